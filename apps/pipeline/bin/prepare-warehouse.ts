@@ -1,5 +1,5 @@
 import { databaseUrl, list, main, readSettings, text } from '@sluice/process'
-import { prepareWarehouseServer } from '@sluice/warehouses/postgres/prepare-server'
+import { prepareWarehouseServer } from '@sluice/warehouses/postgres/server/prepare-server'
 
 /** Prepares a warehouse server for the isolation of clients, which needs a superuser. Run it once per server; it is safe to repeat. */
 await main(async () => {

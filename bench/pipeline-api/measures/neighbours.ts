@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../../../packages/warehouses/src/postgres/postgres-warehouse.ts'
-import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/provision.ts'
+import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/server/provision.ts'
 import type { Warehouse } from '../../../packages/warehouses/src/warehouse.ts'
 import type { Parts, Report } from './measure.ts'
 
@@ -56,7 +56,7 @@ async function timesBeside(noisy: Warehouse, quiet: Warehouse, endless: number):
   const over = new AbortController()
   const text = 'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b'
   const running = Array.from({ length: endless }, () =>
-    noisy.query({ text, limits: { seconds: 600 } }, over.signal).catch(() => {}),
+    noisy.queries.query({ text, limits: { seconds: 600 } }, over.signal).catch(() => {}),
   )
   await sleep(1_000)
   const times = await timesOf(quiet)
@@ -76,7 +76,7 @@ async function timesOf(quiet: Warehouse): Promise<number[]> {
   const times: number[] = []
   for (let count = 0; count < asked; count += 1) {
     const begun = performance.now()
-    await quiet.query({ text: 'select n, md5(n::text) from generate_series(1, 1000) n order by 2' })
+    await quiet.queries.query({ text: 'select n, md5(n::text) from generate_series(1, 1000) n order by 2' })
     times.push(performance.now() - begun)
   }
   return times

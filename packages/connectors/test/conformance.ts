@@ -45,7 +45,7 @@ export function testConnector(fixture: ConnectorFixture): void {
     >[]
   const names = async () => (await rowsOf()).map((item) => item[name])
   const typeOf = async (column: string) =>
-    (await scratch.warehouse.findTable('health', open.table))?.columns.find((item) => item.name === column)?.dataType
+    (await scratch.warehouse.catalog.findTable('health', open.table))?.columns.find((item) => item.name === column)?.dataType
 
   describe(`${fixture.system}, before anything is saved`, () => {
     row('tried', async () => {
@@ -85,7 +85,7 @@ export function testConnector(fixture: ConnectorFixture): void {
     row('whole', async () => {
       await open.load()
       expect(await names()).toEqual(['Person 1', 'Person 2', 'Person 3'])
-      const table = await scratch.warehouse.findTable('health', open.table)
+      const table = await scratch.warehouse.catalog.findTable('health', open.table)
       expect(table?.columns.filter((column) => column.primaryKey).length).toBeGreaterThan(0)
     })
 

@@ -43,7 +43,7 @@ interface TestLoad {
 
 /** Loads a source as a worker does. Increments are merged. */
 export async function loadSource({ sources, warehouse, reading, table, mode, report, rejected, signal }: TestLoad) {
-  const cursor = await warehouse.findCursor('health', table)
+  const cursor = await warehouse.loader.findCursor('health', table)
   const request: ReadRequest = { ...reading, table, mode, ...(cursor !== undefined && { cursor }) }
   const isMerge = mode === 'INCREMENTAL' && (await sources.canReadIncrement(request))
   return await loadFeeds({
@@ -52,7 +52,7 @@ export async function loadSource({ sources, warehouse, reading, table, mode, rep
     target: { schema: 'health', table },
     run: word('run'),
     attempt: 1,
-    stillOurs: async () => true,
+    isCurrentAttempt: async () => true,
     signal,
     rejected,
     ...(isMerge && { mode: 'MERGE' as const }),
@@ -124,7 +124,7 @@ export async function openHarness({ warehouse, superuser }: Pick<ScratchWarehous
       return (await superuser.query<(string | null)[]>({ text, rowMode: 'array' })).rows
     },
     async typeOf(column: string) {
-      const found = await warehouse.findTable('health', harness.table)
+      const found = await warehouse.catalog.findTable('health', harness.table)
       return found?.columns.find(({ name }) => name === column)?.dataType
     },
     /** Reads in a process of its own whose heap has at most so many megabytes; `peak` is in bytes. */
@@ -200,7 +200,7 @@ export async function openFixture(fixture: ConnectorFixture, warehouse: Warehous
     signal = never,
     changes: Parameters<typeof reading>[0] = {},
   ) {
-    const remembered = await warehouse.findFeed('health', target)
+    const remembered = await warehouse.loader.findFeed('health', target)
     const request = { ...reading(changes), ...(remembered && { remembered }) }
     return await recorder.load({ sources, warehouse, reading: request, table: target, mode, signal })
   }
@@ -217,7 +217,7 @@ export async function openFixture(fixture: ConnectorFixture, warehouse: Warehous
     never,
     /** The pipeline's own table. */
     target,
-    cursor: () => warehouse.findCursor('health', target),
+    cursor: () => warehouse.loader.findCursor('health', target),
     /** Of the records themselves. */
     table: `${target}${fixture.table ?? ''}`,
     groupTable: `${target}${fixture.table ?? ''}${fixture.group?.table ?? ''}`,

@@ -4,7 +4,7 @@ import { columns, given, never, numbered } from '../test/rows.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'
 import { type RowContent, type RowStream, TypesWidened } from '@sluice/row-stream'
-import { LeaseLost } from './lease-lost.ts'
+import { LeaseLost } from './warehouse.ts'
 import { type FeedsToLoad, loadFeeds, LoadProblem } from './load-feeds.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -29,13 +29,13 @@ describe('loading feeds', () => {
       target: { schema: 'health', table },
       run: word('run'),
       attempt: 1,
-      stillOurs: async () => true,
+      isCurrentAttempt: async () => true,
       signal: never,
       rejected: () => ({ count: 0 }),
     }
   })
 
-  const rowsOf = async (name = table) => (await scratch.warehouse.findTable('health', name))?.rowCount
+  const rowsOf = async (name = table) => (await scratch.warehouse.catalog.findTable('health', name))?.rowCount
   const left = async () => (await leftovers(scratch.superuser)).length
 
   it('carries one feed into the target, and a new run replaces it', async () => {
@@ -63,7 +63,7 @@ describe('loading feeds', () => {
     const [id, name] = two
     const wide = [id!, { ...name!, label: 'x'.repeat(100_000) }]
     await loadFeeds({ ...job, feeds: feeds({ table, columns: wide, content: given(numbered(1)) }) })
-    const found = await scratch.warehouse.findTable('health', table)
+    const found = await scratch.warehouse.catalog.findTable('health', table)
     expect(found!.columns.map(({ label }) => label.length)).toEqual([2, 1_000])
   })
 
@@ -128,7 +128,7 @@ describe('loading feeds', () => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
     const again = { ...job, run: word('run') }
     await expect(
-      loadFeeds({ ...again, stillOurs: async () => false, feeds: feeds(feed(numbered(1))) }),
+      loadFeeds({ ...again, isCurrentAttempt: async () => false, feeds: feeds(feed(numbered(1))) }),
     ).rejects.toBeInstanceOf(LeaseLost)
     const failure = new Error('the file ended early')
     async function* cutShort() {
@@ -151,7 +151,7 @@ describe('loading feeds', () => {
         feeds: feeds({ ...feed([]), content: binary(cancelling) }),
       }),
     ).rejects.toThrow('cancelled')
-    expect([await rowsOf(), await left(), await scratch.warehouse.findPublication(again.run)]).toEqual([
+    expect([await rowsOf(), await left(), await scratch.warehouse.loader.findPublication(again.run)]).toEqual([
       7,
       0,
       undefined,
@@ -178,8 +178,8 @@ describe('loading feeds', () => {
     await loadFeeds({ ...job, feeds: feeds({ table: '', columns: two, content }) })
     expect([offered, await rowsOf(), await left()]).toEqual([['INTEGER', 'TEXT'], 1, 1])
     await reader.query('rollback')
-    expect(await scratch.warehouse.sweepStaging(async () => new Set([job.run]))).toBe(0)
-    expect(await scratch.warehouse.sweepStaging(async () => new Set())).toBe(1)
+    expect(await scratch.warehouse.upkeep.sweepStaging(async () => new Set([job.run]))).toBe(0)
+    expect(await scratch.warehouse.upkeep.sweepStaging(async () => new Set())).toBe(1)
     expect([await rowsOf(), await left()]).toEqual([1, 0])
   })
 
@@ -190,7 +190,7 @@ describe('loading feeds', () => {
         ...job,
         run: word('run'),
         mode: 'MERGE',
-        replacing: () => replaced.push(rows),
+        onReplace: () => replaced.push(rows),
         feeds: feeds({
           ...feed(numbered(rows)),
           columns: two.map((column) => ({ ...column, primaryKey: column.name === 'id' })),
@@ -215,7 +215,7 @@ describe('loading feeds', () => {
       },
       cursor: () => cursor,
     })
-    const profileOf = async () => (await scratch.warehouse.findTable('health', table))?.columns[0]
+    const profileOf = async () => (await scratch.warehouse.catalog.findTable('health', table))?.columns[0]
     await loadFeeds({ ...job, mode: 'MERGE', feeds: feeds(increment(1, { at: 1 })) })
     expect(await profileOf()).toMatchObject({ nullValues: 0, distinctValues: 3, minValue: '1', maxValue: '3' })
     const transformation = [{ statement: `update ${table} set id = id + 2, name = upper(name)` }]
@@ -231,7 +231,7 @@ describe('loading feeds', () => {
       },
     })
     await expect(refusing).rejects.toMatchObject({ code: 'REFUSED' })
-    expect([looked, await rowsOf(), await scratch.warehouse.findCursor('health', table), await left()]).toEqual([
+    expect([looked, await rowsOf(), await scratch.warehouse.loader.findCursor('health', table), await left()]).toEqual([
       ['FROM 2'],
       3,
       { at: 1 },
@@ -246,7 +246,7 @@ describe('loading feeds', () => {
       '4 FROM 2',
       '5 FROM 2',
     ])
-    expect([await rowsOf(), await scratch.warehouse.findCursor('health', table)]).toEqual([5, { at: 2 }])
+    expect([await rowsOf(), await scratch.warehouse.loader.findCursor('health', table)]).toEqual([5, { at: 2 }])
     expect(await profileOf()).toEqual({
       name: 'id',
       label: 'id',

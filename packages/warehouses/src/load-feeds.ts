@@ -1,7 +1,7 @@
 import { failpoint } from '@sluice/process'
 import { type RowStream, TypesWidened, tooManyRejected } from '@sluice/row-stream'
 import type {
-  TableLoad,
+  StagedTable,
   PublishedTable,
   PlanOptions,
   PublishOptions,
@@ -13,10 +13,10 @@ import type {
 /** One table of a finished run: its place, its rows and bytes of COPY, and the changes of its columns. */
 export type LoadedTable = PublishedTable
 
-export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behind' | 'waiting'> {
+export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'onBackgroundWork' | 'onWait'> {
   warehouse: Warehouse
   /** Whether this attempt may still publish. Called again just before the publication. */
-  stillOurs: () => Promise<boolean>
+  isCurrentAttempt: () => Promise<boolean>
   signal: AbortSignal
   /** Whether staging tables are kept for inspection when the load fails. */
   retain?: boolean
@@ -26,8 +26,7 @@ export interface PublicationOfFeeds extends Pick<PublishOptions, 'gate' | 'behin
 
 /** The rows of all feeds of a run, complete, transformed and not published. */
 export interface StagedFeeds extends Pick<PublishOptions, 'mode'> {
-  loads: readonly TableLoad[]
-  /** Cursors by table. */
+  tables: readonly StagedTable[]
   cursors: Record<string, unknown>
 }
 
@@ -44,15 +43,14 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   /** MERGE: the feeds are increments that are merged by primary key, unless one of them is complete. */
   mode?: PublishOptions['mode']
   /** Called before a publication that replaces the tables although MERGE was requested. */
-  replacing?: () => void
-  /** Receives the number of rows of the feeds, before the transformation. */
-  fed?: (rows: number) => void
+  onReplace?: () => void
+  onRowsStaged?: (rows: number) => void
   /** Receives the staged feeds before they are published. */
-  staged?: (feeds: StagedFeeds) => Promise<void>
+  onStaged?: (feeds: StagedFeeds) => Promise<void>
   /** The rules for comparing the fed columns with the tables. */
   shape?: Omit<ShapeRequest, 'sparse' | 'unread' | 'merging'>
   /** Set for a dry run, which publishes nothing: receives the plan. */
-  planned?: PlanOptions['planned']
+  onPlan?: PlanOptions['onPlan']
 }
 
 /** The data cannot be published; the old data stays. The message is for the owner of the pipeline. */
@@ -69,20 +67,20 @@ export class LoadProblem extends Error {
 /**
  * Loads every feed of a run into staging tables and publishes all of them atomically; a dry run publishes nothing. If an earlier
  * attempt has published the run, returns the result from the ledger without reading the source. Throws the source's problem,
- * `WarehouseProblem`, `LoadProblem`, `LostRun` or the signal's reason, and drops the staging tables unless they are retained.
+ * `WarehouseProblem`, `LoadProblem`, `LeaseLost` or the signal's reason, and drops the staging tables unless they are retained.
  */
 export async function loadFeeds(job: FeedsToLoad): Promise<LoadedTable[]> {
   const { warehouse, run } = job
-  const earlier = await warehouse.findPublication(run)
+  const earlier = await warehouse.loader.findPublication(run)
   if (earlier) return earlier.tables
 
   return withStaging(job, (staging) => stageAndPublish(job, staging))
 }
 
-/** Publishes staged feeds of an earlier attempt. Throws what `Warehouse.publish` throws. */
+/** Publishes staged feeds of an earlier attempt. Throws what `Loader.publish` throws. */
 export function publishFeeds(feeds: StagedFeeds, job: PublicationOfFeeds): Promise<LoadedTable[]> {
   return withStaging(job, (staging) => {
-    for (const load of feeds.loads) staging.use(load)
+    for (const load of feeds.tables) staging.use(load)
     return publishStaged(feeds, job)
   })
 }
@@ -105,7 +103,7 @@ async function withStaging(
 /** Stages all feeds and publishes them in one publication. Adds each staging table to `staging`, which drops it when it is disposed. */
 async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack): Promise<LoadedTable[]> {
   const { feeds, warehouse, target, run, attempt, signal } = job
-  const loads = new Map<string, TableLoad>()
+  const loads = new Map<string, StagedTable>()
   const cursors: Record<string, unknown> = {}
   let rows = 0
   let whole = false
@@ -118,7 +116,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
     const { load, written } = await stage(feed, job.signal, staging, (columns, number) =>
-      warehouse.beginLoad(
+      warehouse.loader.stage(
         {
           schema: target.schema,
           table,
@@ -127,7 +125,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
           attempt,
           staging: number,
           shape,
-          ...(job.planned && { dry: true }),
+          ...(job.onPlan && { dry: true }),
           ...(partOf && { partOf }),
           otherReplacedTables: [...loads.keys()],
         },
@@ -142,34 +140,37 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
   const tooMany = tooManyRejected(rows, job.rejected())
   if (tooMany) throw new LoadProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   if (loads.size === 0) return []
-  job.fed?.(rows)
-  const { transformation = [], gate, planned } = job
+  job.onRowsStaged?.(rows)
+  const { transformation = [], gate, onPlan } = job
   const mode = whole ? 'REPLACE' : job.mode
-  if (mode !== job.mode) job.replacing?.()
+  if (mode !== job.mode) job.onReplace?.()
   const all = [...loads.values()]
-  await warehouse.transform(all, transformation, signal, { retain: job.retain === true, dry: planned !== undefined })
-  if (planned) {
-    await warehouse.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), planned })
+  await warehouse.loader.transform(all, transformation, signal, {
+    retain: job.retain === true,
+    dry: onPlan !== undefined,
+  })
+  if (onPlan) {
+    await warehouse.loader.plan(all, signal, { ...(mode && { mode }), ...(gate && { gate }), onPlan })
     return []
   }
-  const feedsToPublish = { loads: all, cursors, ...(mode && { mode }) }
-  await job.staged?.(feedsToPublish)
+  const feedsToPublish = { tables: all, cursors, ...(mode && { mode }) }
+  await job.onStaged?.(feedsToPublish)
   await failpoint('rows-staged')
   return publishStaged(feedsToPublish, job)
 }
 
 async function publishStaged(
-  { loads, cursors, mode }: StagedFeeds,
-  { warehouse, stillOurs, signal, gate, behind, waiting }: PublicationOfFeeds,
+  { tables, cursors, mode }: StagedFeeds,
+  { warehouse, isCurrentAttempt, signal, gate, onBackgroundWork, onWait }: PublicationOfFeeds,
 ): Promise<LoadedTable[]> {
   const options = {
     ...(mode && { mode }),
     cursors,
     ...(gate && { gate }),
-    ...(behind && { behind }),
-    ...(waiting && { waiting }),
+    ...(onBackgroundWork && { onBackgroundWork }),
+    ...(onWait && { onWait }),
   }
-  return (await warehouse.publish(loads, stillOurs, signal, options)).tables
+  return (await warehouse.loader.publish(tables, isCurrentAttempt, signal, options)).tables
 }
 
 /**
@@ -186,7 +187,7 @@ async function stage(
   { columns, content }: RowStream,
   signal: AbortSignal,
   staged: AsyncDisposableStack,
-  begin: (columns: RowStream['columns'], staging: number) => Promise<TableLoad>,
+  begin: (columns: RowStream['columns'], staging: number) => Promise<StagedTable>,
 ) {
   let known = withShortLabels(columns)
   for (let staging = 1; ; staging += 1) {

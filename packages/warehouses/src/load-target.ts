@@ -1,10 +1,38 @@
-import type { SchemaChanges } from '@sluice/contracts'
-import type { Column } from '@sluice/row-stream'
-import type { PartOf } from './whole-records.ts'
+import type { DataType, SchemaChanges } from '@sluice/contracts'
+import type { Evidence } from './shape/feed-memory.ts'
 
-export type { Column as TargetColumn, ColumnFacts, StoredType } from '@sluice/row-stream'
+/** A column to be created. Structurally what a source's feed offers, so neither module imports the other. */
+export interface TargetColumn {
+  name: string
+  label: string
+  dataType: DataType
+  precision?: number
+  scale?: number
+  primaryKey?: boolean
+  evidence?: Evidence
+}
 
-/** The rules for comparing the shape of a load with the table. */
+/** The contents of a column, known after all rows were read. */
+export interface ColumnFacts {
+  column: string
+  evidence?: Evidence
+  /** Whether days precede months in the column's values, if one of the values showed it. */
+  dayFirst?: boolean
+}
+
+/**
+ * Statistics of one column. Structurally equal to the measurements of a source's feed: `distinct` is an estimate, `min` and `max`
+ * are text.
+ */
+export interface ColumnProfile {
+  column: string
+  nulls: number
+  distinct?: number
+  min?: string
+  max?: string
+  maxLength?: number
+}
+
 export interface ShapeRequest {
   /** EVOLVE if absent. */
   schemaChanges?: SchemaChanges
@@ -25,7 +53,7 @@ export interface ShapeRequest {
 export interface LoadTarget {
   schema: string
   table: string
-  columns: readonly Column[]
+  columns: readonly TargetColumn[]
   run: string
   attempt: number
   /** The number of the attempt's staging table for this table, from 1, the default. */
@@ -84,7 +112,6 @@ export interface RestoreTarget {
   attempt: number
 }
 
-/** One table of a plan. */
 export interface PlannedTable {
   schema: string
   table: string
@@ -102,4 +129,24 @@ export interface Publication {
   bytes: number
   publishedAt: Date
   tables: PublishedTable[]
+}
+
+/** The stored type of a column of the staging table. */
+export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>
+
+/**
+ * The rows of one table are parts of the records of another table. A merge removes the parts of each record that it brings, unless they come again.
+ */
+export interface PartOf {
+  /** The table of the records, in the same schema. */
+  table: string
+  /** The columns that identify a record. Their values, joined by `/`, are the record's id. */
+  keys: readonly string[]
+  /** The column of the parts that holds the id of their record. */
+  column: string
+}
+
+/** The staging table of the records that rows are parts of. */
+export interface StagedRecords extends Pick<PartOf, 'keys' | 'column'> {
+  staging: string
 }

@@ -8,7 +8,6 @@ export const defaultQueryBytes = 4 * 1024 * 1024
 export const defaultQuerySeconds = 30
 const maxQuerySeconds = 86_400
 
-/** Milliseconds that a query waits for a slot. */
 const waitMs = 15_000
 const title = 'Many queries are running in this warehouse just now. Try again in a moment.'
 
@@ -39,12 +38,12 @@ export function resolveQueryLimits({ rows, offset, bytes, seconds }: UserQuery['
 }
 
 /** Returns at least one second, because 0 would mean no limit. */
-export const clampSeconds = (seconds: number | undefined, usual: number): number =>
-  Math.max(1, clampLimit(seconds, maxQuerySeconds, usual))
+export const clampSeconds = (seconds: number | undefined, defaultValue: number): number =>
+  Math.max(1, clampLimit(seconds, maxQuerySeconds, defaultValue))
 
-/** Clamps the requested number to a whole number from 0 to `most`; returns `usual` if the caller requested none. */
-export function clampLimit(asked: number | undefined, most: number, usual: number): number {
-  return asked === undefined ? usual : Math.min(most, Math.max(0, Math.trunc(asked)))
+/** Clamps the requested number to a whole number from 0 to `most`; returns `defaultValue` if the caller requested none. */
+export function clampLimit(requested: number | undefined, most: number, defaultValue: number): number {
+  return requested === undefined ? defaultValue : Math.min(most, Math.max(0, Math.trunc(requested)))
 }
 
 export function rowTooLarge(bytes: number): WarehouseProblem {

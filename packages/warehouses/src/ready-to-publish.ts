@@ -1,7 +1,6 @@
-import { type PublishOptions, type ReadyTable, type LoadTarget, WarehouseProblem } from './warehouse.ts'
-import { type Increment, recordsOf, replacedColumns, stagedRecords } from './whole-records.ts'
+import { type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
+import type { LoadTarget, PartOf, StagedRecords } from './load-target.ts'
 
-/** The staged rows of one load. */
 interface StagedLoadState extends Increment {
   readonly target: LoadTarget
   /** The quoted SQL name. */
@@ -38,7 +37,6 @@ export async function assertReadyToPublish<Load extends StagedLoadState & { read
   )
 }
 
-/** Describes a load for the gate. */
 export function describeReadyTable(
   load: StagedLoadState,
   merging: boolean,
@@ -58,3 +56,33 @@ export const noKey = (place: string) =>
     'NO_PRIMARY_KEY',
     `Rows can be merged into ${place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
   )
+
+export interface Increment {
+  /** The columns that the source or a transformation filled. Undefined: all columns of the staging table. */
+  readonly brought?: readonly string[] | undefined
+  /** The columns that the source fed since the table was last replaced. */
+  readonly fedBefore: readonly string[]
+}
+
+/**
+ * The columns that an increment replaces. A record is whole, so a column that the source fed before and does not feed now is null. Only
+ * columns that the source never fed keep their values: a transformation filled them.
+ */
+export const replacedColumns = ({ brought, fedBefore }: Increment): string[] | undefined =>
+  brought && [...new Set([...brought, ...fedBefore])]
+
+/** The load of the records that the rows of another load of the same run are parts of. */
+export const recordsOf = <Load extends { readonly target: LoadTarget }>(
+  loads: readonly Load[],
+  { partOf, schema }: Pick<LoadTarget, 'partOf' | 'schema'>,
+): Load | undefined => {
+  if (!partOf) return undefined
+  return loads.find(({ target }) => target.table === partOf.table && target.schema === schema)
+}
+
+/** The staging table of the records and how parts refer to it. */
+export const stagedRecords = (
+  load: { readonly stagingTable: string } | undefined,
+  partOf: PartOf | undefined,
+): StagedRecords | undefined =>
+  load && partOf && { staging: load.stagingTable, keys: partOf.keys, column: partOf.column }

@@ -1,5 +1,4 @@
 import type { providerSchemas } from '@sluice/contracts'
-import { undoUnsupportedIn, undoableWarehouses, warehouseNames, warehouseSettings } from './warehouse-products.ts'
 import { WarehouseProblem } from './warehouse.ts'
 
 /** The kind of warehouse that contains a schema, as the API encodes it. */
@@ -11,26 +10,47 @@ export const sqlServerKind = 'SQL_DATABASE_A' satisfies WarehouseKind
 export const redshiftKind = 'WAREHOUSE_A' satisfies WarehouseKind
 export const synapseKind = 'WAREHOUSE_C' satisfies WarehouseKind
 
-export const nameOf = (kind: WarehouseKind): string => warehouseNames[kind]
+interface WarehouseProduct {
+  name: string
+  /** The environment setting that enables the warehouse. */
+  setting: string
+  /** Whether the warehouse supports dry runs and restoring the previous load. */
+  canUndo?: true
+}
+
+const products: Record<Exclude<WarehouseKind, 'NA'>, WarehouseProduct> = {
+  [postgresKind]: { name: 'PostgreSQL', setting: 'WAREHOUSE_DATABASE_URL', canUndo: true },
+  [clickhouseKind]: { name: 'ClickHouse', setting: 'CLICKHOUSE_URL', canUndo: true },
+  [sqlServerKind]: { name: 'SQL Server', setting: 'SQLSERVER_URL' },
+  [redshiftKind]: { name: 'Redshift', setting: 'REDSHIFT_URL' },
+  [synapseKind]: { name: 'Synapse', setting: 'SYNAPSE_URL' },
+}
+
+export const warehouseName = (kind: WarehouseKind): string => (kind === 'NA' ? 'none' : products[kind].name)
+
+export const describeWarehouse = (kind: Exclude<WarehouseKind, 'NA'>): string =>
+  `${kind} (${products[kind].name}, ${products[kind].setting})`
 
 /** Returns the problem of a schema whose warehouse is not available here. */
 export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem {
-  if (kind === 'NA')
-    return new WarehouseProblem(
-      'WAREHOUSE_NOT_SET_UP',
-      `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`,
-    )
-  return new WarehouseProblem(
-    'WAREHOUSE_NOT_SET_UP',
-    `The schema "${schema}" is in a ${nameOf(kind)} warehouse (${kind}), which is not set up here. An operator has to set ${warehouseSettings[kind]}; or choose another schema.`,
-  )
+  const sentence =
+    kind === 'NA'
+      ? `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`
+      : `The schema "${schema}" is in a ${products[kind].name} warehouse (${kind}), which is not set up here. An operator has to set ${products[kind].setting}; or choose another schema.`
+  return new WarehouseProblem('WAREHOUSE_NOT_SET_UP', sentence)
 }
 
-/** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that has neither dry runs nor a previous publication. */
+const undoUnsupported = 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.'
+
+/** Returns why the warehouse supports neither dry runs nor restoring the previous load; undefined if it supports both. */
+export const undoRefusal = (kind: WarehouseKind): string | undefined =>
+  kind !== 'NA' && products[kind].canUndo ? undefined : `${undoUnsupported} This one is in ${warehouseName(kind)}.`
+
+/** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that supports neither dry runs nor restoring the previous load. */
 export function assertUndo(kind: WarehouseKind): void {
-  if (!undoableWarehouses.has(kind)) throw new WarehouseProblem('NOT_SUPPORTED_HERE', undoUnsupportedIn(kind))
+  const refusal = undoRefusal(kind)
+  if (refusal !== undefined) throw new WarehouseProblem('NOT_SUPPORTED_HERE', refusal)
 }
 
 /** Returns the problem of a warehouse without dry runs and restore. */
-export const cannotUndo = (): WarehouseProblem =>
-  new WarehouseProblem('NOT_SUPPORTED_HERE', 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.')
+export const cannotUndo = (): WarehouseProblem => new WarehouseProblem('NOT_SUPPORTED_HERE', undoUnsupported)

@@ -19,7 +19,7 @@ export function casesForEach() {
     },
     load: (rows: Parameters<typeof loadAll>[2], shape = two) =>
       loadAll(scratch.warehouse, { table, columns: shape }, rows),
-    rowsOf: async () => (await scratch.warehouse.readTable('health', table, { limit: 1_000, offset: 0 })).rows,
-    found: () => scratch.warehouse.findTable('health', table),
+    rowsOf: async () => (await scratch.warehouse.queries.readTable('health', table, { limit: 1_000, offset: 0 })).rows,
+    found: () => scratch.warehouse.catalog.findTable('health', table),
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ClientAccess, provision } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
-import { execute, rowsOf } from '../src/clickhouse/http.ts'
+import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { literal } from '../src/clickhouse/names.ts'
 import { columns, given, never } from './rows.ts'
 import { clickhouseMissing, type ClickHouseServer, clickhouseServer } from './clickhouse-under-test.ts'
@@ -48,20 +48,20 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
       read: { ...access.read, url },
     }
     const warehouse = openClickHouseWarehouse(through)
-    await warehouse.ensureSchema('health')
+    await warehouse.catalog.ensureSchema('health')
     let runs = 0
     const stage = async (table: string, rows: (string | number)[][]) => {
       runs += 1
       const target = { schema: 'health', table, columns: keyed, run: `run-${runs}`, attempt: 1 }
-      const load = await warehouse.beginLoad(target, never)
+      const load = await warehouse.loader.stage(target, never)
       await load.write(given(rows), never)
       return load
     }
     const publish = async (table: string, rows: (string | number)[][], statements: string[] = []) => {
       const load = await stage(table, rows)
       const changes = statements.map((statement) => ({ statement }))
-      await warehouse.transform([load], changes, never)
-      await warehouse.publish([load], async () => true, never)
+      await warehouse.loader.transform([load], changes, never)
+      await warehouse.loader.publish([load], async () => true, never)
     }
     return { access: through, warehouse, stage, publish }
   }
@@ -71,8 +71,12 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     await publish('cases', [[1, 'one']])
     heard = []
     const load = await stage('cases', [[2, 'two']])
-    await warehouse.transform([load], [{ statement: `alter table cases update name = 'masked' where true` }], never)
-    await warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    await warehouse.loader.transform(
+      [load],
+      [{ statement: `alter table cases update name = 'masked' where true` }],
+      never,
+    )
+    await warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE' })
     expect(await rowsIn(warehouse, 'cases')).toEqual([
       [1, 'one'],
       [2, 'masked'],
@@ -98,7 +102,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
         const seen = `select id, name from merge(REGEXP('^c_[a-z0-9]+_health$'), '^patients$')`
         await execute(access.load, `create view ${load.stagingTable} (id Int32, name Nullable(String)) as ${seen}`)
       }
-      await expect(warehouse.publish([load], async () => true, never, { mode, gate })).rejects.toMatchObject({
+      await expect(warehouse.loader.publish([load], async () => true, never, { mode, gate })).rejects.toMatchObject({
         code: 'TRANSFORMATION_FAILED',
       })
       expect(await rowsIn(warehouse, 'mine')).toEqual([[1, 'own']])

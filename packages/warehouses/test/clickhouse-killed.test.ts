@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ClientAccess, provision } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
-import { execute, rowsOf } from '../src/clickhouse/http.ts'
+import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { keptPrefix } from '../src/clickhouse/names.ts'
 import { columns, loadAll, never, numbered, stage } from './rows.ts'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from './clickhouse-under-test.ts'
@@ -45,7 +45,7 @@ describe('a publication in ClickHouse that is cut off', () => {
     if (clients.length === 0) {
       const made = Array.from({ length: 20 }, () => server.client())
       await Promise.all(made.map((client) => provision(client)))
-      await Promise.all(made.map((client) => openClickHouseWarehouse(client).ensureSchema('health')))
+      await Promise.all(made.map((client) => openClickHouseWarehouse(client).catalog.ensureSchema('health')))
       clients.push(...made)
     }
     return clients.pop()!
@@ -65,7 +65,7 @@ describe('a publication in ClickHouse that is cut off', () => {
     await loadAll(before, { table: 'cases', columns: narrow }, numbered(2, 'old'))
     await loadAll(before, { table: 'other', columns: narrow }, numbered(2, 'old'))
     const view = { id: randomUUID(), schema: 'health', name: 'over', query: 'select id, name from cases' }
-    await before.defineView({ ...view, materialized: false }, { seconds: 30 }, never)
+    await before.views.define({ ...view, materialized: false }, { seconds: 30 }, never)
     proxy.count()
     const run = randomUUID()
     const dying = openClickHouseWarehouse(through(access, proxy.url))
@@ -75,14 +75,14 @@ describe('a publication in ClickHouse that is cut off', () => {
     ]
     proxy.count(cut)
     // It dies there: nothing is tidied, and nobody is told.
-    const outcome = await dying.publish(loads, async () => true, never).catch((error: unknown) => error)
+    const outcome = await dying.loader.publish(loads, async () => true, never).catch((error: unknown) => error)
     const requests = proxy.count()
     if (cut) expect(outcome).toBeDefined()
 
     const after = openClickHouseWarehouse(through(access, server.url))
     const [cases, other] = [await rowsIn(after, 'cases'), await rowsIn(after, 'other')]
     for (const rows of [cases, other]) expect([oldRows, newRows]).toContainEqual(rows)
-    const found = await after.findPublication(run)
+    const found = await after.loader.findPublication(run)
     const settled = [await rowsIn(after, 'cases'), await rowsIn(after, 'other')]
     expect(settled).toEqual(found ? [newRows, newRows] : [oldRows, oldRows])
     expect(await rowsIn(after, 'over')).toEqual(found ? newRows : oldRows)
@@ -91,11 +91,11 @@ describe('a publication in ClickHouse that is cut off', () => {
       await stage(after, { table: 'cases', columns: wide, run, attempt: 2 }, [['5000000000', 'new']]),
       await stage(after, { table: 'other', columns: wide, run, attempt: 2 }, [['5000000000', 'new']]),
     ]
-    const published = await after.publish(again, async () => true, never)
+    const published = await after.loader.publish(again, async () => true, never)
     expect(published.attempt).toBe(found ? 1 : 2)
     expect([await rowsIn(after, 'cases'), await rowsIn(after, 'other')]).toEqual([newRows, newRows])
     expect(await rowsIn(after, 'over')).toEqual(newRows)
-    await after.sweepStaging(async () => new Set())
+    await after.upkeep.sweepStaging(async () => new Set())
     const left = await rowsOf<{ place: string }>(
       { ...access.service, url: server.url },
       `select concat(database, '.', name) as place from system.tables
@@ -109,16 +109,16 @@ describe('a publication in ClickHouse that is cut off', () => {
   it('is carried out once where several finish it at the same time', async () => {
     const access = server.client()
     const warehouse = openClickHouseWarehouse(access)
-    await warehouse.ensureSchema('health')
+    await warehouse.catalog.ensureSchema('health')
     for (let round = 1; round <= 5; round += 1) {
       const run = randomUUID()
       const end = new AbortController()
       const helping = Array.from({ length: 3 }, async () => {
         const other = openClickHouseWarehouse(access)
-        while (!end.signal.aborted) await other.findPublication(run)
+        while (!end.signal.aborted) await other.loader.findPublication(run)
       })
       await using load = await stage(warehouse, { table: 'shared', columns: narrow, run }, numbered(round))
-      const outcome = await warehouse.publish([load], async () => true, never).finally(() => end.abort())
+      const outcome = await warehouse.loader.publish([load], async () => true, never).finally(() => end.abort())
       expect(outcome).toMatchObject({ run, rows: round })
       await Promise.all(helping)
       expect(await rowsIn(warehouse, 'shared')).toHaveLength(round)
@@ -145,32 +145,32 @@ describe('a publication in ClickHouse that is cut off', () => {
       const loads = await Promise.all(
         tables.map((table) => stage(after, { table, columns: columnsOf, run }, rows as [string, string][])),
       )
-      await after.publish(loads, async () => true, never)
+      await after.loader.publish(loads, async () => true, never)
     }
     const view = { id: randomUUID(), schema: 'health', name: 'over', query: 'select id, name from cases' }
-    await after.defineView({ ...view, materialized: false }, { seconds: 30 }, never)
+    await after.views.define({ ...view, materialized: false }, { seconds: 30 }, never)
     const contents = async () => [
       ...(await Promise.all(tables.map((table) => rowsIn(after, table)))),
       await rowsIn(after, 'over'),
     ]
     const all = (rows: unknown) => [rows, rows, rows]
     const restore = (warehouse: typeof after, run: string, attempt: number) =>
-      warehouse.restore({ schema: 'health', table: 'cases', run, attempt }, async () => true, never)
+      warehouse.loader.restore({ schema: 'health', table: 'cases', run, attempt }, async () => true, never)
 
     const restoreWith = async (cut: Cut | undefined): Promise<number> => {
       const run = randomUUID()
       const dying = openClickHouseWarehouse(through(access, proxy.url), { keepDays: 3 })
-      await dying.check()
+      await dying.upkeep.check()
       proxy.count(cut)
       await restore(dying, run, 1).catch(() => {})
       const requests = proxy.count()
-      const found = await after.findPublication(run)
+      const found = await after.loader.findPublication(run)
       expect([cut, await contents()]).toEqual([cut, all(found ? oldRows : newRows)])
       // A worker that takes over, or one that finds that the run is over and sweeps what it left.
-      if (requests % 2 === 0) await after.sweepStaging(async () => new Set())
+      if (requests % 2 === 0) await after.upkeep.sweepStaging(async () => new Set())
       expect((await restore(after, run, 2)).attempt).toBe(found ? 1 : 2)
       expect(await contents()).toEqual(all(oldRows))
-      await after.sweepStaging(async () => new Set())
+      await after.upkeep.sweepStaging(async () => new Set())
       await restore(after, randomUUID(), 1)
       expect(await contents()).toEqual(all(newRows))
       return requests
@@ -202,7 +202,7 @@ describe('a publication in ClickHouse that is cut off', () => {
       )
       const slower = openClickHouseWarehouse(through(access, moving.url), { keepDays: 3 })
       const target = { schema: 'health', table: 'cases', run: randomUUID() }
-      const restore = (attempt: number) => slower.restore({ ...target, attempt }, async () => true, never)
+      const restore = (attempt: number) => slower.loader.restore({ ...target, attempt }, async () => true, never)
       await expect(restore(1)).rejects.toMatchObject({ code: 'WAREHOUSE_BUSY', retryable: true })
       expect([moved, await rowsIn(warehouse, 'cases')]).toEqual([1, newRows])
       expect((await restore(2)).attempt).toBe(2)

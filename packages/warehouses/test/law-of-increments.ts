@@ -52,9 +52,9 @@ export function lawOfIncrements(subject: Given): void {
             { table: parts, columns: partColumns, run, partOf, shape: { merging: true } },
             some.flatMap(partsOf),
           )
-          await warehouse.publish([records, of], async () => true, never, { mode: 'MERGE' })
+          await warehouse.loader.publish([records, of], async () => true, never, { mode: 'MERGE' })
         }
-        const found = await warehouse.readTable('health', table, { limit: 100, offset: 0 })
+        const found = await warehouse.queries.readTable('health', table, { limit: 100, offset: 0 })
         const at = (name: string) => found.columns.findIndex((column) => column.name === name)
         const rows = found.rows.map((row) => ['id', 'a', 'b'].map((name) => (at(name) < 0 ? null : row[at(name)])))
         const all = [...known.values()]

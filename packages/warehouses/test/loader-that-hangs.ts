@@ -6,7 +6,7 @@ import { binary, tuple } from './tuples.ts'
 /** A worker to be killed: loads a million rows, then hangs in the middle of COPY or just before it would publish. */
 const { access, target, where } = JSON.parse(process.argv[2]!)
 const warehouse = openPostgresWarehouse(access)
-const load = await warehouse.beginLoad({ ...target, columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, never)
+const load = await warehouse.loader.stage({ ...target, columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, never)
 
 const sevens = Buffer.concat(Array.from({ length: 10_000 }, () => tuple([7, 'seven'])))
 async function* rows() {

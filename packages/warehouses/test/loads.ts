@@ -57,7 +57,7 @@ export function loadsSuite(subject: Given): void {
         row.with(6, odd),
         negative.with(7, 'f').with(11, '').with(12, '1900-01-01'),
       ])
-      const page = await subject.warehouse.readTable('health', 'types', { limit: 10, offset: 0 })
+      const page = await subject.warehouse.queries.readTable('health', 'types', { limit: 10, offset: 0 })
       expect(page.rows[0]).toEqual([
         -32768,
         2147483647,
@@ -86,7 +86,7 @@ export function loadsSuite(subject: Given): void {
         Object.values(types).map((type) => type.replace('(30,4)', '').replace('GEOMETRY', 'TEXT')),
       )
       expect(page.columns[3]).toMatchObject({ precision: 30, scale: 4, primaryKey: false })
-      const table = await subject.warehouse.findTable('health', 'types')
+      const table = await subject.warehouse.catalog.findTable('health', 'types')
       expect(table).toMatchObject({ schema: 'health', name: 'types', rowCount: 4, columns: page.columns })
     })
 
@@ -94,7 +94,7 @@ export function loadsSuite(subject: Given): void {
       const { warehouse } = subject
       const keys = { _row_id: 'TEXT', _parent_row_id: 'TEXT', _root_row_id: 'BIGINT', _index: 'INTEGER' } as const
       await loadAll(warehouse, { table: 'cases__visits', columns: columns(keys) }, [['7/visits[0]', '7', '7', 1]])
-      const { rows } = await warehouse.readTable('health', 'cases__visits', { limit: 5, offset: 0 })
+      const { rows } = await warehouse.queries.readTable('health', 'cases__visits', { limit: 5, offset: 0 })
       expect(rows).toEqual([['7/visits[0]', '7', '7', 1]])
     })
 
@@ -103,7 +103,7 @@ export function loadsSuite(subject: Given): void {
       await loadAll(warehouse, { table: 'paged', columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, numbered(25_000))
       const seen: unknown[] = []
       for (let offset = 0; ; offset += 7_000) {
-        const { rows } = await warehouse.readTable('health', 'paged', { limit: 7_000, offset })
+        const { rows } = await warehouse.queries.readTable('health', 'paged', { limit: 7_000, offset })
         if (rows.length === 0) break
         seen.push(...rows.map(([id]) => id))
       }
@@ -126,27 +126,27 @@ export function loadsSuite(subject: Given): void {
         )
       }
       await load('wide', 30, 1024 * 1024)
-      const page = await warehouse.readTable('health', 'wide', { limit: 30, offset: 0 })
+      const page = await warehouse.queries.readTable('health', 'wide', { limit: 30, offset: 0 })
       expect(page.truncated).toBe(true)
       expect(page.rows.length).toBeGreaterThanOrEqual(3)
       expect(page.rows.length).toBeLessThan(6)
       await load('huge', 1, 20 * 1024 * 1024)
-      await expect(warehouse.readTable('health', 'huge', { limit: 1, offset: 0 })).rejects.toMatchObject({
+      await expect(warehouse.queries.readTable('health', 'huge', { limit: 1, offset: 0 })).rejects.toMatchObject({
         code: 'ROW_TOO_LARGE',
       })
     })
 
     it('give their memory back as they go', async () => {
       const target = { schema: 'health', table: 'many', columns: columns({ id: 'INTEGER', name: 'TEXT' }) }
-      await using load = await subject.warehouse.beginLoad({ ...target, run: randomUUID(), attempt: 1 }, never)
+      await using load = await subject.warehouse.loader.stage({ ...target, run: randomUUID(), attempt: 1 }, never)
       expect(
         await load.write(
           binary(() => numberedTuples(200_000, 'some text')),
           never,
         ),
       ).toMatchObject({ rows: 200_000 })
-      await subject.warehouse.publish([load], async () => true, never)
-      const found = await subject.warehouse.query({
+      await subject.warehouse.loader.publish([load], async () => true, never)
+      const found = await subject.warehouse.queries.query({
         text: `select count(*) as n, sum(id) as s, count(distinct name) as d from many`,
         schemas: ['health'],
       })
@@ -156,7 +156,7 @@ export function loadsSuite(subject: Given): void {
     it('are refused with the column that does not fit, by its label', async () => {
       const column = { name: 'age_2', label: 'Age, in "years"', dataType: 'INTEGER' as const }
       const target = { schema: 'health', table: 'bad', columns: [column], run: randomUUID(), attempt: 1 }
-      await using load = await subject.warehouse.beginLoad(target, never)
+      await using load = await subject.warehouse.loader.stage(target, never)
       async function* rows() {
         yield { bytes: Buffer.concat([tuple([1]), tuple(['three'])]) }
       }
@@ -174,7 +174,7 @@ export function loadsSuite(subject: Given): void {
         yield { bytes: tuple([1]) }
         throw failure
       }
-      await using load = await subject.warehouse.beginLoad({ ...target, run: randomUUID() }, never)
+      await using load = await subject.warehouse.loader.stage({ ...target, run: randomUUID() }, never)
       await expect(load.write(binary(cutShort), never)).rejects.toBe(failure)
       const stop = new AbortController()
       const reason = new Error('cancelled')
@@ -185,7 +185,7 @@ export function loadsSuite(subject: Given): void {
           await new Promise((resolve) => setImmediate(resolve))
         }
       }
-      await using other = await subject.warehouse.beginLoad({ ...target, run: randomUUID() }, never)
+      await using other = await subject.warehouse.loader.stage({ ...target, run: randomUUID() }, never)
       await expect(other.write(binary(endless), stop.signal)).rejects.toBe(reason)
     })
 
@@ -193,24 +193,32 @@ export function loadsSuite(subject: Given): void {
       const { warehouse } = subject
       const run = randomUUID()
       await stage(warehouse, { table: 'waiting', columns: columns({ id: 'INTEGER' }), run }, [[1]])
-      expect(await warehouse.findTable('health', 'waiting')).toBeUndefined()
-      expect(await warehouse.findStaging('health', 'waiting')).toMatchObject({ run })
-      expect(await warehouse.sweepStaging(async () => new Set([run]))).toBe(0)
-      expect(await warehouse.findStaging('health', 'waiting')).toMatchObject({ run })
-      expect(await warehouse.sweepStaging(async () => new Set())).toBeGreaterThanOrEqual(1)
-      expect(await warehouse.findStaging('health', 'waiting')).toBeUndefined()
+      expect(await warehouse.catalog.findTable('health', 'waiting')).toBeUndefined()
+      expect(await warehouse.catalog.findStagingTable('health', 'waiting')).toMatchObject({ run })
+      expect(await warehouse.upkeep.sweepStaging(async () => new Set([run]))).toBe(0)
+      expect(await warehouse.catalog.findStagingTable('health', 'waiting')).toMatchObject({ run })
+      expect(await warehouse.upkeep.sweepStaging(async () => new Set())).toBeGreaterThanOrEqual(1)
+      expect(await warehouse.catalog.findStagingTable('health', 'waiting')).toBeUndefined()
     })
 
     it('are changed by a transformation before anybody sees them', async () => {
       const { warehouse } = subject
       const shape = columns({ id: 'INTEGER', name: 'TEXT' })
       await using load = await stage(warehouse, { table: 'worked', columns: shape }, numbered(3))
-      await warehouse.transform([load], [{ statement: subject.subject.changeNames.replace('TABLE', 'worked') }], never)
-      await warehouse.publish([load], async () => true, never)
+      await warehouse.loader.transform(
+        [load],
+        [{ statement: subject.subject.changeNames.replace('TABLE', 'worked') }],
+        never,
+      )
+      await warehouse.loader.publish([load], async () => true, never)
       expect(await rowsIn(warehouse, 'worked')).toEqual([1, 2, 3].map((id) => [id, 'changed']))
       await using other = await stage(warehouse, { table: 'worked', columns: shape }, numbered(1))
       await expect(
-        warehouse.transform([other], [{ description: 'wrong', statement: 'select nothing from nowhere' }], never),
+        warehouse.loader.transform(
+          [other],
+          [{ description: 'wrong', statement: 'select nothing from nowhere' }],
+          never,
+        ),
       ).rejects.toMatchObject({
         code: 'TRANSFORMATION_FAILED',
         message: expect.stringContaining('Statement 1 of the transformation (“wrong”)'),
@@ -226,11 +234,11 @@ export function loadsSuite(subject: Given): void {
         INVALID_NAME: { ...target, table: 'x'.repeat(64) },
       }
       for (const [code, wrong] of Object.entries(refusals))
-        await expect(warehouse.beginLoad(wrong, never)).rejects.toMatchObject({ code })
-      await expect(warehouse.readTable('health', 'nowhere', { limit: 1, offset: 0 })).rejects.toMatchObject({
+        await expect(warehouse.loader.stage(wrong, never)).rejects.toMatchObject({ code })
+      await expect(warehouse.queries.readTable('health', 'nowhere', { limit: 1, offset: 0 })).rejects.toMatchObject({
         code: 'TABLE_MISSING',
       })
-      await expect(warehouse.ensureSchema('a\u0000b')).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(warehouse.catalog.ensureSchema('a\u0000b')).rejects.toMatchObject({ code: 'INVALID_NAME' })
     })
   })
 }

@@ -42,7 +42,7 @@ export function mergedForEach() {
       rows,
     )
     const options = { mode, ...(cursor !== undefined && { cursors: { [table]: cursor } }) }
-    return await scratch.warehouse.publish([load], async () => ours, signal, options)
+    return await scratch.warehouse.loader.publish([load], async () => ours, signal, options)
   }
 
   return {

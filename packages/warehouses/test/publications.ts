@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LeaseLost } from '../src/lease-lost.ts'
-import type { LoadTarget, PublishOptions } from '../src/warehouse.ts'
+import { LeaseLost, type LoadTarget, type PublishOptions } from '../src/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from './rows.ts'
 import { lawOfIncrements } from './law-of-increments.ts'
 import { type Given, rowsIn } from './subject.ts'
@@ -18,7 +17,7 @@ export function publicationsSuite(subject: Given): void {
     options: PublishOptions = {},
   ) => {
     await using load = await stage(subject.warehouse, target, rows)
-    return await subject.warehouse.publish([load], async () => true, never, options)
+    return await subject.warehouse.loader.publish([load], async () => true, never, options)
   }
 
   describe('rows that become a table', () => {
@@ -30,16 +29,16 @@ export function publicationsSuite(subject: Given): void {
       expect(first).toMatchObject({ run, attempt: 1, rows: 1, tables: [{ schema: 'health', table: 'cases', rows: 1 }] })
       expect(await rowsIn(warehouse, 'cases')).toEqual([[7, 'new']])
       expect(await publish({ table: 'cases', columns: shape, run, attempt: 2 }, [[8, 'again']])).toEqual(first)
-      expect(await warehouse.findPublication(run)).toEqual(first)
+      expect(await warehouse.loader.findPublication(run)).toEqual(first)
       expect(await rowsIn(warehouse, 'cases')).toEqual([[7, 'new']])
-      expect(await warehouse.findPublication('nobody')).toBeUndefined()
+      expect(await warehouse.loader.findPublication('nobody')).toBeUndefined()
     })
 
     it('stay unseen where the run is in other hands', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'fenced', columns: shape }, numbered(1, 'old'))
       await using load = await stage(warehouse, { table: 'fenced', columns: shape }, [[2, 'zombie']])
-      await expect(warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
+      await expect(warehouse.loader.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
       expect(await rowsIn(warehouse, 'fenced')).toEqual([[1, 'old']])
     })
 
@@ -49,17 +48,17 @@ export function publicationsSuite(subject: Given): void {
       const run = randomUUID()
       await using load = await stage(warehouse, { table: 'closed', columns: shape, run }, [[2, 'new']])
       const [passing, passed] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()]
-      const stillOurs = () => (passing.resolve(), passed.promise)
-      const publishing = warehouse.publish([load], stillOurs, never).catch(() => undefined)
+      const isCurrentAttempt = () => (passing.resolve(), passed.promise)
+      const publishing = warehouse.loader.publish([load], isCurrentAttempt, never).catch(() => undefined)
       await passing.promise
-      const closing = warehouse.closeRun(run, 1)
+      const closing = warehouse.loader.fenceRun(run, 1)
       await Promise.race([closing, sleep(500)])
       passed.resolve(true)
       const published = await publishing
       expect(await closing).toEqual(published)
       expect(await rowsIn(warehouse, 'closed')).toEqual([published ? [2, 'new'] : [1, 'old']])
       const again = await publish({ table: 'closed', columns: shape, run, attempt: 2 }, [[2, 'new']])
-      expect(await warehouse.closeRun(run, 2)).toEqual(again)
+      expect(await warehouse.loader.fenceRun(run, 2)).toEqual(again)
       expect(await rowsIn(warehouse, 'closed')).toEqual([[2, 'new']])
     })
 
@@ -68,7 +67,7 @@ export function publicationsSuite(subject: Given): void {
       const run = randomUUID()
       await using one = await stage(warehouse, { table: 'parent', columns: shape, run }, numbered(2))
       await using other = await stage(warehouse, { table: 'child', columns: shape, run }, numbered(3))
-      const { rows, tables } = await warehouse.publish([one, other], async () => true, never)
+      const { rows, tables } = await warehouse.loader.publish([one, other], async () => true, never)
       expect([rows, tables.map(({ table }) => table)]).toEqual([5, ['child', 'parent']])
       expect([(await rowsIn(warehouse, 'parent')).length, (await rowsIn(warehouse, 'child')).length]).toEqual([2, 3])
     })
@@ -80,7 +79,7 @@ export function publicationsSuite(subject: Given): void {
       const seen = new Set<string>()
       const reader = (async () => {
         while (!loading.signal.aborted) {
-          const { rows } = await warehouse.query({
+          const { rows } = await warehouse.queries.query({
             text: 'select count(*) as n, min(name) as a, max(name) as b from busy',
             schemas: ['health'],
           })
@@ -107,7 +106,7 @@ export function publicationsSuite(subject: Given): void {
           (change) => !(change === 'TYPE_WIDENED code' && !tables[0]!.changes.some(({ column }) => column === 'code')),
         ),
       )
-      const page = await warehouse.readTable('health', 'evolving', { limit: 5, offset: 0 })
+      const page = await warehouse.queries.readTable('health', 'evolving', { limit: 5, offset: 0 })
       expect(page.columns.map(({ name, dataType }) => `${name} ${dataType}`)).toEqual([
         'n BIGINT',
         'gone TEXT',
@@ -136,7 +135,7 @@ export function publicationsSuite(subject: Given): void {
       await expect(publish({ table: 'keyed', columns: keyed }, [[null, 'a']])).rejects.toMatchObject({
         code: 'NULL_KEY',
       })
-      expect(await warehouse.findTable('health', 'keyed')).toMatchObject({
+      expect(await warehouse.catalog.findTable('health', 'keyed')).toMatchObject({
         rowCount: 2,
         columns: [{ name: 'id', primaryKey: true }, { primaryKey: false }],
       })
@@ -156,7 +155,7 @@ export function publicationsSuite(subject: Given): void {
           cursors: { merged: { seen: 3 } },
         },
       )
-      expect(await warehouse.findCursor('health', 'merged')).toEqual({ seen: 3 })
+      expect(await warehouse.loader.findCursor('health', 'merged')).toEqual({ seen: 3 })
       const run = randomUUID()
       const increment = { table: 'merged', columns: keyed, run }
       const merge: PublishOptions = { mode: 'MERGE', cursors: { merged: { seen: 4 } } }
@@ -187,7 +186,7 @@ export function publicationsSuite(subject: Given): void {
         merge,
       )
       expect(await sorted()).toEqual(expected)
-      expect(await warehouse.findCursor('health', 'merged')).toEqual({ seen: 4 })
+      expect(await warehouse.loader.findCursor('health', 'merged')).toEqual({ seen: 4 })
       await expect(publish({ table: 'merged', columns: shape }, [[1, 'a']], merge)).rejects.toMatchObject({
         code: 'NO_PRIMARY_KEY',
       })
@@ -202,9 +201,12 @@ export function publicationsSuite(subject: Given): void {
       await using load = await stage(warehouse, { table: 'gated', columns: shape, run }, numbered(3, 'new'))
       const refused = new Error('refused')
       const gate: PublishOptions['gate'] = async (tables, signal) => {
-        await using rehearsal = await warehouse.rehearse(tables, { run, attempt: 1 })
+        await using rehearsal = await warehouse.loader.exposeStagedRows(tables, { run, attempt: 1 })
         const schemas = [rehearsal.schema, 'health']
-        const { rows } = await warehouse.query({ text: 'select count(*) as n, min(name) as a from gated', schemas })
+        const { rows } = await warehouse.queries.query({
+          text: 'select count(*) as n, min(name) as a from gated',
+          schemas,
+        })
         expect(rows.map(([n, name]) => [Number(n), name])).toEqual([[3, 'new']])
         expect(await rehearsal.oldRows({ text: 'select * from gated', schemas }, signal)).toBeUndefined()
         expect(await rehearsal.oldRows({ text: 'select * from health.gated', schemas }, signal)).toEqual({
@@ -213,14 +215,14 @@ export function publicationsSuite(subject: Given): void {
         })
         throw refused
       }
-      await expect(warehouse.publish([load], async () => true, never, { gate })).rejects.toBe(refused)
+      await expect(warehouse.loader.publish([load], async () => true, never, { gate })).rejects.toBe(refused)
       expect((await rowsIn(warehouse, 'gated')).length).toBe(2)
     })
 
     it('bring the profile that the source measured', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 'measured', columns: shape, run: randomUUID(), attempt: 1 }
-      await using load = await warehouse.beginLoad(target, never)
+      await using load = await warehouse.loader.stage(target, never)
       const profile = () => [{ column: 'id', nulls: 1, distinct: 2, min: '1', max: '2' }]
       await load.write(
         {
@@ -233,23 +235,23 @@ export function publicationsSuite(subject: Given): void {
         },
         never,
       )
-      await warehouse.publish([load], async () => true, never)
-      const table = await warehouse.findTable('health', 'measured')
+      await warehouse.loader.publish([load], async () => true, never)
+      const table = await warehouse.catalog.findTable('health', 'measured')
       expect(table?.columns[0]).toMatchObject({ nullValues: 1, distinctValues: 2, minValue: '1', maxValue: '2' })
     })
 
     it('go when they are dropped, and a schema only when it is empty', async () => {
       const { warehouse } = subject
-      await warehouse.ensureSchema('Short lived')
+      await warehouse.catalog.ensureSchema('Short lived')
       await loadAll(warehouse, { schema: 'Short lived', table: 't', columns: shape }, numbered(1))
-      expect(await warehouse.schemas()).toEqual(expect.arrayContaining(['Short lived', 'health']))
-      expect(await warehouse.relations(['Short lived'])).toEqual([{ schema: 'Short lived', name: 't' }])
-      await expect(warehouse.dropSchema('Short lived')).rejects.toMatchObject({ code: 'SCHEMA_NOT_EMPTY' })
-      await warehouse.dropTable('Short lived', 't')
-      await warehouse.dropTable('Short lived', 't')
-      await warehouse.dropSchema('Short lived')
-      expect(await warehouse.schemas()).not.toContain('Short lived')
-      expect(await warehouse.pruneLedger(30)).toBe(0)
+      expect(await warehouse.catalog.listSchemas()).toEqual(expect.arrayContaining(['Short lived', 'health']))
+      expect(await warehouse.catalog.listRelations(['Short lived'])).toEqual([{ schema: 'Short lived', name: 't' }])
+      await expect(warehouse.catalog.dropSchema('Short lived')).rejects.toMatchObject({ code: 'SCHEMA_NOT_EMPTY' })
+      await warehouse.catalog.dropTable('Short lived', 't')
+      await warehouse.catalog.dropTable('Short lived', 't')
+      await warehouse.catalog.dropSchema('Short lived')
+      expect(await warehouse.catalog.listSchemas()).not.toContain('Short lived')
+      expect(await warehouse.upkeep.pruneLedger(30)).toBe(0)
     })
   })
 }

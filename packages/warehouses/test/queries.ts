@@ -6,12 +6,13 @@ const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 
 /** What every warehouse does with queries that users write. */
 export function queriesSuite(subject: Given): void {
-  const ask = (text: string, more: object = {}) => subject.warehouse.query({ text, schemas: ['health'], ...more })
+  const ask = (text: string, more: object = {}) =>
+    subject.warehouse.queries.query({ text, schemas: ['health'], ...more })
 
   describe('a query', () => {
     it('finds tables with a schema and without, in the order of the schemas', async () => {
       const { warehouse } = subject
-      await warehouse.ensureSchema('other')
+      await warehouse.catalog.ensureSchema('other')
       await loadAll(warehouse, { table: 'asked', columns: shape }, numbered(5))
       await loadAll(warehouse, { schema: 'other', table: 'elsewhere', columns: shape }, numbered(2, 'other'))
       const joined = `with few as (select id from asked where id < 3)
@@ -86,7 +87,9 @@ export function queriesSuite(subject: Given): void {
         'select count(*) from asked a, asked b, asked c, asked d, asked e, asked f, asked g, asked h, asked i, asked j, asked k, asked l, asked m, asked n'
       await expect(ask(long, { limits: { seconds: 1 } })).rejects.toMatchObject({ code: 'QUERY_TIMEOUT' })
       const reason = new Error('gone')
-      await expect(subject.warehouse.query({ text: 'select 1' }, AbortSignal.abort(reason))).rejects.toBe(reason)
+      await expect(subject.warehouse.queries.query({ text: 'select 1' }, AbortSignal.abort(reason))).rejects.toBe(
+        reason,
+      )
     })
 
     it('knows of a bare name that several schemas have', async () => {
@@ -94,8 +97,11 @@ export function queriesSuite(subject: Given): void {
       await loadAll(warehouse, { table: 'twice', columns: shape }, numbered(1))
       await loadAll(warehouse, { schema: 'other', table: 'twice', columns: shape }, numbered(1))
       const query = { text: 'select * from twice', schemas: ['health', 'other'] }
-      expect(await warehouse.ambiguousTable(query, 0, never)).toEqual({ name: 'twice', schemas: ['health', 'other'] })
-      expect(await warehouse.ambiguousTable(query, 1, never)).toBeUndefined()
+      expect(await warehouse.queries.findAmbiguousTable(query, 0, never)).toEqual({
+        name: 'twice',
+        schemas: ['health', 'other'],
+      })
+      expect(await warehouse.queries.findAmbiguousTable(query, 1, never)).toBeUndefined()
     })
 
     it('goes out page by page, whole and as of its beginning', async () => {
@@ -103,22 +109,22 @@ export function queriesSuite(subject: Given): void {
       await loadAll(warehouse, { table: 'pushed', columns: shape }, numbered(2_500))
       const sizes: number[] = []
       const ids = new Set<unknown>()
-      const pages = warehouse.queryPages({ text: 'select * from "health"."pushed"' }, 1_000, never)
+      const pages = warehouse.queries.queryPages({ text: 'select * from "health"."pushed"' }, 1_000, never)
       for await (const { rows } of pages) {
         if (sizes.length === 0) await loadAll(warehouse, { table: 'pushed', columns: shape }, numbered(3, 'later'))
         sizes.push(rows.length)
         for (const [id] of rows) ids.add(id)
       }
       expect([sizes, ids.size]).toEqual([[1_000, 1_000, 500], 2_500])
-      const none = warehouse.queryPages({ text: 'select * from "health"."pushed" where id < 0' }, 10, never)
+      const none = warehouse.queries.queryPages({ text: 'select * from "health"."pushed" where id < 0' }, 10, never)
       expect(await Array.fromAsync(none)).toEqual([])
     })
 
     it('sees nothing of another client', async () => {
       const { warehouse, subject: both } = subject
       await loadAll(both.neighbour, { table: 'secret', columns: shape }, numbered(1, 'hidden'))
-      expect(await warehouse.findTable('health', 'secret')).toBeUndefined()
-      expect(await warehouse.relations(['health'])).not.toContainEqual({ schema: 'health', name: 'secret' })
+      expect(await warehouse.catalog.findTable('health', 'secret')).toBeUndefined()
+      expect(await warehouse.catalog.listRelations(['health'])).not.toContainEqual({ schema: 'health', name: 'secret' })
       await expect(ask('select * from health.secret')).rejects.toMatchObject({ code: 'QUERY_FAILED' })
       // Past our own look-up, it is the server that refuses: which needs to know who asks.
       if (both.hasUsers)
@@ -126,7 +132,7 @@ export function queriesSuite(subject: Given): void {
           code: expect.stringMatching(/^(SQL_NOT_ALLOWED|QUERY_FAILED)$/),
         })
       await loadAll(warehouse, { table: 'secret', columns: shape }, numbered(1, 'mine'))
-      expect((await both.neighbour.readTable('health', 'secret', { limit: 9, offset: 0 })).rows).toEqual([
+      expect((await both.neighbour.queries.readTable('health', 'secret', { limit: 9, offset: 0 })).rows).toEqual([
         [1, 'hidden'],
       ])
     })

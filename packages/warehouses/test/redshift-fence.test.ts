@@ -30,7 +30,7 @@ describe('SQL of a client in Redshift', () => {
       [warehouse, 'mine'],
       [neighbour, 'hidden'],
     ] as const) {
-      await one.ensureSchema('health')
+      await one.catalog.ensureSchema('health')
       await loadAll(one, { table: 'cases', columns: shape }, numbered(2, name))
     }
   })
@@ -72,7 +72,7 @@ describe('SQL of a client in Redshift', () => {
     const key = `${staging.prefix}/${others.key}/x/manifest`
     const copy = `copy worked (id, name)\nfrom 's3://${staging.bucket}/${key}' iam_role '${role}' region '${staging.region}'\nmanifest format as csv gzip null as '~' roundec maxerror 0 statupdate on`
     await using load = await stage(warehouse, { table: 'worked', columns: shape }, numbered(1))
-    await expect(warehouse.transform([load], [{ statement: copy }], never)).rejects.toMatchObject({
+    await expect(warehouse.loader.transform([load], [{ statement: copy }], never)).rejects.toMatchObject({
       code: 'TRANSFORMATION_FAILED',
       message: expect.stringContaining('not authorized to assume IAM Role'),
     })
@@ -85,13 +85,16 @@ describe('SQL of a client in Redshift', () => {
       'delete from worked where id = 3',
       'insert into worked (id, name) select id + 10, name from health.cases',
     ]
-    await warehouse.transform(
+    await warehouse.loader.transform(
       [load],
       statements.map((statement) => ({ statement })),
       never,
     )
-    await warehouse.publish([load], async () => true, never)
-    const { rows } = await warehouse.query({ text: 'select id, name from worked order by id', schemas: ['health'] })
+    await warehouse.loader.publish([load], async () => true, never)
+    const { rows } = await warehouse.queries.query({
+      text: 'select id, name from worked order by id',
+      schemas: ['health'],
+    })
     expect(rows).toEqual([
       [1, 'x'],
       [2, 'changed'],
@@ -100,7 +103,7 @@ describe('SQL of a client in Redshift', () => {
     ])
     await using other = await stage(warehouse, { table: 'worked', columns: shape }, numbered(1))
     await expect(
-      warehouse.transform([other], [{ statement: `update health.cases set name = 'x'` }], never),
+      warehouse.loader.transform([other], [{ statement: `update health.cases set name = 'x'` }], never),
     ).rejects.toMatchObject({ code: 'TRANSFORMATION_FAILED' })
   })
 })

@@ -42,7 +42,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
     standIn = server.standIn!
     access = server.client()
     warehouse = open()
-    await warehouse.ensureSchema('health')
+    await warehouse.catalog.ensureSchema('health')
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
@@ -52,7 +52,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
     const [one, two, over] = [`cases${round}`, `other${round}`, `over${round}`]
     for (const table of [one, two]) await loadAll(warehouse, { table, columns: narrow }, numbered(2, 'old'))
     const view = { id: randomUUID(), schema: 'health', name: over, query: `select id, name from ${one}` }
-    await warehouse.defineView({ ...view, materialized: false }, { seconds: 30 }, never)
+    await warehouse.views.define({ ...view, materialized: false }, { seconds: 30 }, never)
     const run = randomUUID()
     const dying = open()
     const staged = (of: Warehouse, attempt = 1) =>
@@ -60,16 +60,16 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
     const loads = await staged(dying)
     standIn.count(cut)
     // It dies there: nothing is tidied, and nobody is told.
-    const outcome = await dying.publish(loads, async () => true, never).catch((error: unknown) => error)
+    const outcome = await dying.loader.publish(loads, async () => true, never).catch((error: unknown) => error)
     const statements = standIn.count()
     if (cut) expect(outcome).toBeDefined()
 
     warehouse = open()
-    const found = await warehouse.findPublication(run)
+    const found = await warehouse.loader.findPublication(run)
     const all = async () => [await rowsIn(warehouse, one), await rowsIn(warehouse, two), await rowsIn(warehouse, over)]
     expect(await all()).toEqual(found ? [newRows, newRows, newRows] : [oldRows, oldRows, oldRows])
     const again = await staged(warehouse, 2)
-    expect((await warehouse.publish(again, async () => true, never)).attempt).toBe(found ? 1 : 2)
+    expect((await warehouse.loader.publish(again, async () => true, never)).attempt).toBe(found ? 1 : 2)
     expect(await all()).toEqual([newRows, newRows, newRows])
     // The worker that lost its connection may live, and tidy what it takes for its own; the next run still finds its tables.
     for (const load of [...loads, ...again]) await load[Symbol.asyncDispose]()
@@ -89,7 +89,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
     for (let statement = 1 + (Number.parseInt(seed, 16) % stride); statement < statements; statement += stride)
       cuts.add(statement)
     for (const statement of cuts) await publishWith({ statement, heard: true })
-    await warehouse.sweepStaging(async () => new Set())
+    await warehouse.upkeep.sweepStaging(async () => new Set())
     await using superuser = await connected(superuserUrl(access.database))
     const left = await superuser.query(
       `select relname from pg_class where relname like 'sluice~%' and relkind in ('r', 'v')`,
@@ -106,7 +106,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
       await bucket.put(`${clientPrefix(access)}${run}/1-x/part-000001.csv.gz`, Buffer.from('rows'), never)
     const newborn = 'newborn-run/1-x/part-000001.csv.gz'
     const alive = new Set(['living-run'])
-    await warehouse.sweepStaging(async () => {
+    await warehouse.upkeep.sweepStaging(async () => {
       const before = new Set(alive)
       if (!alive.has('newborn-run')) await bucket.put(`${clientPrefix(access)}${newborn}`, Buffer.from('rows'), never)
       alive.add('newborn-run')
@@ -115,7 +115,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
     expect(await left()).toContain(newborn)
     await bucket.remove(`${clientPrefix(access)}${newborn}`)
     expect(await left()).toEqual(['living-run/1-x/part-000001.csv.gz'])
-    await warehouse.sweepStaging(async () => new Set())
+    await warehouse.upkeep.sweepStaging(async () => new Set())
     expect(await left()).toEqual([])
   })
 })

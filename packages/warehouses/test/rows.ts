@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import type {
-  TableLoad,
+  StagedTable,
   LoadContent,
   LoadTarget,
   Publication,
@@ -49,9 +49,9 @@ export function numbered(count: number, value: string | number = 'x'): Iterable<
 
 type Target = Partial<LoadTarget> & Pick<LoadTarget, 'columns'>
 
-export async function stage(warehouse: Warehouse, target: Target, rows: Rows): Promise<TableLoad> {
+export async function stage(warehouse: Warehouse, target: Target, rows: Rows): Promise<StagedTable> {
   const whole = { schema: 'health', table: 'cases', run: randomUUID(), attempt: 1, ...target }
-  const load = await warehouse.beginLoad(whole, never)
+  const load = await warehouse.loader.stage(whole, never)
   try {
     await load.write(given(rows), never)
   } catch (error) {
@@ -64,5 +64,5 @@ export async function stage(warehouse: Warehouse, target: Target, rows: Rows): P
 export async function loadAll(warehouse: Warehouse, target: Target, rows: Rows): Promise<Publication> {
   await using load = await stage(warehouse, target, rows)
   // Awaited here: the load is disposed, and its table dropped, as soon as this function returns.
-  return await warehouse.publish([load], async () => true, never)
+  return await warehouse.loader.publish([load], async () => true, never)
 }

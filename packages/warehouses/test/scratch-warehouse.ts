@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import type { WarehouseAccess } from '../src/postgres/postgres-connections.ts'
 import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
-import { prepareWarehouseServer } from '../src/postgres/prepare-server.ts'
-import { provisionWarehouse } from '../src/postgres/provision.ts'
+import { prepareWarehouseServer } from '../src/postgres/server/prepare-server.ts'
+import { provisionWarehouse } from '../src/postgres/server/provision.ts'
 import type { Warehouse } from '../src/warehouse.ts'
 
 /** The tests' server, as its superuser. */
@@ -112,7 +112,7 @@ export function scratchWarehouseForAll(): Omit<ScratchWarehouse, symbol> {
   let scratch: ScratchWarehouse
   beforeAll(async () => {
     scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
+    await scratch.warehouse.catalog.ensureSchema('health')
   })
   afterAll(() => scratch?.[Symbol.asyncDispose]())
   return {

@@ -22,10 +22,10 @@ export function shapesSuite(subject: Given): void {
     await using staged = await stage(subject.warehouse, { table, columns, shape, run: randomUUID() }, [
       fed.map(valueOf),
     ])
-    const { tables } = await subject.warehouse.publish([staged], async () => true, never)
+    const { tables } = await subject.warehouse.loader.publish([staged], async () => true, never)
     return tables[0]!
   }
-  const columnsOf = async (table: string) => (await subject.warehouse.findTable('health', table))!.columns
+  const columnsOf = async (table: string) => (await subject.warehouse.catalog.findTable('health', table))!.columns
   const small = (...names: string[]): Fed[] => names.map((name) => ({ name, dataType: 'SMALLINT' }))
 
   describe('the shape of a table', () => {

@@ -29,7 +29,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     place,
     run: 'r',
     attempt: 1,
-    shown: '"health"."cases"',
+    quotedPlace: '"health"."cases"',
     columns: columns(types).map((column) => ({
       name: column.name,
       label: column.label,

@@ -77,7 +77,13 @@ describe('a session of SQL Server, against a stand-in', () => {
     })
     const stored = { dataType: 'TEXT' } as const
     const column = { name: 'note', label: 'note', type: 'nvarchar(max)', nullable: true, stored }
-    const filling = { place: { schema: 'health', name: 'some' }, columns: [column], run: 'r', attempt: 1, shown: 'it' }
+    const filling = {
+      place: { schema: 'health', name: 'some' },
+      columns: [column],
+      run: 'r',
+      attempt: 1,
+      quotedPlace: 'it',
+    }
     const error = await dialect.copyRows(filling, endless, never).catch((thrown: unknown) => thrown)
     expect(dialect.explain(error)).toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
     await until(() => ended)

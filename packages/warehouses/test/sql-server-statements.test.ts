@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { LeaseLost } from '../src/lease-lost.ts'
+import { LeaseLost, type Warehouse } from '../src/warehouse.ts'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { openSqlServerWarehouse } from '../src/tsql/tsql-dialect.ts'
-import type { Warehouse } from '../src/warehouse.ts'
 import { columns, loadAll, never, numbered, stage } from './rows.ts'
 import type { Answer } from './tds/answers.ts'
 import { remembered, transactions } from './tds/remembered.ts'
@@ -26,7 +25,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     })
     const url = `mssql://sa:secret@127.0.0.1:${server.port}?encrypt=false`
     warehouse = openSqlServerWarehouse(tsqlAccess(url, { key: 'abc', loadPassword: 'l', readPassword: 'r' }))
-    await warehouse.ensureSchema('health')
+    await warehouse.catalog.ensureSchema('health')
   })
   afterAll(async () => {
     await warehouse?.[Symbol.asyncDispose]()
@@ -88,7 +87,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     {
       await using load = await stage(warehouse, { table: 'cases', columns: shape }, numbered(1))
       expect(published()).toHaveLength(2)
-      await expect(warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
+      await expect(warehouse.loader.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
     }
     expect(
       transactions(server)
@@ -100,7 +99,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
 
   it('are looked for behind whoever publishes, where their run is closed', async () => {
     const from = transactions(server).length
-    expect(await warehouse.closeRun(randomUUID(), 1)).toBeUndefined()
+    expect(await warehouse.loader.fenceRun(randomUUID(), 1)).toBeUndefined()
     expect(transactions(server).slice(from)).toEqual([['BEGIN', 'declare @taken', 'select run', 'COMMIT']])
   })
 
@@ -128,28 +127,28 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
           return 'CUT'
         }
         await using load = await stage(warehouse, { table: 'cut', columns: shape, run }, numbered(cut + 1))
-        const failed = await warehouse.publish([load], async () => true, never).catch((error: unknown) => error)
+        const failed = await warehouse.loader.publish([load], async () => true, never).catch((error: unknown) => error)
         expect(failed).toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE', retryable: true })
         instead = () => undefined
         expect(published().filter((name) => name === 'health.cut')).toEqual(['health.cut'])
-        const before = await warehouse.findPublication(run)
+        const before = await warehouse.loader.findPublication(run)
         const again = await loadAll(warehouse, { table: 'cut', columns: shape, run, attempt: 2 }, numbered(cut + 1))
         expect(again).toMatchObject({ run, attempt: before ? 1 : 2, rows: cut + 1 })
-        expect(await warehouse.findTable('health', 'cut')).toMatchObject({ rowCount: cut + 1 })
+        expect(await warehouse.catalog.findTable('health', 'cut')).toMatchObject({ rowCount: cut + 1 })
       }
-    await warehouse.sweepStaging(async () => new Set())
+    await warehouse.upkeep.sweepStaging(async () => new Set())
     expect(published()).toEqual(['health.cases', 'health.cut'])
   })
 
   const sweep = async () => {
-    await warehouse.sweepStaging(async () => new Set())
+    await warehouse.upkeep.sweepStaging(async () => new Set())
     return published().filter((name) => name.startsWith('health.sluice~')).length
   }
 
   it('are left alone by any number of sweeps while they may be in the making', async () => {
     instead = ({ text }) => (text.startsWith('insert into [sluice].[marks]') ? 'CUT' : undefined)
     const target = { schema: 'health', table: 'making', columns: shape, run: randomUUID(), attempt: 1 }
-    await expect(warehouse.beginLoad(target, never)).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
+    await expect(warehouse.loader.stage(target, never)).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
     instead = () => undefined
     expect([await sweep(), await sweep()]).toEqual([1, 1])
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000)
@@ -187,26 +186,26 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     }
     const from = server.statements.length
     await using load = await stage(warehouse, { table: 'merged', columns: keyed }, numbered(3))
-    await warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    await warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE' })
     instead = () => undefined
     const written = server.statements.slice(from).filter(({ text }) => text.includes('exec sp_executesql'))
     expect([busy, written.length]).toEqual([-1, 1])
-    expect(await warehouse.findTable('health', 'merged')).toMatchObject({ rowCount: 3 })
+    expect(await warehouse.catalog.findTable('health', 'merged')).toMatchObject({ rowCount: 3 })
   })
 
   it('find a schema with its rights, or none', async () => {
     const granting = ({ text }: Statement) => text.startsWith('grant select on schema::[other]')
     instead = (statement) => (granting(statement) ? 'CUT' : undefined)
-    await expect(warehouse.ensureSchema('other')).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
+    await expect(warehouse.catalog.ensureSchema('other')).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
     instead = () => undefined
-    await warehouse.ensureSchema('other')
+    await warehouse.catalog.ensureSchema('other')
     expect(server.statements.filter(granting)).toHaveLength(2)
   })
 
   it('are not called what only we see', async () => {
     const target = { schema: 'health', table: 'sluice~load_1', columns: shape, run: 'r', attempt: 1 }
-    await expect(warehouse.beginLoad(target, never)).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(warehouse.ensureSchema('sluice-shown')).rejects.toMatchObject({ code: 'INVALID_NAME' })
+    await expect(warehouse.loader.stage(target, never)).rejects.toMatchObject({ code: 'INVALID_NAME' })
+    await expect(warehouse.catalog.ensureSchema('sluice-shown')).rejects.toMatchObject({ code: 'INVALID_NAME' })
   })
 
   it('go out in pages as large as they may be, whatever is left out before them', async () => {
@@ -223,7 +222,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
       return text.startsWith('select [c1] from') ? { columns: [['c1', 'text']], rows } : undefined
     }
     const asked = { text: 'select name from cases', schemas: ['health'], limits: { offset: 3, bytes: 1_100 } }
-    const pages = await Array.fromAsync(warehouse.queryPages(asked, 10, never))
+    const pages = await Array.fromAsync(warehouse.queries.queryPages(asked, 10, never))
     instead = () => undefined
     expect(pages.map((page) => page.rows.length)).toEqual([10, 9])
     expect(server.statements.filter(({ text }) => text.startsWith('select name from'))).toEqual([])
@@ -235,7 +234,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
         ? { number: 1701, message: 'Creating or altering table failed.' }
         : undefined
     const target = { schema: 'health', table: 'wide', columns: shape, run: 'r', attempt: 1 }
-    await expect(warehouse.beginLoad(target, never)).rejects.toMatchObject({
+    await expect(warehouse.loader.stage(target, never)).rejects.toMatchObject({
       code: 'WAREHOUSE_REFUSED',
       message: 'The warehouse refused: Creating or altering table failed.',
     })

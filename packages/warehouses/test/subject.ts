@@ -35,8 +35,8 @@ export function subjectForAll(open: () => Promise<Subject>): Given {
   let subject: Subject
   beforeAll(async () => {
     subject = await open()
-    await subject.warehouse.ensureSchema('health')
-    await subject.neighbour.ensureSchema('health')
+    await subject.warehouse.catalog.ensureSchema('health')
+    await subject.neighbour.catalog.ensureSchema('health')
   })
   afterAll(async () => {
     await subject?.[Symbol.asyncDispose]()
@@ -53,4 +53,4 @@ export function subjectForAll(open: () => Promise<Subject>): Given {
 
 /** All rows of a table. */
 export const rowsIn = async (warehouse: Warehouse, table: string, schema = 'health') =>
-  (await warehouse.readTable(schema, table, { limit: 10_000, offset: 0 })).rows
+  (await warehouse.queries.readTable(schema, table, { limit: 10_000, offset: 0 })).rows

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { LeaseLost } from '../src/lease-lost.ts'
+import { LeaseLost } from '../src/warehouse.ts'
 import { plainSql } from '../src/sql-warehouse/sql.ts'
 import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
 import { columns, loadAll, never, numbered, stage } from './rows.ts'
@@ -14,14 +14,14 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
   let pool: SynapseUnderTest
   beforeAll(async () => {
     pool = await synapseStandIn()
-    await pool.warehouse.ensureSchema('health')
+    await pool.warehouse.catalog.ensureSchema('health')
   })
   afterAll(async () => {
     await pool?.[Symbol.asyncDispose]()
   })
   const tables = () => pool.memory.names().map((name) => name.replace('c_abc_', ''))
   const told = (from: number) => pool.server.statements.slice(from).map(({ text }) => text)
-  const rowsOf = async (table: string) => (await pool.warehouse.findTable('health', table))?.rowCount
+  const rowsOf = async (table: string) => (await pool.warehouse.catalog.findTable('health', table))?.rowCount
 
   it('make the client’s part of the pool first, and want versions of rows', async () => {
     const said = told(0)
@@ -40,7 +40,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     )
     await using other = await synapseStandIn()
     other.instead = ({ text }) => (text.includes('is_read_committed_snapshot_on') ? texts(['n'], [[0]]) : undefined)
-    await expect(other.warehouse.ensureSchema('health')).rejects.toMatchObject({
+    await expect(other.warehouse.catalog.ensureSchema('health')).rejects.toMatchObject({
       code: 'WAREHOUSE_NOT_SET_UP',
       message: expect.stringContaining('ALTER DATABASE [pool] SET READ_COMMITTED_SNAPSHOT ON'),
     })
@@ -71,7 +71,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     const from = pool.server.statements.length
     {
       await using load = await stage(pool.warehouse, { table: 'cases', columns: shape }, numbered(1))
-      await expect(pool.warehouse.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
+      await expect(pool.warehouse.loader.publish([load], async () => false, never)).rejects.toBeInstanceOf(LeaseLost)
     }
     expect(told(from).filter((text) => text.startsWith('rename'))).toEqual([])
     expect([tables(), await rowsOf('cases')]).toEqual([['health.cases'], 3])
@@ -79,7 +79,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
 
   it('are looked for in a turn, where their run is closed', async () => {
     const from = pool.server.statements.length
-    expect(await pool.warehouse.closeRun(randomUUID(), 1)).toBeUndefined()
+    expect(await pool.warehouse.loader.fenceRun(randomUUID(), 1)).toBeUndefined()
     const said = told(from)
     const turn = said.slice(said.lastIndexOf('BEGIN'), said.lastIndexOf('COMMIT'))
     expect(turn[1]).toBe('update [c_abc].[turn] set part = 1 - part')
@@ -95,9 +95,9 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
       entered.resolve()
       return verdict.promise
     }
-    const zombie = pool.warehouse.publish([one], fence, never).catch((error: unknown) => error)
+    const zombie = pool.warehouse.loader.publish([one], fence, never).catch((error: unknown) => error)
     await entered.promise
-    const alive = pool.warehouse.publish([other], async () => true, never)
+    const alive = pool.warehouse.loader.publish([other], async () => true, never)
     await pool.waits()
     expect(pool.memory.ledger.has('decisions')).toBe(false)
     verdict.resolve(false)
@@ -112,7 +112,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     await using one = await stage(pool.warehouse, { ...target, attempt: 1 }, numbered(6))
     await using other = await stage(pool.warehouse, { ...target, attempt: 2 }, numbered(7))
     const [first, second] = await Promise.all(
-      [one, other].map((load) => pool.warehouse.publish([load], async () => true, never)),
+      [one, other].map((load) => pool.warehouse.loader.publish([load], async () => true, never)),
     )
     expect(second).toEqual(first)
     expect(await rowsOf('cases')).toBe(first!.rows)
@@ -128,7 +128,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
         : undefined
     const from = pool.server.statements.length
     await using load = await stage(pool.warehouse, { table: 'merged', columns: keyed }, numbered(1, 'new'))
-    const published = await pool.warehouse.publish([load], async () => true, never, { mode: 'MERGE' })
+    const published = await pool.warehouse.loader.publish([load], async () => true, never, { mode: 'MERGE' })
     expect(published).toMatchObject({ attempt: 1, rows: 1 })
     const said = told(from).filter((text) =>
       /^(create table|rename object|insert into \[c_abc\]\.\[decisions\])/.test(text),
@@ -146,7 +146,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
       'rename object merged',
       'rename object sluice~merged',
     ])
-    await pool.warehouse.dropTable('health', 'merged')
+    await pool.warehouse.catalog.dropTable('health', 'merged')
   })
 
   it('are the old table or the new one wherever everything is cut off, and another attempt ends it', async () => {
@@ -160,7 +160,9 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
         const [run, rows] = [randomUUID(), before + 1]
         const load = await stage(pool.warehouse, { ...target, run }, numbered(rows))
         pool.cutAt(index + 1, heard)
-        const ended: unknown = await pool.warehouse.publish([load], async () => true, never).catch((error) => error)
+        const ended: unknown = await pool.warehouse.loader
+          .publish([load], async () => true, never)
+          .catch((error) => error)
         // What only tidies up behind a publication may fail.
         expect(ended).toMatchObject(
           ended instanceof Error ? { code: 'WAREHOUSE_UNAVAILABLE', retryable: true } : { run, rows },
@@ -174,7 +176,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
         expect(await rowsOf('cut')).toBe(rows)
         before = rows
       }
-    const sweep = () => pool.warehouse.sweepStaging(async () => new Set())
+    const sweep = () => pool.warehouse.upkeep.sweepStaging(async () => new Set())
     await sweep()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000)
     await sweep().finally(() => clock.mockRestore())
@@ -192,19 +194,21 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
       const isRename = (text: string) => text.startsWith('rename object')
       const load = await stage(pool.warehouse, target, numbered(3))
       pool.cutAt(1 + (which === 'first' ? all.findIndex(isRename) : all.findLastIndex(isRename)), false)
-      await expect(pool.warehouse.publish([load], async () => true, never)).rejects.toMatchObject({ retryable: true })
+      await expect(pool.warehouse.loader.publish([load], async () => true, never)).rejects.toMatchObject({
+        retryable: true,
+      })
       expect(tables().includes(`health.${table}`)).toBe(which === 'first')
       const counting = `select count(*) as n from ${table}`
       pool.instead = ({ text }) => {
         if (!text.startsWith('select count(*) as n from') || !text.includes(table)) return undefined
         return pool.memory.find('c_abc_health', table) === undefined ? gone(table) : texts(['n'], [[3]])
       }
-      const { rows } = await pool.warehouse.query({ text: counting, schemas: ['health'] })
+      const { rows } = await pool.warehouse.queries.query({ text: counting, schemas: ['health'] })
       expect([rows, await rowsOf(table)]).toEqual([[[3]], 3])
       const late = pool.server.statements.findLast(({ text }) => text.includes(`[${table}] to [sluice~aside_`))!
       await using session = await synapseDialect(pool.access).open({ role: 'service' })
       await expect(session.execute(plainSql(late.text))).rejects.toThrow('already in use')
-      await pool.warehouse.sweepStaging(async () => new Set())
+      await pool.warehouse.upkeep.sweepStaging(async () => new Set())
       await expect(session.execute(plainSql(late.text))).rejects.toThrow('already in use')
       expect(await rowsOf(table)).toBe(3)
     },
@@ -215,7 +219,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
       /^select id from \S+ order by|^select \[c1\]/.test(text) ? texts(['id'], [[2], [1]]) : undefined
     const from = pool.server.statements.length
     const query = { text: 'select id from cases order by name desc', schemas: ['health'] }
-    const pages = await Array.fromAsync(pool.warehouse.queryPages(query, 10, never))
+    const pages = await Array.fromAsync(pool.warehouse.queries.queryPages(query, 10, never))
     expect(pages.map(({ rows }) => rows)).toEqual([[[2], [1]]])
     const said = told(from).map((text) => text.replaceAll(/pages_\w+/g, 'pages'))
     expect(said).toContain(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { writeEntry } from '../src/sql-warehouse/ledger.ts'
 import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
-import type { ViewDefinition } from '../src/views.ts'
+import type { ViewDefinition } from '../src/view-store.ts'
 import { columns, loadAll, never, numbered } from './rows.ts'
 import { texts } from './tds/rules.ts'
 import { synapseRefusal } from './tds/synapse-refusals.ts'
@@ -15,7 +15,7 @@ describe('views in Synapse, against a stand-in', () => {
   let pool: SynapseUnderTest
   beforeAll(async () => {
     pool = await synapseStandIn()
-    await pool.warehouse.ensureSchema('health')
+    await pool.warehouse.catalog.ensureSchema('health')
     await loadAll(pool.warehouse, { table: 'seen', columns: shape }, numbered(1))
   })
   afterAll(async () => {
@@ -33,7 +33,7 @@ describe('views in Synapse, against a stand-in', () => {
       .map(({ text }) => text.replaceAll(/(sluice~\w+?)_\w+/g, '$1').replaceAll('c_abc_health', 'health'))
       .filter((text) => /^(rename|create view|alter view|if object_id)/.test(text))
   const view = (definition: Partial<ViewDefinition>) =>
-    pool.warehouse.defineView(
+    pool.warehouse.views.define(
       {
         id: 'v',
         schema: 'health',
@@ -53,8 +53,8 @@ describe('views in Synapse, against a stand-in', () => {
       expect.stringContaining('drop view [health].[sluice~view]'),
       'create view [health].[above] as\nselect id, name from [health].[seen]',
     ])
-    expect(await pool.warehouse.findView('health', 'above')).toMatchObject({ materialized: false })
-    expect(await pool.warehouse.viewReads('health', 'above')).toEqual([{ schema: 'health', name: 'seen' }])
+    expect(await pool.warehouse.views.find('health', 'above')).toMatchObject({ materialized: false })
+    expect(await pool.warehouse.views.listReads('health', 'above')).toEqual([{ schema: 'health', name: 'seen' }])
   })
 
   it('belong to a user without rights from their first moment, also in a schema of an earlier version', async () => {
@@ -108,7 +108,7 @@ describe('views in Synapse, against a stand-in', () => {
       'alter view [health].[above] as\nselect id, name from [health].[seen]',
       expect.stringContaining('drop table [health].[sluice~aside]'),
     ])
-    expect(await pool.warehouse.isManaged('v')).toBe(true)
+    expect(await pool.warehouse.views.isManaged('v')).toBe(true)
   })
 
   it('keep the old table where they would make no sense over the new one', async () => {
@@ -121,7 +121,7 @@ describe('views in Synapse, against a stand-in', () => {
       message: expect.stringContaining('The old data stays.'),
     })
     expect(done().filter((text) => text.startsWith('rename'))).toEqual([])
-    expect((await pool.warehouse.findTable('health', 'seen'))?.columns).toHaveLength(2)
+    expect((await pool.warehouse.catalog.findTable('health', 'seen'))?.columns).toHaveLength(2)
   })
 
   it('with rows of their own are filled beside, and take their place by renames', async () => {
@@ -139,12 +139,12 @@ describe('views in Synapse, against a stand-in', () => {
       'create table [#sluice] with (heap, distribution = round_robin) as\nwith some as (select id from [c_abc_health].[seen]) select [id] from (\nselect id from some\n) as asked([id]) ',
     )
     from = pool.server.statements.length
-    await pool.warehouse.refreshView('health', 'kept', never)
+    await pool.warehouse.views.refresh('health', 'kept', never)
     expect(done().filter((text) => text.startsWith('rename'))).toEqual([
       'rename object [health].[kept] to [sluice~aside]',
       'rename object [health].[sluice~view] to [kept]',
     ])
-    expect(await pool.warehouse.findView('health', 'kept')).toMatchObject({ materialized: true, populated: true })
+    expect(await pool.warehouse.views.find('health', 'kept')).toMatchObject({ materialized: true, populated: true })
   })
 
   it('are made by whoever looks next, where everything is cut off behind the decision', async () => {
@@ -157,16 +157,16 @@ describe('views in Synapse, against a stand-in', () => {
       const name = `cut${cut}`
       pool.cutAt(cut, cut % 2 === 0)
       await expect(defined(name)).rejects.toMatchObject({ retryable: true })
-      expect(await pool.warehouse.isManaged(name)).toBe(true)
-      expect(await pool.warehouse.findView('health', name)).toMatchObject({ managed: { id: name } })
+      expect(await pool.warehouse.views.isManaged(name)).toBe(true)
+      expect(await pool.warehouse.views.find('health', name)).toMatchObject({ managed: { id: name } })
     }
     expect(all.length).toBeGreaterThan(decided + 2)
   })
 
   it('go, and their table with them, when nothing reads them', async () => {
-    await expect(pool.warehouse.dropTable('health', 'seen')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
-    await pool.warehouse.dropView('health', 'kept')
-    expect(await pool.warehouse.findView('health', 'kept')).toBeUndefined()
+    await expect(pool.warehouse.catalog.dropTable('health', 'seen')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
+    await pool.warehouse.views.drop('health', 'kept')
+    expect(await pool.warehouse.views.find('health', 'kept')).toBeUndefined()
     expect(pool.memory.exposed).toEqual([])
     expect(pool.memory.refused).toEqual([])
   })

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
-import { LeaseLost } from '../src/lease-lost.ts'
-import type { PlannedTable, PlanOptions, PublishOptions } from '../src/warehouse.ts'
+import { LeaseLost, type PlannedTable, type PlanOptions, type PublishOptions } from '../src/warehouse.ts'
 import { columns, given, loadAll, never, numbered, stage } from './rows.ts'
 import { type Given, rowsIn } from './subject.ts'
 
@@ -21,7 +20,7 @@ export function undoSuite(subject: Given): void {
     ) => {
       const { warehouse } = subject
       await using load = await stage(warehouse, { table, columns: target, run: randomUUID() }, rows)
-      return await warehouse.plan([load], never, options)
+      return await warehouse.loader.plan([load], never, options)
     }
 
     it('says what a publication would change, and changes nothing', async () => {
@@ -29,8 +28,8 @@ export function undoSuite(subject: Given): void {
       await loadAll(warehouse, { table: 'planned', columns: shape }, numbered(3, 'old'))
       const wider = columns({ id: 'BIGINT', more: 'TEXT' })
       const told: PlannedTable[] = []
-      const planned: PlanOptions['planned'] = async (tables) => void told.push(...tables)
-      const tables = await plan('planned', wider, [['5000000000', 'x']], { planned })
+      const planned: PlanOptions['onPlan'] = async (tables) => void told.push(...tables)
+      const tables = await plan('planned', wider, [['5000000000', 'x']], { onPlan: planned })
       expect(tables).toMatchObject([{ schema: 'health', table: 'planned', rowsBefore: 3, rowsAfter: 1 }])
       expect(tables[0]!.changes.map(({ kind, column }) => `${kind} ${column}`).toSorted()).toEqual([
         'COLUMN_ADDED more',
@@ -39,11 +38,11 @@ export function undoSuite(subject: Given): void {
       ])
       expect(told).toEqual(tables)
       expect(await rowsIn(warehouse, 'planned')).toEqual(numbered(3, 'old'))
-      expect(await warehouse.findStaging('health', 'planned')).toBeUndefined()
+      expect(await warehouse.catalog.findStagingTable('health', 'planned')).toBeUndefined()
       expect(await plan('unplanned', shape, numbered(2), {})).toEqual([
         { schema: 'health', table: 'unplanned', rowsAfter: 2, changes: [] },
       ])
-      expect(await warehouse.findTable('health', 'unplanned')).toBeUndefined()
+      expect(await warehouse.catalog.findTable('health', 'unplanned')).toBeUndefined()
     })
 
     it('creates no schema', async () => {
@@ -53,13 +52,18 @@ export function undoSuite(subject: Given): void {
         { schema: 'unmade', table: 'planned', columns: keyed, dry: true },
         numbered(2),
       )
-      await warehouse.transform([load], [{ statement: 'alter table planned rename column name to title' }], never, {
-        dry: true,
-      })
-      expect(await warehouse.plan([load], never)).toEqual([
+      await warehouse.loader.transform(
+        [load],
+        [{ statement: 'alter table planned rename column name to title' }],
+        never,
+        {
+          dry: true,
+        },
+      )
+      expect(await warehouse.loader.plan([load], never)).toEqual([
         { schema: 'unmade', table: 'planned', rowsAfter: 2, changes: [] },
       ])
-      expect(await warehouse.schemas()).not.toContain('unmade')
+      expect(await warehouse.catalog.listSchemas()).not.toContain('unmade')
     })
 
     it('counts the rows of a merge, and asks the gate and the keys', async () => {
@@ -79,7 +83,7 @@ export function undoSuite(subject: Given): void {
         throw refused
       }
       const planned = async () => void (told += 1)
-      await expect(plan('merging', keyed, increment, { mode: 'MERGE', gate, planned })).rejects.toBe(refused)
+      await expect(plan('merging', keyed, increment, { mode: 'MERGE', gate, onPlan: planned })).rejects.toBe(refused)
       const twice = [
         [2, 'a'],
         [2, 'b'],
@@ -99,11 +103,19 @@ export function undoSuite(subject: Given): void {
       const { warehouse } = subject
       const run = randomUUID()
       await using load = await stage(warehouse, { table, columns: target, run }, rows)
-      await warehouse.publish([load], async () => true, never, more)
+      await warehouse.loader.publish([load], async () => true, never, more)
       return run
     }
-    const restore = (table: string, more: { run?: string; attempt?: number } = {}, stillOurs = async () => true) =>
-      subject.warehouse.restore({ schema: 'health', table, run: randomUUID(), attempt: 1, ...more }, stillOurs, never)
+    const restore = (
+      table: string,
+      more: { run?: string; attempt?: number } = {},
+      isCurrentAttempt = async () => true,
+    ) =>
+      subject.warehouse.loader.restore(
+        { schema: 'health', table, run: randomUUID(), attempt: 1, ...more },
+        isCurrentAttempt,
+        never,
+      )
     const sorted = async (table: string) =>
       (await rowsIn(subject.warehouse, table)).map((row) => JSON.stringify(row)).toSorted()
 
@@ -111,18 +123,18 @@ export function undoSuite(subject: Given): void {
       const { warehouse } = subject
       await expect(restore('undone')).rejects.toMatchObject({ code: 'NOTHING_TO_RESTORE' })
       const first = await published('undone', shape, numbered(3, 'old'))
-      expect(await warehouse.findPrevious('health', 'undone')).toBeUndefined()
+      expect(await warehouse.loader.findPrevious('health', 'undone')).toBeUndefined()
       await expect(restore('undone')).rejects.toMatchObject({ code: 'NOTHING_TO_RESTORE' })
       await published('undone', shape, numbered(2, 'new'))
-      const { publishedAt } = (await warehouse.findPublication(first))!
-      expect(await warehouse.findPrevious('health', 'undone')).toMatchObject({ publishedAt })
+      const { publishedAt } = (await warehouse.loader.findPublication(first))!
+      expect(await warehouse.loader.findPrevious('health', 'undone')).toMatchObject({ publishedAt })
       const run = randomUUID()
       const answer = await restore('undone', { run })
       expect(answer).toMatchObject({ run, attempt: 1, rows: 3, tables: [{ table: 'undone', rows: 3, changes: [] }] })
       const old = [...numbered(3, 'old')].map((row) => JSON.stringify(row))
       expect(await sorted('undone')).toEqual(old)
       expect(await restore('undone', { run, attempt: 2 })).toEqual(answer)
-      expect(await warehouse.findPublication(run)).toEqual(answer)
+      expect(await warehouse.loader.findPublication(run)).toEqual(answer)
       expect(await sorted('undone')).toEqual(old)
       await restore('undone')
       expect(await sorted('undone')).toEqual([...numbered(2, 'new')].map((row) => JSON.stringify(row)))
@@ -138,10 +150,12 @@ export function undoSuite(subject: Given): void {
       await published('hidden', shape, numbered(2, 'old'))
       await published('hidden', shape, numbered(1, 'new'))
       await expect(restore('hidden', {}, async () => false)).rejects.toBeInstanceOf(LeaseLost)
-      expect(await warehouse.sweepStaging(async () => new Set())).toBe(0)
-      expect(await warehouse.findStaging('health', 'hidden')).toBeUndefined()
-      expect((await warehouse.relations(['health'])).filter(({ name }) => name.includes('hidden'))).toHaveLength(1)
-      expect(await warehouse.schemas()).toEqual(expect.not.arrayContaining([expect.stringMatching(/kept/)]))
+      expect(await warehouse.upkeep.sweepStaging(async () => new Set())).toBe(0)
+      expect(await warehouse.catalog.findStagingTable('health', 'hidden')).toBeUndefined()
+      expect(
+        (await warehouse.catalog.listRelations(['health'])).filter(({ name }) => name.includes('hidden')),
+      ).toHaveLength(1)
+      expect(await warehouse.catalog.listSchemas()).toEqual(expect.not.arrayContaining([expect.stringMatching(/kept/)]))
       await restore('hidden')
       expect(await rowsIn(warehouse, 'hidden')).toHaveLength(2)
     })
@@ -149,19 +163,19 @@ export function undoSuite(subject: Given): void {
     it('brings columns, types, statistics, cursor and memory back', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 'shaped', columns: shape, run: randomUUID(), attempt: 1 }
-      await using load = await warehouse.beginLoad(target, never)
+      await using load = await warehouse.loader.stage(target, never)
       const profile = () => [{ column: 'id', nulls: 0, distinct: 2, min: '1', max: '2' }]
       await load.write({ ...given(numbered(2, 'old')), profile, reading: () => ({ sign: ',' }) }, never)
-      await warehouse.publish([load], async () => true, never, { cursors: { shaped: { seen: 1 } } })
-      const before = await warehouse.findTable('health', 'shaped')
-      const feed = await warehouse.findFeed('health', 'shaped')
+      await warehouse.loader.publish([load], async () => true, never, { cursors: { shaped: { seen: 1 } } })
+      const before = await warehouse.catalog.findTable('health', 'shaped')
+      const feed = await warehouse.loader.findFeed('health', 'shaped')
       const other = columns({ id: 'BIGINT', more: 'DATE' })
       const rebuild = { schemaChanges: 'REPLACE' as const }
       const run = randomUUID()
       await using next = await stage(warehouse, { table: 'shaped', columns: other, run, shape: rebuild }, [
         ['5000000000', '2026-01-01'],
       ])
-      await warehouse.publish([next], async () => true, never, { cursors: { shaped: { seen: 2 } } })
+      await warehouse.loader.publish([next], async () => true, never, { cursors: { shaped: { seen: 2 } } })
       const { tables } = await restore('shaped')
       expect(tables[0]!.changes.map(({ kind, column }) => `${kind} ${column}`).toSorted()).toEqual([
         'COLUMN_ADDED name',
@@ -169,9 +183,9 @@ export function undoSuite(subject: Given): void {
         'TYPE_CHANGED id',
       ])
       expect(await rowsIn(warehouse, 'shaped')).toEqual([...numbered(2, 'old')])
-      expect((await warehouse.findTable('health', 'shaped'))!.columns).toEqual(before!.columns)
-      expect(await warehouse.findFeed('health', 'shaped')).toEqual(feed)
-      expect(await warehouse.findCursor('health', 'shaped')).toEqual({ seen: 1 })
+      expect((await warehouse.catalog.findTable('health', 'shaped'))!.columns).toEqual(before!.columns)
+      expect(await warehouse.loader.findFeed('health', 'shaped')).toEqual(feed)
+      expect(await warehouse.loader.findCursor('health', 'shaped')).toEqual({ seen: 1 })
     })
 
     it('keeps views working, over columns that came since as well', async () => {
@@ -179,10 +193,10 @@ export function undoSuite(subject: Given): void {
       await published('viewed', shape, numbered(2, 'old'))
       await published('viewed', columns({ id: 'BIGINT', name: 'TEXT', more: 'TEXT' }), [['5000000000', 'new', 'x']])
       const view = { id: randomUUID(), schema: 'health', name: 'over_viewed', materialized: false }
-      await warehouse.defineView({ ...view, query: 'select id, name, more from viewed' }, { seconds: 20 }, never)
+      await warehouse.views.define({ ...view, query: 'select id, name, more from viewed' }, { seconds: 20 }, never)
       await restore('viewed')
       const inOrder = async (name: string) => {
-        const { rows } = await warehouse.query({
+        const { rows } = await warehouse.queries.query({
           text: `select id, name from ${name} order by id`,
           schemas: ['health'],
         })
@@ -190,7 +204,7 @@ export function undoSuite(subject: Given): void {
       }
       expect(await inOrder('over_viewed')).toEqual([...numbered(2, 'old')])
       expect(await inOrder('viewed')).toEqual([...numbered(2, 'old')])
-      const { columns: after } = (await warehouse.findTable('health', 'viewed'))!
+      const { columns: after } = (await warehouse.catalog.findTable('health', 'viewed'))!
       expect(after.map(({ name, deleted = false }) => [name, deleted])).toEqual([
         ['id', false],
         ['name', false],
@@ -199,7 +213,7 @@ export function undoSuite(subject: Given): void {
       // The next load is compared with what is there now.
       await published('viewed', shape, numbered(3, 'next'))
       expect(await inOrder('over_viewed')).toEqual([...numbered(3, 'next')])
-      await warehouse.dropView('health', 'over_viewed')
+      await warehouse.views.drop('health', 'over_viewed')
     })
 
     it('is one of all tables that were published together', async () => {
@@ -210,7 +224,7 @@ export function undoSuite(subject: Given): void {
         const loads = []
         for (const table of tables)
           loads.push(stack.use(await stage(warehouse, { table, columns: shape, run }, numbered(rows, `r${rows}`))))
-        await warehouse.publish(loads, async () => true, never)
+        await warehouse.loader.publish(loads, async () => true, never)
       }
       const counts = async () => [
         (await rowsIn(warehouse, 'own')).length,
@@ -224,7 +238,7 @@ export function undoSuite(subject: Given): void {
       await both(4, 'own')
       await restore('own')
       expect(await counts()).toEqual([2, 2])
-      await warehouse.dropTable('health', 'own__part')
+      await warehouse.catalog.dropTable('health', 'own__part')
       await both(5, 'own', 'own__part')
       // There was no such table: it has no rows.
       await restore('own')
@@ -250,7 +264,7 @@ export function undoSuite(subject: Given): void {
         const source = new Map<number, number>()
         let clock = 0
         const load = async (mode: 'REPLACE' | 'MERGE') => {
-          const { seen = 0 } = ((await warehouse.findCursor('health', table)) ?? {}) as { seen?: number }
+          const { seen = 0 } = ((await warehouse.loader.findCursor('health', table)) ?? {}) as { seen?: number }
           const rows = [...source].filter(([, changed]) => mode === 'REPLACE' || changed > seen)
           const options: PublishOptions = { mode, cursors: { [table]: { seen: clock } } }
           await published(
@@ -288,9 +302,9 @@ export function undoSuite(subject: Given): void {
       const { warehouse } = subject
       await published('dropped', shape, numbered(1))
       await published('dropped', shape, numbered(2))
-      expect(await warehouse.expirePrevious()).toBe(0)
-      await warehouse.dropTable('health', 'dropped')
-      expect(await warehouse.findPrevious('health', 'dropped')).toBeUndefined()
+      expect(await warehouse.upkeep.dropExpiredTables()).toBe(0)
+      await warehouse.catalog.dropTable('health', 'dropped')
+      expect(await warehouse.loader.findPrevious('health', 'dropped')).toBeUndefined()
       await published('dropped', shape, numbered(3))
       await expect(restore('dropped')).rejects.toMatchObject({ code: 'NOTHING_TO_RESTORE' })
       expect(await rowsIn(warehouse, 'dropped')).toHaveLength(3)

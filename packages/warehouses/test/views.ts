@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import type { ViewDefinition } from '../src/views.ts'
+import type { ViewDefinition } from '../src/view-store.ts'
 import { columns, loadAll, never, numbered, stage } from './rows.ts'
 import { type Given, rowsIn } from './subject.ts'
 
@@ -9,7 +9,7 @@ const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 /** What every warehouse does with views. */
 export function viewsSuite(subject: Given): void {
   const define = (view: Partial<ViewDefinition> & Pick<ViewDefinition, 'name' | 'query'>, empty = false) =>
-    subject.warehouse.defineView(
+    subject.warehouse.views.define(
       { id: randomUUID(), schema: 'health', materialized: false, ...view },
       { seconds: 20, empty },
       never,
@@ -31,13 +31,13 @@ export function viewsSuite(subject: Given): void {
       await loadAll(warehouse, { table: 'base', columns: wider }, [['5000000000', 'wide', 'more']])
       expect(await rowsIn(warehouse, 'over')).toEqual([['5000000000', 'wide']])
       expect(await rowsIn(warehouse, 'above_over')).toEqual([['5000000000', 'wide']])
-      expect(await warehouse.findView('health', 'over')).toMatchObject({
+      expect(await warehouse.views.find('health', 'over')).toMatchObject({
         materialized: false,
         populated: true,
         managed: { id },
       })
-      expect(await warehouse.isManaged(id)).toBe(true)
-      expect(await warehouse.viewReads('health', 'over')).toEqual([{ schema: 'health', name: 'base' }])
+      expect(await warehouse.views.isManaged(id)).toBe(true)
+      expect(await warehouse.views.listReads('health', 'over')).toEqual([{ schema: 'health', name: 'base' }])
     })
 
     it('is made anew where all the tables beneath it change in one run', async () => {
@@ -50,7 +50,7 @@ export function viewsSuite(subject: Given): void {
       const loads = []
       for (const table of tables)
         loads.push(stack.use(await stage(warehouse, { table, columns: columns({ x: 'TEXT' }), run }, [['some']])))
-      await warehouse.publish(loads, async () => true, never)
+      await warehouse.loader.publish(loads, async () => true, never)
       expect(await rowsIn(warehouse, 'both')).toEqual([['some'], ['some']])
     })
 
@@ -59,8 +59,8 @@ export function viewsSuite(subject: Given): void {
       const id = randomUUID()
       await define({ id, name: 'first', query: 'select 1 as one' })
       await define({ id, name: 'second', query: 'select 2 as two' })
-      expect(await warehouse.findView('health', 'first')).toBeUndefined()
-      expect((await warehouse.findView('health', 'second'))?.columns.map(({ name }) => name)).toEqual(['two'])
+      expect(await warehouse.views.find('health', 'first')).toBeUndefined()
+      expect((await warehouse.views.find('health', 'second'))?.columns.map(({ name }) => name)).toEqual(['two'])
       await expect(define({ name: 'second', query: 'select 3 as three' })).rejects.toMatchObject({
         code: 'VIEW_NAME_TAKEN',
       })
@@ -81,8 +81,8 @@ export function viewsSuite(subject: Given): void {
         code: 'VIEW_READS_ITSELF',
       })
       expect(await rowsIn(warehouse, 'sound')).toEqual([['5000000000']])
-      await expect(warehouse.dropView('health', 'sound')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
-      await expect(warehouse.dropTable('health', 'base')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
+      await expect(warehouse.views.drop('health', 'sound')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
+      await expect(warehouse.catalog.dropTable('health', 'base')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
     })
 
     it('keeps its rows where it is materialised, until it is filled anew', async () => {
@@ -90,19 +90,19 @@ export function viewsSuite(subject: Given): void {
       await loadAll(warehouse, { table: 'counted', columns: shape }, numbered(3))
       const view = { id: randomUUID(), name: 'kept', query: 'select count(*) as n from counted', materialized: true }
       await define(view, true)
-      expect(await warehouse.findView('health', 'kept')).toMatchObject({ materialized: true, populated: false })
-      expect(await warehouse.refreshView('health', 'kept', never)).toMatchObject({ rows: 1 })
+      expect(await warehouse.views.find('health', 'kept')).toMatchObject({ materialized: true, populated: false })
+      expect(await warehouse.views.refresh('health', 'kept', never)).toMatchObject({ rows: 1 })
       const counted = async () => (await rowsIn(warehouse, 'kept')).map(([n]) => Number(n))
       expect(await counted()).toEqual([3])
       await loadAll(warehouse, { table: 'counted', columns: shape }, numbered(5))
       expect(await counted()).toEqual([3])
-      await warehouse.refreshView('health', 'kept', never)
+      await warehouse.views.refresh('health', 'kept', never)
       expect(await counted()).toEqual([5])
-      expect(await warehouse.findView('health', 'kept')).toMatchObject({ populated: true, managed: { id: view.id } })
-      await warehouse.dropView('health', 'kept')
-      await warehouse.dropView('health', 'kept')
-      expect(await warehouse.findView('health', 'kept')).toBeUndefined()
-      await expect(warehouse.refreshView('health', 'kept', never)).rejects.toMatchObject({ code: 'VIEW_MISSING' })
+      expect(await warehouse.views.find('health', 'kept')).toMatchObject({ populated: true, managed: { id: view.id } })
+      await warehouse.views.drop('health', 'kept')
+      await warehouse.views.drop('health', 'kept')
+      expect(await warehouse.views.find('health', 'kept')).toBeUndefined()
+      await expect(warehouse.views.refresh('health', 'kept', never)).rejects.toMatchObject({ code: 'VIEW_MISSING' })
     })
   })
 }

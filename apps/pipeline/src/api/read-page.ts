@@ -30,7 +30,9 @@ export function readPage(
       const { warehouse, table, shown } = await find()
       const start = new Date()
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
-      const { columns, rows, truncated } = await warehouse.readTable(table.schema, table.name, range, { signal })
+      const { columns, rows, truncated } = await warehouse.queries.readTable(table.schema, table.name, range, {
+        signal,
+      })
       if (truncated) throw pageTooLarge(pageSize, rows.length)
       return {
         ...presentTable(table, shown),

@@ -17,9 +17,9 @@ const named = 5
  * Refuses queries that name a table without its schema if several schemas have one, because a check of the wrong table would find
  * nothing. The first `preferred` schemas have precedence.
  */
-export function ambiguousRefused(warehouse: Pick<Warehouse, 'ambiguousTable'> | undefined, preferred = 0): Refusal {
+export function ambiguousRefused(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): Refusal {
   return async (query, signal) => {
-    const found = await warehouse?.ambiguousTable(query, preferred, signal).catch((error: unknown) => {
+    const found = await warehouse?.queries.findAmbiguousTable(query, preferred, signal).catch((error: unknown) => {
       // The query itself will report its errors.
       if (error instanceof WarehouseProblem && !error.retryable) return undefined
       throw error

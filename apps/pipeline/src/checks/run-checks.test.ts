@@ -62,15 +62,16 @@ describe('checks', () => {
       'do $$ begin end $$',
     ])
     expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => 'ERROR'))
-    expect((await scratch.warehouse.findTable('health', 'cases'))?.rowCount).toBe(30)
+    expect((await scratch.warehouse.catalog.findTable('health', 'cases'))?.rowCount).toBe(30)
   })
 
   it('wait for their turn where they may, and give up where somebody waits for them', async () => {
     let asked = 0
     const busy = new WarehouseProblem('WAREHOUSE_BUSY', 'Many queries are running.', { retryable: true })
-    const warehouse = {
-      query: (query: UserQuery) => ((asked += 1) < 3 ? Promise.reject(busy) : scratch.warehouse.query(query)),
+    const queries = {
+      query: (query: UserQuery) => ((asked += 1) < 3 ? Promise.reject(busy) : scratch.warehouse.queries.query(query)),
     }
+    const warehouse = { queries }
     expect(said(await run(['select 1'], { warehouse, slotTimeoutSeconds: 60 }))).toEqual([
       ['FAILED', '1 row violates the check.'],
     ])

@@ -2,7 +2,7 @@ import { storable } from '../runs/run-log.ts'
 import {
   type QueryRows,
   type UserQuery,
-  type Warehouse,
+  type QueryRunner,
   type WarehouseColumn,
   WarehouseProblem,
 } from '@sluice/warehouses/warehouse'
@@ -10,7 +10,7 @@ import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
 import { hider } from './redact-variables.ts'
-import { trimStatementEnd } from '@sluice/warehouses/sql-text'
+import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface CheckToRun {
@@ -45,7 +45,7 @@ export interface CheckOutcome {
 
 export interface CheckRunContext {
   /** Undefined before the first load. */
-  warehouse: Pick<Warehouse, 'query'> | undefined
+  warehouse: { queries: Pick<QueryRunner, 'query'> } | undefined
   variables: Variables
   /** The schemas in which names without a schema are searched, in order. */
   schemas: readonly string[]
@@ -147,13 +147,13 @@ const countTimeout = 5
 
 /** Returns the number of rows of a query; undefined if counting fails or takes too long. */
 async function countRows(
-  warehouse: Pick<Warehouse, 'query'>,
+  warehouse: { queries: Pick<QueryRunner, 'query'> },
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   // A comment in the last line must not swallow the bracket.
   const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
-  const counted = await warehouse
+  const counted = await warehouse.queries
     .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
     .catch(() => undefined)
   signal.throwIfAborted()
@@ -173,7 +173,7 @@ interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
  * reason.
  */
 async function firstRows(
-  warehouse: Pick<Warehouse, 'query'>,
+  warehouse: { queries: Pick<QueryRunner, 'query'> },
   query: UserQuery,
   slotTimeoutSeconds: number,
   signal: AbortSignal,
@@ -181,7 +181,7 @@ async function firstRows(
   const end = performance.now() + slotTimeoutSeconds * 1_000
   for (;;) {
     try {
-      const { columns, rows, more, truncated } = await warehouse.query(query, signal)
+      const { columns, rows, more, truncated } = await warehouse.queries.query(query, signal)
       return { columns, rows, whole: !more && !truncated, none: rows.length === 0 }
     } catch (error) {
       if (!(error instanceof WarehouseProblem)) throw error

@@ -1,7 +1,7 @@
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import { LeaseLost } from '@sluice/warehouses/lease-lost'
+import { LeaseLost } from '@sluice/warehouses/warehouse'
 import { type ImportOptions, type Target, type TargetSettings, openTargetSecrets, targetOf } from './target.ts'
 import { namesVariables, replaceVariables } from '../variables/replace.ts'
 import { variablesOf } from '../variables/variables.ts'

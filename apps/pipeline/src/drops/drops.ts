@@ -135,9 +135,9 @@ async function dropRelation(
   { schema, table }: { schema: string; table?: string },
 ): Promise<void> {
   try {
-    if (table === undefined) await warehouse.dropSchema(schema)
-    else if (await warehouse.findView(schema, table)) await warehouse.dropView(schema, table)
-    else await warehouse.dropTable(schema, table)
+    if (table === undefined) await warehouse.catalog.dropSchema(schema)
+    else if (await warehouse.views.find(schema, table)) await warehouse.views.drop(schema, table)
+    else await warehouse.catalog.dropTable(schema, table)
   } catch (error) {
     if (!(error instanceof WarehouseProblem && finalCodes.has(error.code))) throw error
   }

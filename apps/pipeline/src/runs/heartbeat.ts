@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import { LeaseLost } from '@sluice/warehouses/lease-lost'
+import { LeaseLost } from '@sluice/warehouses/warehouse'
 import type { Claim } from './claim.ts'
 
 /** Totals since the attempt started to read the source, the last time that it did. Null: unknown. */

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import type { TablePlace, ViewDefinition } from '@sluice/warehouses/views'
-import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import type { ViewDefinition } from '@sluice/warehouses/view-store'
+import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { pendingReason } from './pending-views.ts'
 import { sqlPieces } from '../variables/sql-pieces.ts'
 
@@ -30,17 +30,17 @@ export async function makeView(
 ): Promise<MadeView> {
   const late = AbortSignal.timeout(savingLimits.whole)
   const signal = left ? AbortSignal.any([left, late]) : late
-  await warehouse.ensureSchema(view.schema)
-  const there = await warehouse.findView(view.schema, view.name)
+  await warehouse.catalog.ensureSchema(view.schema)
+  const there = await warehouse.views.find(view.schema, view.name)
   const isThere = there?.managed?.id === view.id
   const whole = { ...view, takesOver: await isLeftOver(db, there), anew: isThere && selectsAll(view.query) }
   try {
-    const { reads } = await warehouse.defineView(whole, savingLimits, signal)
+    const { reads } = await warehouse.views.define(whole, savingLimits, signal)
     return { reads, unfinished: false }
   } catch (error) {
     const pending = pendingReason(error)
     // An old view stays, and its change is rejected.
-    if (pending !== undefined && !(await warehouse.isManaged(view.id)))
+    if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
     if (isThere) return { reads: undefined, unfinished: true }
@@ -55,9 +55,9 @@ async function emptyView(
   signal: AbortSignal,
   late: WarehouseProblem,
 ): Promise<{ reads: TablePlace[] | undefined }> {
-  if (await warehouse.isManaged(view.id)) return { reads: undefined }
+  if (await warehouse.views.isManaged(view.id)) return { reads: undefined }
   if (signal.aborted) throw late
-  return warehouse.defineView(view, { seconds: savingLimits.seconds, empty: true }, signal)
+  return warehouse.views.define(view, { seconds: savingLimits.seconds, empty: true }, signal)
 }
 
 /** Whether a view in the warehouse was never saved, because the service was killed before the commit in its own database. */

@@ -1,9 +1,8 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { failpoint } from '@sluice/process'
-import { LeaseLost } from '@sluice/warehouses/lease-lost'
-import { definitionHash, type TablePlace } from '@sluice/warehouses/views'
-import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { LeaseLost, type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { definitionHash } from '@sluice/warehouses/view-store'
 import { staleInputs } from './inputs.ts'
 import { isLeftOver, selectsAll } from './make-view.ts'
 import { keepPending, pendingReason } from './pending-views.ts'
@@ -30,7 +29,7 @@ export interface RefreshResult {
   bytes: number
 }
 
-/** Throws `LeaseLost` if the view was deleted. */
+/** Throws `LostRun` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
@@ -64,7 +63,7 @@ export async function refreshView(
     const pending = pendingReason(error)
     // A later load cannot fix an error in the query.
     if (pending === undefined && error instanceof WarehouseProblem && !error.retryable) await keepPending(db, id, null)
-    if (pending === undefined || (await warehouse.isManaged(view.uid))) throw error
+    if (pending === undefined || (await warehouse.views.isManaged(view.uid))) throw error
     await keepPending(db, id, pending)
     return { message: pending, pending: true, rows: 0, bytes: 0 }
   }
@@ -72,13 +71,13 @@ export async function refreshView(
   const stale = await staleInputs(db, id)
   const older = stale.length === 0 ? '' : ` It reads views that are older than their own sources: ${stale.join(', ')}.`
   if (!view.materialized) {
-    const { columns } = await warehouse.readTable(view.schema, view.name, { limit: 100, offset: 0 })
+    const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
     return { message: `${place} can be read: ${count(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
   }
-  if (!made) await warehouse.refreshView(view.schema, view.name, signal)
+  if (!made) await warehouse.views.refresh(view.schema, view.name, signal)
   await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
-  const now = await warehouse.findView(view.schema, view.name)
+  const now = await warehouse.views.find(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
   return { message: `Refreshed ${place}: ${count(rows, 'row')}.${older}`, rows, bytes }
 }
@@ -90,19 +89,19 @@ async function makeAsSaved(
   view: StoredView,
   { signal, say }: { signal: AbortSignal; say: (line: string) => void },
 ): Promise<boolean> {
-  const there = await warehouse.findView(view.schema, view.name)
+  const there = await warehouse.views.find(view.schema, view.name)
   const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
   const recreate = same && selectsAll(view.query)
   if (same && !recreate) {
     // A process that created the view may have been killed before it stored what the view reads.
-    await keepReads(db, view, await warehouse.viewReads(view.schema, view.name))
+    await keepReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
   if (!recreate) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved, so it is created now.`)
-  await warehouse.ensureSchema(view.schema)
+  await warehouse.catalog.ensureSchema(view.schema)
   const takesOver = await isLeftOver(db, there)
-  const { reads } = await warehouse.defineView(
-    { ...view, id: view.uid, takesOver, anew: recreate },
+  const { reads } = await warehouse.views.define(
+    { ...view, id: view.uid, takesOver, recreate },
     { seconds: statementTimeout },
     signal,
   )

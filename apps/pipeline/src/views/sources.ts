@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import type { TablePlace } from '@sluice/warehouses/views'
+import type { TablePlace } from '@sluice/warehouses/warehouse'
 
 /** Stores the relations that a view reads, as determined by the warehouse. */
 export async function keepSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {

@@ -7,7 +7,7 @@ import type { DB, Warehouses } from '../database.ts'
 import { ledgerKey } from '@sluice/warehouses/postgres/postgres-connections'
 import { type WarehouseKind, postgresKind } from '@sluice/warehouses/warehouse-kinds'
 import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-warehouse'
-import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/provision'
+import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/server/provision'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 
 /** The warehouses of all clients. The returned warehouses are shared: do not dispose of them. Disposing of this object closes them. */
@@ -77,7 +77,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
   function warehouseOf(row: WarehouseRow): Warehouse {
     const now = Date.now()
     for (const [other, { usedAt, warehouse }] of known)
-      if (now - usedAt > idleTimeoutMs && warehouse.connections() === 0) known.delete(other)
+      if (now - usedAt > idleTimeoutMs && warehouse.upkeep.countConnections() === 0) known.delete(other)
     const one = known.get(row.client)
     if (one) {
       one.usedAt = now
@@ -94,7 +94,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
     const row = (await rowOf(db, client)) ?? (await insertRow(parts, client))
     const warehouse = warehouseOf(row)
     if (row.provisioned_at) {
-      const problem = await warehouse.check().catch((error: unknown) => error)
+      const problem = await warehouse.upkeep.check().catch((error: unknown) => error)
       if (problem === undefined) return warehouse
       if (!(problem instanceof WarehouseProblem && repairableCodes.has(problem.code))) throw problem
       logger.warn({ client, reason: problem.message }, 'making a warehouse again')

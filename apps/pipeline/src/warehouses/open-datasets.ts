@@ -12,7 +12,7 @@ export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: C
       if (!row) return undefined
       const warehouse = await warehouses.find(catalogueClient)
       const [table, access] = await Promise.all([
-        warehouse?.findTable(catalogueSchema, key),
+        warehouse?.catalog.findTable(catalogueSchema, key),
         warehouses.readAccess(catalogueClient),
       ])
       if (!table || !access) return {}

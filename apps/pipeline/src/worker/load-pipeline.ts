@@ -85,7 +85,7 @@ async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSucc
 
   // Adopting waits for an earlier attempt that is publishing, so the ledger is read afterwards.
   const staged = claim.attempt > 1 ? await adoptStagedRun(parts.db, attempt, pipeline, warehouse) : undefined
-  const earlier = await warehouse.findPublication(claim.uid)
+  const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
     log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
     return successOf(warehouse, earlier.tables, claim.rowsRejected, audienceOf(claim))
@@ -108,10 +108,10 @@ async function loadFromSource(
   const { claim } = attempt
   if (claim.attempt > 1) {
     await forgetStagedLoads(parts.db, claim)
-    await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
+    await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
   }
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
-  await warehouse.ensureSchema(pipeline.schema)
+  await warehouse.catalog.ensureSchema(pipeline.schema)
   return load(parts, attempt, pipeline, warehouse)
 }
 
@@ -135,7 +135,7 @@ async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSucces
     `Attempt ${claim.attempt} begins a dry run for ${pipeline.schema}.${pipeline.table}${describeFile(claim)}.`,
   )
   const warehouse = await parts.warehouses.open(claim.client)
-  if (claim.attempt > 1) await warehouse.sweepStaging(() => runsWithStaging(parts.db, attempt))
+  if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
   await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
@@ -208,12 +208,12 @@ async function publicationOf(
   const atFailure = await readSetting(parts.db, claim.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES')
   return {
     warehouse,
-    stillOurs: isCurrentAttempt,
+    isCurrentAttempt,
     signal,
     retain: atFailure === 'RETAIN',
     ...(gate && { gate }),
-    behind: onBackgroundWork,
-    waiting: (why) => log.write('WARN', 'MEDIUM', why),
+    onBackgroundWork,
+    onWait: (why) => log.write('WARN', 'MEDIUM', why),
   }
 }
 
@@ -222,7 +222,7 @@ async function load(
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
   warehouse: Warehouse,
-  planned?: PlanOptions['planned'],
+  onPlan?: PlanOptions['onPlan'],
 ): Promise<LoadResult> {
   const { db, sources, sourceSilence } = parts
   const { claim, log, signal: stopping, reportProgress } = attempt
@@ -304,10 +304,10 @@ async function load(
       rebuild: isRebuild(input),
       definition,
     },
-    replacing: () => void (merged = false),
-    fed: (rows) => void (fed = rows),
-    ...(planned && { planned, retain: false }),
-    async staged(feeds) {
+    onReplace: () => void (merged = false),
+    onRowsStaged: (rows) => void (fed = rows),
+    ...(onPlan && { onPlan, retain: false }),
+    async onStaged(feeds) {
       await rejected.flush()
       isKept = await keepStagedRun(db, attempt, warehouse, digest, { feeds, counts: counts() })
     },
@@ -350,7 +350,7 @@ async function recover(
   { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
 ): Promise<RunSuccess | undefined> {
   const warehouse = await warehouses.find(client)
-  const publication = await warehouse?.closeRun(uid, attempt).catch((error: unknown) => {
+  const publication = await warehouse?.loader.fenceRun(uid, attempt).catch((error: unknown) => {
     if (isWarehouseGone(error)) return undefined
     throw error
   })

@@ -26,7 +26,7 @@ it('the tables of a pipeline are there also after a run that had nothing for the
     target: own,
     run: word('run'),
     attempt: 1,
-    stillOurs: async () => true,
+    isCurrentAttempt: async () => true,
     signal: never,
     rejected: () => ({ count: 0 }),
   })

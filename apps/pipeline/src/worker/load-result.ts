@@ -24,7 +24,7 @@ export async function publishedTables(
   try {
     const besides = [...(await filledTables(warehouse, schema, own.table)), ...loaded.map(({ table }) => table)]
     const names = [own.table, ...besides.filter((name) => name !== own.table).toSorted()]
-    const found = await warehouse.findTables([...new Set(names)].map((name) => ({ schema, name })))
+    const found = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
     return found.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size }))
   } catch {
     return loaded.map(({ table, rows, bytes }) => ({ schema, name: table, rows, size: bytes }))

@@ -1,7 +1,7 @@
 import type { SchemaChanges } from '@sluice/contracts'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import { LeaseLost } from '@sluice/warehouses/lease-lost'
+import { LeaseLost } from '@sluice/warehouses/warehouse'
 import { isFilledByAnother, isTableTaken } from '../drops/pipeline-tables.ts'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import type { RowStream } from '@sluice/row-stream'

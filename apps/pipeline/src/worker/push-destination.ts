@@ -19,7 +19,7 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   const dry = options.dryRun ? ' It is a dry run: everything is checked, and nothing stored.' : ''
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
   const warehouse = await parts.warehouses.open(claim.client)
-  const found = await warehouse.findView(schema, view)
+  const found = await warehouse.views.find(schema, view)
   if (!found)
     throw new DestinationProblem(
       'VIEW_MISSING',
@@ -35,7 +35,7 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   using _telling = logProgress(meter, log)
   const text = `select * from ${quoted(schema)}.${quoted(view)}`
   const pushed = await parts.destinations.push(
-    { target, options, columns: found.columns, pages: warehouse.queryPages({ text }, pageRows, signal) },
+    { target, options, columns: found.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },
     {
       progress: (totals) => meter.progress(totals),
       reject: (row) => rejected.add(row),

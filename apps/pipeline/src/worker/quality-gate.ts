@@ -30,10 +30,13 @@ export function qualityGate(
     }
     const variables = await valuesFor(db, claim.client, keyRing)
     redaction.add(...variables.spellings)
-    const others = (await warehouse.schemas()).filter((name) => name !== schema)
+    const others = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
     const outcomes: CheckOutcome[] = []
     {
-      await using rehearsal = await warehouse.rehearse(tables, { run: claim.uid, attempt: claim.attempt })
+      await using rehearsal = await warehouse.loader.exposeStagedRows(tables, {
+        run: claim.uid,
+        attempt: claim.attempt,
+      })
       await failpoint('at-gate')
       const surroundings = {
         warehouse,

@@ -7,7 +7,7 @@ import { publishedTables } from './load-result.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
 /**
- * Publishes the table that the last publication replaced. Throws the errors of `Warehouse.restore`, and NOTHING_TO_RESTORE if the
+ * Publishes the table that the last publication replaced. Throws the errors of `Loader.restore`, and NOTHING_TO_RESTORE if the
  * table is to be dropped.
  */
 export async function restorePipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
@@ -15,7 +15,7 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
   const { schema, table, provider } = await readPipeline(parts.db, claim.subject.id)
   assertUndo(provider as WarehouseKind)
   const warehouse = await parts.warehouses.open(claim.client)
-  const earlier = await warehouse.findPublication(claim.uid)
+  const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) return restored(warehouse, earlier)
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
   if (await isToBeDropped(parts.db, { client: claim.client, schema, table }))
@@ -23,10 +23,13 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
       'NOTHING_TO_RESTORE',
       `A deleted pipeline left ${schema}.${table}, and its rows are not restored. Run this pipeline first.`,
     )
-  const previous = await warehouse.findPrevious(schema, table)
+  const previous = await warehouse.loader.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
-  const waiting = (why: string) => log.write('WARN', 'MEDIUM', why)
-  const publication = await warehouse.restore(target, isCurrentAttempt, signal, { behind: onBackgroundWork, waiting })
+  const onWait = (why: string) => log.write('WARN', 'MEDIUM', why)
+  const publication = await warehouse.loader.restore(target, isCurrentAttempt, signal, {
+    onBackgroundWork,
+    onWait,
+  })
   for (const one of publication.tables)
     for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))
   return restored(warehouse, publication, previous?.publishedAt)

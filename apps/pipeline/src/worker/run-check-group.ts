@@ -23,7 +23,7 @@ async function runCheckGroup(
   const variables = await valuesFor(db, client, keyRing, await openInput(db, claim, keyRing))
   redaction.add(...variables.spellings)
   const warehouse = await warehouses.find(client)
-  const schemas = (await warehouse?.schemas()) ?? []
+  const schemas = (await warehouse?.catalog.listSchemas()) ?? []
   const outcomes: CheckOutcome[] = []
   for await (const outcome of runChecks(checks, {
     warehouse,

@@ -34,7 +34,7 @@ export interface StagedRun {
 /** The stored JSON. The warehouse defines `loads`. */
 interface StoredRun {
   loads: unknown
-  feeds: Omit<StagedFeeds, 'loads'>
+  feeds: Omit<StagedFeeds, 'tables'>
   counts: RunCounts
 }
 
@@ -56,8 +56,8 @@ export async function readReadingState(
   warehouse: Warehouse,
 ): Promise<ReadingState> {
   const { schema, table } = pipeline
-  const cursor = await warehouse.findCursor(schema, table)
-  const last = isRebuild(input) ? undefined : await warehouse.findFeed(schema, table)
+  const cursor = await warehouse.loader.findCursor(schema, table)
+  const last = isRebuild(input) ? undefined : await warehouse.loader.findFeed(schema, table)
   const variables = await db
     .selectFrom('variables')
     .select(sql<string>`coalesce(string_agg(concat(id, ':', version), ',' order by id), '')`.as('versions'))
@@ -77,8 +77,8 @@ export async function keepStagedRun(
   digest: string,
   { feeds, counts }: StagedRun,
 ): Promise<boolean> {
-  const { loads: staged, ...rest } = feeds
-  const loads = await warehouse.describeStaged?.(staged, signal)
+  const { tables, ...rest } = feeds
+  const loads = await warehouse.loader.describeStaged(tables, signal)
   if (loads === undefined) return false
   const state: StoredRun = { loads, feeds: rest, counts }
   return keepStagedLoads(db, claim, { digest, state }).catch(() => false)
@@ -106,14 +106,14 @@ export async function adoptStagedRun(
     return undefined
   }
   const { loads, feeds, counts } = kept.state as StoredRun
-  const adopted = await warehouse.adoptStaged?.(pipeline.schema, loads, claim.attempt, signal)
+  const adopted = await warehouse.loader.adoptStaged(pipeline.schema, loads, claim.attempt, signal)
   if (!adopted) return undefined
   log.write(
     'INFO',
     'LOW',
     `Attempt ${kept.attempt} staged all rows. They are published without reading the source again.`,
   )
-  return { feeds: { ...feeds, loads: adopted }, counts }
+  return { feeds: { ...feeds, tables: adopted }, counts }
 }
 
 /** Whether another attempt may follow that publishes the staged rows: the error is not final, and the run is not over. */

@@ -56,7 +56,7 @@ describe('the tables of a schema', () => {
     const warehouse = await service.stack.warehouses.open(client)
     const shape = columns({ n: 'INTEGER', on: 'DATE', at: 'TIMESTAMPTZ', r: 'DECIMAL(10,2)', t: 'TEXT' })
     const target = { schema: place.schemaName, table: 'profiled', columns: shape, run: randomUUID(), attempt: 1 }
-    await using load = await warehouse.beginLoad(target, AbortSignal.timeout(10_000))
+    await using load = await warehouse.loader.stage(target, AbortSignal.timeout(10_000))
     const profile = [
       { column: 'n', nulls: 1, distinct: 7, min: '-3', max: '12' },
       { column: 'on', nulls: 0, min: '1970-01-02', max: '2020-02-29' },
@@ -68,7 +68,7 @@ describe('the tables of a schema', () => {
       { format: 'copy-binary', rows: async function* () {}, profile: () => profile },
       AbortSignal.timeout(10_000),
     )
-    await warehouse.publish([load], async () => true, AbortSignal.timeout(10_000))
+    await warehouse.loader.publish([load], async () => true, AbortSignal.timeout(10_000))
     const all = await person('ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
     const { body } = await all.get(`/schemas/${place.schema}/tables/profiled/columns`).expect(200)
     expect(body).toMatchObject([
@@ -149,7 +149,7 @@ describe('a column', () => {
       sortKey: false,
     })
     const query = `select ${body[1].valueExpression} as r from ${place.schemaName}.of_one_key`
-    const rows = await warehouse.query({ text: query })
+    const rows = await warehouse.queries.query({ text: query })
     expect(rows.rows).toEqual([['a']])
   })
 })

@@ -24,7 +24,7 @@ beforeAll(async () => {
     ['health', 'places', { id: 'INTEGER' }, [5]],
   ]
   for (const [schema, table, types, row] of tables) {
-    await warehouse.ensureSchema(schema)
+    await warehouse.catalog.ensureSchema(schema)
     await loadAll(warehouse, { schema, table, columns: columns(types) }, [row])
   }
 })

@@ -21,7 +21,7 @@ beforeAll(async () => {
   owner = service.as(await identity.person(client, [...everything]))
   other = service.as(await identity.person(client, [...everything]))
   const warehouse = await stack.warehouses.open(client)
-  await warehouse.ensureSchema('health')
+  await warehouse.catalog.ensureSchema('health')
   const rows = Array.from({ length: 1_500 }, (_, index): [number, string] => [index, index % 2 ? 'NO' : 'SE'])
   await loadAll(warehouse, { table: 'cases', columns: columns({ id: 'INTEGER', country: 'TEXT' }) }, rows)
 })

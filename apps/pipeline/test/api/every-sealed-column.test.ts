@@ -121,5 +121,5 @@ it('every column in which anything is sealed is on the list, is sealed anew, and
     logger: createLogger({ name: 'test', level: 'silent', redaction: new Redaction() }),
     redaction: new Redaction(),
   })
-  expect(await (await warehouses.open(client)).schemas()).toBeInstanceOf(Array)
+  expect(await (await warehouses.open(client)).catalog.listSchemas()).toBeInstanceOf(Array)
 })

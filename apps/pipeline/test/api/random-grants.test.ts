@@ -62,7 +62,7 @@ beforeAll(async () => {
   const [{ asking }] = people as [(typeof people)[number]]
   const access = { publicAccess: 'READ_WRITE' }
   const schema = (await asking.post('/schemas').send(schemaBody({ access })).expect(201)).body
-  await (await service.stack.warehouses.open(client)).ensureSchema(schema.schemaName)
+  await (await service.stack.warehouses.open(client)).catalog.ensureSchema(schema.schemaName)
   const view = (
     await asking
       .post('/views')

@@ -34,7 +34,7 @@ export async function fill(
   { types, rows }: { types: Record<string, string>; rows: Rows },
 ): Promise<void> {
   const warehouse = await service.stack.warehouses.open(client)
-  await warehouse.ensureSchema(schema)
+  await warehouse.catalog.ensureSchema(schema)
   const target: Pick<LoadTarget, 'schema' | 'table' | 'columns'> = { schema, table, columns: columns(types) }
   await loadAll(warehouse, target, rows)
 }

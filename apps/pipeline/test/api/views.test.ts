@@ -224,7 +224,7 @@ describe('a view', () => {
     await scene.owner.delete(`/views/${view.id}`).expect(204)
     await scene.owner.get(`/views/${view.id}`).expect(404)
     const warehouse = await scene.service.stack.warehouses.open(scene.client)
-    expect(await warehouse.findView(scene.place.schemaName, view.dataWarehouseViewName)).toBeUndefined()
+    expect(await warehouse.views.find(scene.place.schemaName, view.dataWarehouseViewName)).toBeUndefined()
     expect((await scene.owner.delete(`/schemas/${scene.place.schema}`).expect(409)).body.detail).toMatch(
       /load into|Views are in/,
     )
@@ -268,7 +268,7 @@ describe('a view', () => {
   it('takes the place of one that was made but never saved', async () => {
     const warehouse = await scene.service.stack.warehouses.open(scene.client)
     const left = { id: randomUUID(), schema: scene.place.schemaName, name: 'left_over', query: 'select 1 as a' }
-    await warehouse.defineView({ ...left, materialized: true }, { seconds: 5 }, AbortSignal.timeout(5_000))
+    await warehouse.views.define({ ...left, materialized: true }, { seconds: 5 }, AbortSignal.timeout(5_000))
     const view = await create('select 2 as b', { dataWarehouseViewName: 'left_over' })
     expect(await rowsOf(view.id)).toEqual([[2]])
   })

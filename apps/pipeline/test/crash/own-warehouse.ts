@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { prepareWarehouseServer } from '@sluice/warehouses/postgres/prepare-server'
+import { prepareWarehouseServer } from '@sluice/warehouses/postgres/server/prepare-server'
 import { type Cluster, startCluster } from '../../../../infra/postgres/cluster.ts'
 import { demolish } from '../../../../infra/postgres/shelter.ts'
 import { freePort } from '@sluice/testing/free-port'

@@ -62,7 +62,7 @@ describeUnless(missing)('a warehouse whose disk is full', () => {
     await until(async () => (await seen(stack, scene, run)).jobs === 0)
     const failed = { state: 'FAILED', error_code: 'DISK_FULL', holds: [1], rows: 2, publications: 0, staging: 0 }
     expect(await seen(stack, scene, run)).toMatchObject(failed)
-    expect((await stack.state(run)).message).toMatch(/no room left/)
+    expect((await stack.state(run)).message).toMatch(/is full/)
     const next = await ask(stack, scene.pipeline, numbered(3, 1_000))
     expect(await finished(stack, next)).toMatchObject({ state: 'OK', rows_written: 1_000 })
   })

@@ -76,7 +76,7 @@ describe('a run that is cancelled', () => {
     await until(() => worker.output().includes('"ending":"LOST"'))
     await until(async () => (await seen(stack, scene, run)).jobs === 0)
     expect(await seen(stack, scene, run)).toMatchObject(untouched)
-    expect(await logOf(stack, run)).toMatch(/is no longer in the hands of attempt 1|The run was cancelled/)
+    expect(await logOf(stack, run)).toMatch(/Attempt 1 no longer owns run|The run was cancelled/)
   })
 
   it.each<Failpoint>(isLongRun ? ['in-publication', 'published'] : ['in-publication'])(

@@ -39,9 +39,9 @@ export async function viewOf(stack: Stack, client: string, query: string): Promi
     .returning(['id', 'uid'])
     .executeTakeFirstOrThrow()
   const warehouse = await stack.warehouses.open(client)
-  await warehouse.ensureSchema(name)
+  await warehouse.catalog.ensureSchema(name)
   const definition = { id: row.uid, schema: name, name, query, materialized: false }
-  await warehouse.defineView(definition, { seconds: 60 }, new AbortController().signal)
+  await warehouse.views.define(definition, { seconds: 60 }, new AbortController().signal)
   return { ...row, client, name }
 }
 

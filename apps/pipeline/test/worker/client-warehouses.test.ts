@@ -41,8 +41,8 @@ describe('the warehouses of clients', () => {
     await using one = another()
     await using other = another()
     const [first, second] = await Promise.all([one.open(client), other.open(client)])
-    await first.ensureSchema('health')
-    await second.ensureSchema('health')
+    await first.catalog.ensureSchema('health')
+    await second.catalog.ensureSchema('health')
     expect(await one.open(client)).toBe(first)
     expect(await rowOf(client)).toMatchObject({
       key: expect.stringMatching(/^[a-z0-9]{1,40}$/),
@@ -72,7 +72,7 @@ describe('the warehouses of clients', () => {
     await superuser.query(`drop database c_${key} with (force)`)
     await superuser.query(`drop role c_${key}_load, c_${key}_read, c_${key}_owner`)
     await using warehouses = another()
-    await (await warehouses.open(client)).ensureSchema('health')
+    await (await warehouses.open(client)).catalog.ensureSchema('health')
   })
 
   it('are told to be away, not broken, while their server is, and are there again afterwards', async () => {
@@ -83,7 +83,7 @@ describe('the warehouses of clients', () => {
     await expect(away.check()).rejects.toThrow()
     await using back = another()
     await back.check()
-    await (await back.open(client)).ensureSchema('health')
+    await (await back.open(client)).catalog.ensureSchema('health')
   })
 
   it('are found only once they were made, and finding makes nothing', async () => {
@@ -115,17 +115,17 @@ describe('the warehouses of clients', () => {
     await using superuser = await connected(superuserUrl())
     await superuser.query(`alter role c_${key}_load password 'another'`)
     await superuser.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'c_${key}'`)
-    await until(() => warehouse.connections() === 0)
+    await until(() => warehouse.upkeep.countConnections() === 0)
     expect(await warehouses.open(client)).toBe(warehouse)
-    await warehouse.ensureSchema('health')
+    await warehouse.catalog.ensureSchema('health')
     await using inside = await stack.inside(client)
     await inside.query(`comment on schema sluice is '1'; drop function sluice.prune_ledger`)
-    await expect(warehouse.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
+    await expect(warehouse.upkeep.check()).rejects.toMatchObject({ code: 'WAREHOUSE_OUTDATED' })
     await warehouses.open(client)
-    expect(await warehouse.pruneLedger(30)).toBe(0)
+    expect(await warehouse.upkeep.pruneLedger(30)).toBe(0)
     await inside.end()
     await superuser.query(`drop database c_${key} with (force)`)
-    await (await warehouses.open(client)).ensureSchema('health')
+    await (await warehouses.open(client)).catalog.ensureSchema('health')
   })
 
   it('are mended when SQL that ran for a load changed what all later loads begin with', async () => {
@@ -138,7 +138,7 @@ describe('the warehouses of clients', () => {
     await superuser.query(`alter role c_${key}_load in database c_${key} set transaction_timeout = '1ms'`)
     await superuser.query(`alter role c_${key}_load set default_transaction_read_only = on`)
     await using fresh = another()
-    await (await fresh.open(client)).ensureSchema('health')
+    await (await fresh.open(client)).catalog.ensureSchema('health')
     const { rows } = await superuser.query(
       `select d.setconfig::text as set from pg_db_role_setting d where d.setrole = 'c_${key}_load'::regrole`,
     )

@@ -23,7 +23,7 @@ const fail = (error: unknown) => {
 async function loaded() {
   const pipeline = await stack.pipeline()
   const warehouse = await stack.warehouses.open(pipeline.client)
-  await warehouse.ensureSchema(pipeline.schema)
+  await warehouse.catalog.ensureSchema(pipeline.schema)
   await loadAll(warehouse, { ...pipeline, columns: two }, numbered(3))
   return { pipeline, warehouse }
 }
@@ -45,7 +45,7 @@ describe('what was deleted', () => {
     expect(await isToBeDropped(stack.db, pipeline)).toBe(true)
     expect(await dropDeleted({ ...stack, logger }).run(never)).toBe(2)
     expect(await waiting(pipeline)).toEqual([])
-    expect(await warehouse.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
+    expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
     await using inside = await stack.inside(pipeline.client)
     expect((await inside.query('select from pg_namespace where nspname = $1', [pipeline.schema])).rowCount).toBe(0)
   })
@@ -72,7 +72,7 @@ describe('what was deleted', () => {
     await inside.query(`drop view ${pipeline.schema}.seen`)
     await clearTheWay(stack.db, warehouse, pipeline)
     expect(await waiting(pipeline)).toEqual([])
-    expect(await warehouse.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
+    expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
   })
 
   it('is never the table that somebody else has loaded since', async () => {
@@ -81,7 +81,7 @@ describe('what was deleted', () => {
     await clearTheWay(stack.db, warehouse, pipeline)
     await loadAll(warehouse, { ...pipeline, columns: two }, numbered(7))
     expect(await dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
-    expect(await warehouse.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 7 })
+    expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 7 })
   })
 
   it('is waited for by a load while somebody drops it, and passed over by a second who would', async () => {
@@ -111,6 +111,6 @@ describe('what was deleted', () => {
     await note({ id: 0, client: pipeline.client, schema: pipeline.schema })
     await clearTheWay(stack.db, warehouse, pipeline)
     expect(await waiting(pipeline)).toEqual([])
-    expect(await warehouse.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 3 })
+    expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 3 })
   })
 })

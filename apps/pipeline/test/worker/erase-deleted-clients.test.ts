@@ -22,7 +22,7 @@ const day = 86_400_000
 async function fullClient() {
   const pipeline = await stack.pipeline()
   const warehouse = await stack.warehouses.open(pipeline.client)
-  await warehouse.ensureSchema(pipeline.schema)
+  await warehouse.catalog.ensureSchema(pipeline.schema)
   await loadAll(warehouse, { ...pipeline, columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, numbered(3))
   const { file } = (await stack.upload(pipeline, 'id,name\n')) as { file: { uid: string } }
   const run = await stack.run(pipeline)
@@ -83,7 +83,10 @@ describe('what is held of a deleted client', () => {
 
     expect(await serverHas(staying.key)).toBe(4)
     const { pipeline } = staying
-    const table = await (await stack.warehouses.find(staying.client))?.findTable(pipeline.schema, pipeline.table)
+    const table = await (await stack.warehouses.find(staying.client))?.catalog.findTable(
+      pipeline.schema,
+      pipeline.table,
+    )
     expect(table).toBeDefined()
   })
 

@@ -142,9 +142,9 @@ describe('maintenance', () => {
     const pipeline = await stack.pipeline()
     const run = await stack.run(pipeline)
     const warehouse = await stack.warehouses.open(pipeline.client)
-    await warehouse.ensureSchema(pipeline.schema)
+    await warehouse.catalog.ensureSchema(pipeline.schema)
     const target = { ...pipeline, columns: columns({ id: 'INTEGER' }), attempt: 1 }
-    for (const uid of [run.uid, randomUUID()]) await warehouse.beginLoad({ ...target, run: uid }, never)
+    for (const uid of [run.uid, randomUUID()]) await warehouse.loader.stage({ ...target, run: uid }, never)
     await using client = await stack.inside(pipeline.client)
     const job = sweepStaging(stack)
     expect(await job.run(never)).toBe(1)

@@ -156,7 +156,7 @@ describe('a pipeline with a group of checks', () => {
       ['aaa', 'own'],
       [schema.schemaName, 'own'],
     ] as const) {
-      await warehouse.ensureSchema(name)
+      await warehouse.catalog.ensureSchema(name)
       const shape = columns({ id: 'INTEGER' })
       await loadAll(warehouse, { schema: name, table, columns: shape }, name === 'aaa' ? [[1]] : [])
     }

@@ -78,13 +78,13 @@ describe('a worker with a Redshift cluster', () => {
     })
     const warehouse = await warehouses.open(here.client)
     const page = { limit: 10, offset: 0 }
-    expect((await warehouse.readTable(there.schema, 'cases', page)).rows).toEqual([
+    expect((await warehouse.queries.readTable(there.schema, 'cases', page)).rows).toEqual([
       [1, 'Oslo'],
       [2, 'Ber"gen'],
     ])
-    expect((await warehouse.readTable(here.schema, 'cases', page)).rows).toEqual([[7, 'Accra']])
+    expect((await warehouse.queries.readTable(here.schema, 'cases', page)).rows).toEqual([[7, 'Accra']])
     expect(await load(there, 'id,name\n5,Lima\n')).toMatchObject({ state: 'OK', rows_written: 1 })
-    expect((await warehouse.readTable(there.schema, 'cases', page)).rows).toEqual([[5, 'Lima']])
-    expect(await warehouse.schemas()).toEqual([there.schema, here.schema].toSorted())
+    expect((await warehouse.queries.readTable(there.schema, 'cases', page)).rows).toEqual([[5, 'Lima']])
+    expect(await warehouse.catalog.listSchemas()).toEqual([there.schema, here.schema].toSorted())
   })
 })

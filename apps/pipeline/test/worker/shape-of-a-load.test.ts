@@ -26,8 +26,8 @@ async function load(pipeline: Pipeline, content: string, more: object = {}) {
 /** The table as `name TYPE` by column, and its rows. */
 async function tableOf({ client, schema, table }: Pipeline) {
   const warehouse = await stack.warehouses.open(client)
-  const { columns } = (await warehouse.findTable(schema, table))!
-  const { rows } = await warehouse.readTable(schema, table, { limit: 10, offset: 0 })
+  const { columns } = (await warehouse.catalog.findTable(schema, table))!
+  const { rows } = await warehouse.queries.readTable(schema, table, { limit: 10, offset: 0 })
   return { columns: columns.map(({ name, dataType }) => `${name} ${dataType}`).join(', '), rows }
 }
 
@@ -191,7 +191,7 @@ describe('a file', () => {
     await load(pipeline, lines('n', ...numbers))
     const warehouse = await stack.warehouses.open(client)
     const view = { id: randomUUID(), schema, name: 'large', query: 'select sum(n) as total from cases' }
-    await warehouse.defineView({ ...view, materialized: false }, { seconds: 20 }, new AbortController().signal)
+    await warehouse.views.define({ ...view, materialized: false }, { seconds: 20 }, new AbortController().signal)
     const run = await load(pipeline, lines('n', ...numbers.with(40, 'n/a')))
     expect(run).toMatchObject({ state: 'FAILED', error_code: 'VIEWS_DEPEND' })
     expect(run.message).toMatch(
@@ -234,7 +234,7 @@ describe('a file', () => {
     expect(await load(pipeline, lines('id,a', '1,2'))).toMatchObject({ state: 'WARNING' })
     expect(await load(pipeline, lines('id,a', '1,2'))).toMatchObject({ state: 'OK' })
     const warehouse = await stack.warehouses.open(pipeline.client)
-    const { columns } = (await warehouse.findTable(pipeline.schema, pipeline.table))!
+    const { columns } = (await warehouse.catalog.findTable(pipeline.schema, pipeline.table))!
     expect(columns.map(({ name, deleted = false }) => [name, deleted])).toEqual([
       ['id', false],
       ['a', false],

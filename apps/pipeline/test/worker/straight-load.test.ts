@@ -29,7 +29,7 @@ async function load(pipeline: Pipeline, content: string | Buffer) {
 
 async function rowsOf({ client, schema, table }: Pipeline) {
   const warehouse = await stack.warehouses.open(client)
-  return (await warehouse.readTable(schema, table, { limit: 10, offset: 0 })).rows
+  return (await warehouse.queries.readTable(schema, table, { limit: 10, offset: 0 })).rows
 }
 
 describe('a worker', () => {

@@ -119,6 +119,6 @@ describe('a materialised view that is due', () => {
     expect([late!.state, early!.state, late!.attempt]).toEqual(['OK', 'OK', 1])
     expect(late!.started_at!.getTime()).toBeGreaterThanOrEqual(early!.finished_at!.getTime())
     const warehouse = await stack.warehouses.open(pipeline.client)
-    expect(await warehouse.findView(pipeline.schema, last.name)).toMatchObject({ rowCount: 1, populated: true })
+    expect(await warehouse.views.find(pipeline.schema, last.name)).toMatchObject({ rowCount: 1, populated: true })
   })
 })

@@ -64,7 +64,7 @@ describe('the warehouses of a client', () => {
     const { client, schema } = await pipelineIn('WAREHOUSE_B')
     const opened: object[] = []
     const open = async () => {
-      const warehouse = { schemas: async () => [schema] } as unknown as Warehouse
+      const warehouse = { catalog: { listSchemas: async () => [schema] } } as unknown as Warehouse
       opened.push(warehouse)
       await pause(200)
       return warehouse
@@ -95,33 +95,33 @@ describe('a worker', () => {
     expect(await load(here, 'id,name\n7,Accra\n')).toMatchObject({ state: 'OK', rows_written: 1 })
     const warehouse = await warehouses.open(there.client)
     const page = { limit: 10, offset: 0 }
-    expect((await warehouse.readTable(there.schema, 'cases', page)).rows).toEqual([
+    expect((await warehouse.queries.readTable(there.schema, 'cases', page)).rows).toEqual([
       [1, 'Oslo'],
       [2, 'Bergen'],
     ])
-    expect((await warehouse.readTable(here.schema, 'cases', page)).rows).toEqual([[7, 'Accra']])
-    const schemas = await warehouse.schemas()
+    expect((await warehouse.queries.readTable(here.schema, 'cases', page)).rows).toEqual([[7, 'Accra']])
+    const schemas = await warehouse.catalog.listSchemas()
     expect(schemas).toEqual([there.schema, here.schema].toSorted())
-    const places = await warehouse.relations(schemas)
-    expect((await warehouse.findTables(places)).map(({ rowCount }) => rowCount).toSorted()).toEqual([1, 2])
-    const table = await warehouse.findTable(there.schema, 'cases')
+    const places = await warehouse.catalog.listRelations(schemas)
+    expect((await warehouse.catalog.findTables(places)).map(({ rowCount }) => rowCount).toSorted()).toEqual([1, 2])
+    const table = await warehouse.catalog.findTable(there.schema, 'cases')
     expect(table?.columns[1]).toMatchObject({ minValue: 'Bergen', maxValue: 'Oslo', nullValues: 0 })
 
-    const counted = async (text: string) => (await warehouse.query({ text, schemas })).rows[0]?.map(Number)
+    const counted = async (text: string) => (await warehouse.queries.query({ text, schemas })).rows[0]?.map(Number)
     expect(await counted(`select count(*) as n from ${there.schema}.cases`)).toEqual([2])
     expect(await counted(`select count(*) as n from ${here.schema}.cases`)).toEqual([1])
     await expect(
-      warehouse.query({
+      warehouse.queries.query({
         text: `select * from ${there.schema}.cases a join ${here.schema}.cases b on a.id = b.id`,
         schemas,
       }),
     ).rejects.toMatchObject({ code: 'QUERY_FAILED', message: expect.stringContaining('several warehouses') })
 
     const view = { id: randomUUID(), schema: there.schema, name: 'over', query: 'select name from cases' }
-    await warehouse.defineView({ ...view, materialized: false }, { seconds: 30 }, new AbortController().signal)
-    expect((await warehouse.readTable(there.schema, 'over', page)).rows).toEqual([['Oslo'], ['Bergen']])
-    await warehouse.dropView(there.schema, 'over')
-    await warehouse.dropTable(there.schema, 'cases')
-    expect(await warehouse.relations([there.schema])).toEqual([])
+    await warehouse.views.define({ ...view, materialized: false }, { seconds: 30 }, new AbortController().signal)
+    expect((await warehouse.queries.readTable(there.schema, 'over', page)).rows).toEqual([['Oslo'], ['Bergen']])
+    await warehouse.views.drop(there.schema, 'over')
+    await warehouse.catalog.dropTable(there.schema, 'cases')
+    expect(await warehouse.catalog.listRelations([there.schema])).toEqual([])
   })
 })

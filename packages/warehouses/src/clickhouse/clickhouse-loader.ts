@@ -1,245 +1,65 @@
-import { checkColumns } from '../check-identifier.ts'
-import { randomUUID } from 'node:crypto'
-import { LeaseLost } from '../lease-lost.ts'
-import {
-  type ColumnFacts,
-  type ColumnProfile,
-  type TableLoad,
-  type LoadContent,
-  type LoadTarget,
-  WarehouseProblem,
-} from '../warehouse.ts'
-import { type ClientAccess, mostSeconds } from './clickhouse-settings.ts'
-import { execute, rowsOf } from './http.ts'
-import {
-  checkColumnName,
-  checkSchemaName,
-  checkTableName,
-  databaseOf,
-  literal,
-  qualified,
-  quoted,
-  runDatabase,
-  quotePlace,
-} from './names.ts'
-import { entryOf } from './ledger.ts'
-import { fedColumns } from '../shape/feed-memory.ts'
-import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
-import { codes, isCode, warehouseProblem } from './problems.ts'
-import type { Counted } from '../rows/encoded-tuples.ts'
-import { rowBinary } from './cells.ts'
-import { type TableMark, readShape, type ClickHouseShape } from './table-shape.ts'
-import { createTable, stagingColumn, type StagingColumn, textsOf } from './staging.ts'
+import type { Loader } from '../loader.ts'
+import type { StagedTable } from '../warehouse.ts'
+import type { ClickHouseServer } from './clickhouse-server.ts'
+import { findPrevious } from './publication/kept-tables.ts'
+import { entryOf, findPublication, findFirstPublicationTime } from './ledger.ts'
+import { databaseOf } from './names.ts'
+import { feedOf } from './staging/plan-load.ts'
+import { fenceRun, planTables, publish } from './publication/publish.ts'
+import { restore } from './publication/restore.ts'
+import { ClickHouseStagedTable, stageTable } from './staging/staged-table.ts'
+import { exposeStagedRows } from './publication/staged-rows-preview.ts'
+import { readShape } from './table-shape.ts'
+import { transform } from './staging/transform.ts'
+import { typeRules } from './types.ts'
 
-/** The maximum number of columns of a table, including those that vanished from the source; other warehouses have the same limit. */
-const mostColumns = 1600
+export function clickHouseLoader(server: ClickHouseServer): Loader {
+  const { access, keepDays, ensureProvisioned, run, runRecovered, checkedPlace } = server
+  const readTableShape = (schema: string, table: string) =>
+    readShape(access.service, databaseOf({ key: access.key, schema }), table)
 
-export class ClickHouseLoad implements TableLoad {
-  readonly target: LoadTarget
-  /** `database.table`, quoted; the table has its target's name. */
-  readonly stagingTable: string
-  readonly database: string
-  /** The metadata in the comment of the table to publish. */
-  mark: TableMark & { load: string }
-  /** The uuid identifies the table under any name; another table may take over the name. */
-  uuid = ''
-  /** The table's columns after publication. The staging table gets the columns of earlier loads at publication. */
-  readonly columns: readonly StagingColumn[]
-  /** Fed columns that the table excludes. They are dropped after the rows are written. */
-  readonly ignored: readonly StagingColumn[]
-  /** The contents of the columns, set after all rows are written. */
-  held: ColumnFacts[] | undefined
-  /** JSON that the source receives at its next reading. */
-  reading: unknown
-  /** The columns that the source or a transformation filled, once nothing changes them any more. */
-  brought: string[] | undefined
-  readonly place: string
-  written: Counted | undefined
-  /** True after a transformation changed the source's rows. */
-  transformed = false
-  /** The columns that the source fed before, according to the latest read of the table. */
-  fedBefore: readonly string[] = []
-  profile: ColumnProfile[] | undefined
-  /** The recovery of the publication needs the table, even if this process never learns the outcome. */
-  decided = false
-  readonly #access: ClientAccess
-  #begun = false
-
-  constructor(access: ClientAccess, target: LoadTarget, { planned, table: { columns } }: LoadPlan) {
-    this.#access = access
-    this.target = target
-    this.columns = columns
-    this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
-    this.database = runDatabase(access.key, target)
-    this.stagingTable = qualified(this.database, target.table)
-    this.place = quotePlace(target.schema, target.table)
-    const { run, attempt, schema, table } = target
-    this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textsOf(columns) }
-  }
-
-  get keys(): string[] {
-    return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
-  }
-
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
-    if (this.#begun) throw new Error('A load is written once.')
-    this.#begun = true
-    const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
-    const fed = this.target.columns.map(({ name }) => byName.get(name)!)
-    const stored = fed.map(({ dataType, type }) => ({ dataType: tupleType(dataType, type), ...sizeOf(type) }))
-    const columns = fed.map(({ label, type, primaryKey }, index) => ({
-      label,
-      sqlType: type,
-      nullable: !primaryKey,
-      stored: stored[index]!,
-    }))
-    const counted: Counted = { rows: 0, bytes: 0 }
-    const names = fed.map(({ name }) => quoted(name)).join(', ')
-    let failure: unknown
-    /** Rethrows an error of the source unchanged, even if the broken connection causes another error. */
-    async function* body() {
-      try {
-        yield* rowBinary(content.rows(stored), columns, place, counted)
-      } catch (error) {
-        failure = error
-        throw error
-      }
-    }
-    const { place } = this
-    try {
-      await execute(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
-        body: body(),
-        signal,
-        settings: { async_insert: 0, insert_deduplicate: 0, max_execution_time: mostSeconds },
-      })
-    } catch (error) {
-      if (failure !== undefined) throw failure
+  return {
+    async stage(target, signal) {
       signal.throwIfAborted()
-      throw warehouseProblem(error, place)
-    }
-    const rows = await this.count()
-    if (rows !== counted.rows)
-      throw new WarehouseProblem(
-        'WAREHOUSE_REFUSED',
-        `The warehouse has ${rows} rows of ${place} where ${counted.rows} were sent.`,
-        { retryable: true },
-      )
-    await this.#dropIgnored()
-    const fedNames = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fedNames.has(column))
-    this.held = content.facts?.() ?? []
-    this.reading = content.reading?.()
-    this.written = counted
-    return { rows, bytes: counted.bytes }
-  }
-
-  /** The columns that the source feeds and the table includes. */
-  get fed(): string[] {
-    const ignored = new Set(this.ignored.map(({ name }) => name))
-    return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
-  }
-
-  async #dropIgnored(): Promise<void> {
-    if (this.ignored.length === 0) return
-    const drops = this.ignored.map(({ name }) => `drop column ${quoted(name)}`)
-    await execute(this.#access.service, `alter table ${this.stagingTable} ${drops.join(', ')}`, {
-      settings: { alter_sync: 2, mutations_sync: 2 },
-    }).catch((error: unknown) => {
-      throw warehouseProblem(error, this.place)
-    })
-  }
-
-  async count(): Promise<number> {
-    const [row] = await rowsOf<{ rows: number }>(
-      this.#access.read,
-      `select count() as rows from ${this.stagingTable}`,
-      { settings: { max_execution_time: mostSeconds } },
-    ).catch((error: unknown) => {
-      throw warehouseProblem(error, this.place)
-    })
-    return row!.rows
-  }
-
-  /** Never throws. Maintenance sweeps what cannot be dropped now. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.decided) return
-    const { service } = this.#access
-    try {
-      await execute(service, `drop table if exists ${this.stagingTable}`)
-      const parameters = { database: this.database }
-      const left = await rowsOf(service, 'select 1 from system.tables where database = {database:String} limit 1', {
-        parameters,
-      })
-      if (left.length === 0) await execute(service, `drop database if exists ${quoted(this.database)}`)
-    } catch {}
+      await ensureProvisioned()
+      return stageTable(access, target)
+    },
+    transform: (tables, statements, signal) => transform(access, clickHouseTables(tables), statements, signal),
+    exposeStagedRows: (tables, attempt) => exposeStagedRows(access, tables, attempt),
+    publish: (tables, isCurrentAttempt, signal, options = {}) =>
+      publish(access, clickHouseTables(tables), isCurrentAttempt, signal, { ...options, keepDays }),
+    plan: (tables, signal, options = {}) => planTables(access, clickHouseTables(tables), options, signal),
+    describeStaged: async () => undefined,
+    adoptStaged: async () => undefined,
+    findPublication: (id) => runRecovered('the ledger', () => findPublication(access, id)),
+    fenceRun: (id, attempt) => run('the ledger', () => fenceRun(access, { run: id, attempt })),
+    findCursor: async (schema, table) =>
+      runRecovered(checkedPlace(schema, table), async () => {
+        const shape = await readTableShape(schema, table)
+        return (await entryOf(access, shape?.mark?.load))?.cursor
+      }),
+    findFeed: async (schema, table) =>
+      runRecovered(checkedPlace(schema, table), async () => {
+        const shape = await readTableShape(schema, table)
+        return feedOf(shape, await entryOf(access, shape?.mark?.load))
+      }),
+    typeRules: async () => typeRules,
+    findPrevious: async (schema, table) =>
+      runRecovered(checkedPlace(schema, table), async () => {
+        const previous = await findPrevious(access, { schema, table })
+        const { replaced } = previous?.tables.find((one) => one.table === table && one.schema === schema) ?? {}
+        const publishedAt = await findFirstPublicationTime(access, replaced?.mark?.load)
+        return publishedAt && { publishedAt }
+      }),
+    async restore(target, isCurrentAttempt, signal, options = {}) {
+      await ensureProvisioned()
+      return restore(access, { target, isCurrentAttempt, options, keepDays }, signal)
+    },
   }
 }
 
-/** The type of the tuples for a column that is stored as this type: TEXT if no narrower type is known. */
-const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
-  type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
-
-function sizeOf(type: string): { precision?: number; scale?: number } {
-  const [, precision, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(type) ?? []
-  return precision === undefined || precision === '76' ? {} : { precision: Number(precision), scale: Number(scale) }
-}
-
-/** Creates the staging table. Throws `LostRun` if this attempt already has it. */
-export async function beginLoad(access: ClientAccess, target: LoadTarget): Promise<ClickHouseLoad> {
-  const { run, attempt, schema, table } = target
-  checkSchemaName(schema)
-  checkTableName(table)
-  checkColumns(target, quotePlace(target.schema, target.table), checkColumnName)
-  const place = quotePlace(schema, table)
-  try {
-    const database = databaseOf({ key: access.key, schema })
-    if (!target.dry && !(await hasDatabase(access, database)))
-      throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
-    const existing = await readShape(access.service, database, table)
-    assertTableOwned(existing, place)
-    const entry = await entryOf(access, existing?.mark?.load)
-    const load = new ClickHouseLoad(access, target, planTableAfterLoad(existing, entry, { target }))
-    if (load.columns.length + load.ignored.length > mostColumns)
-      throw new WarehouseProblem(
-        'TOO_MANY_COLUMNS',
-        `${place} would have more than 1,600 columns, counting those that vanished from the source.`,
-      )
-    load.fedBefore = fedColumns(feedOf(existing, entry))
-    const fed = new Set(load.fed)
-    const columns = [...load.columns.filter(({ name }) => fed.has(name)), ...load.ignored]
-    const comment = literal(JSON.stringify({ run, attempt }))
-    await execute(access.service, `create database if not exists ${quoted(load.database)} comment ${comment}`)
-    await execute(access.service, createTable(load.stagingTable, columns, load.mark))
-    load.uuid = await uuidOf(access, load.database, table)
-    return load
-  } catch (error) {
-    if (isCode(error, codes.tableExists))
-      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
-    throw warehouseProblem(error, place)
-  }
-}
-
-/** Returns an empty string if the table does not exist. */
-export async function uuidOf({ service }: ClientAccess, database: string, name: string): Promise<string> {
-  const [row] = await rowsOf<{ uuid: string }>(
-    service,
-    'select toString(uuid) as uuid from system.tables where database = {database:String} and name = {name:String}',
-    { parameters: { database, name } },
-  )
-  return row?.uuid ?? ''
-}
-
-export async function hasDatabase({ service }: ClientAccess, database: string): Promise<boolean> {
-  const parameters = { database }
-  return (
-    (await rowsOf(service, 'select 1 from system.databases where name = {database:String}', { parameters })).length > 0
-  )
-}
-
-export function assertTableOwned(existing: ClickHouseShape | undefined, place: string): void {
-  if (existing && existing.mark?.load === undefined)
-    throw new WarehouseProblem(
-      'TABLE_NOT_OURS',
-      `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
-    )
+function clickHouseTables(tables: readonly StagedTable[]): ClickHouseStagedTable[] {
+  const own = tables.filter((table) => table instanceof ClickHouseStagedTable)
+  if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
+  return own
 }

@@ -1,7 +1,7 @@
-import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-names.ts'
-import { resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
+import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-text/sql-names.ts'
+import { acquireQuery, resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import {
   type AmbiguousTable,
   type ReadLimits,
@@ -11,26 +11,44 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { listSchemas, relations } from './clickhouse-catalog.ts'
-import type { TablePlace } from '../views.ts'
-import { type ServerAccess, sendStatement, execute } from './http.ts'
+import type { QueryRunner } from '../query-runner.ts'
+import type { ClickHouseServer } from './clickhouse-server.ts'
+import type { TablePlace } from '../catalog.ts'
+import { execute, sendStatement, stopAtServer } from './protocol/http.ts'
 import {
   checkSchemaName,
   checkTableName,
   databaseOf,
-  literal,
-  passing,
+  temporaryComment,
   qualified,
   quoted,
   quotePlace,
   shownPrefix,
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
-import { exactly, format, takeRows } from './result.ts'
-import { type ClickHouseShape, describeColumn, readShape } from './table-shape.ts'
+import { exactNumberSettings, format, takeRows } from './protocol/result.ts'
+import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** Seconds in which the server should stop the query itself. */
 const grace = 5
+
+export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
+  const share = `clickhouse ${access.key}`
+  return {
+    async query(request, signal) {
+      using _slot = await acquireQuery('queries', share, signal)
+      return await run('the warehouse', () => query(access, request, signal))
+    },
+    async *queryPages(request, pageRows, signal) {
+      using _slot = await acquireQuery('pushes', share, signal)
+      await ensureProvisioned()
+      yield* queryPages(access, request, pageRows, signal)
+    },
+    readTable: (schema, table, page, limits) =>
+      run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
+    findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
+  }
+}
 
 /** The text before the user's query. It is a line of its own, so line numbers in server errors are one too high. */
 export const readOptions = 'select * from (\n'
@@ -42,7 +60,7 @@ export async function prepareQuery(
   { whole = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
-  const there = await relations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
+  const there = await listRelations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
   const parameters: Record<string, string | null> = {}
   const around = {
     schemas,
@@ -61,17 +79,16 @@ export async function prepareQuery(
   return { ...resolveNames(trimStatementEnd(text), around), parameters, database }
 }
 
-/** See `Warehouse.query`. */
-export async function query(access: ClientAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
-  const { rows, offset, bytes, seconds } = resolveQueryLimits(asked.limits)
-  const { text, parameters, database } = await prepareQuery(access, asked).catch((error: unknown) => {
-    throw queryProblem(error, asked, seconds)
+async function query(access: ClientAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+  const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
+  const { text, parameters, database } = await prepareQuery(access, userQuery).catch((error: unknown) => {
+    throw queryProblem(error, userQuery, seconds)
   })
   const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${format}`
-  const taken = await reading(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
+  const taken = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
     (error: unknown) => {
       signal?.throwIfAborted()
-      throw queryProblem(error, asked, seconds)
+      throw queryProblem(error, userQuery, seconds)
     },
   )
   if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(bytes)
@@ -89,7 +106,7 @@ interface ReadRequest {
 }
 
 /** Runs a query as role `read`. If the caller stops it, the server stops it too. */
-export async function reading(
+async function streamQuery(
   access: ClientAccess,
   { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
   signal?: AbortSignal,
@@ -104,7 +121,7 @@ export async function reading(
       queryId,
       signal: signal ? AbortSignal.any([signal, late]) : late,
       settings: {
-        ...exactly,
+        ...exactNumberSettings,
         readonly: 2,
         max_execution_time: seconds,
         max_result_rows: 0,
@@ -118,19 +135,14 @@ export async function reading(
   }
 }
 
-/** Requests the stop without waiting for it: the connection that ran the query is already closed. */
-export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
-  execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
-
-/** See `Warehouse.ambiguousTable`. */
-export async function ambiguousTable(
+async function ambiguousTable(
   access: ClientAccess,
-  asked: UserQuery,
+  userQuery: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
-  const { bare } = await prepareQuery(access, asked)
-  const schemas = asked.schemas ?? []
-  const there = await relations(access, schemas)
+  const { bare } = await prepareQuery(access, userQuery)
+  const schemas = userQuery.schemas ?? []
+  const there = await listRelations(access, schemas)
   return findAmbiguousTable(bare, there, schemas, preferred)
 }
 
@@ -160,7 +172,7 @@ function orderOf({ engine, columns }: ClickHouseShape): string {
 }
 
 /** Reads a page of a table as role `read`. */
-export async function readTable(
+async function readTable(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
   page: { limit: number; offset: number },
@@ -177,7 +189,7 @@ export async function readTable(
     const of = qualified(shape.database, table)
     const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${format}`
     const columns = shape.columns.map(describeColumn)
-    const taken = await reading(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns }, signal)
+    const taken = await streamQuery(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns }, signal)
     if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(maximumBytes)
     return { columns, rows: taken.rows, truncated: taken.truncated }
   } catch (error) {
@@ -187,16 +199,16 @@ export async function readTable(
 }
 
 /**
- * See `Warehouse.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
+ * See `QueryRunner.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
  * the result is consistent, and no connection stays open between pages.
  */
-export async function* queryPages(
+async function* queryPages(
   access: ClientAccess,
-  asked: UserQuery,
+  userQuery: UserQuery,
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
-  const { limits = {} } = asked
+  const { limits = {} } = userQuery
   const allowed = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
   const size = Math.max(1, Math.min(maximumRows, pageRows))
   const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
@@ -204,9 +216,12 @@ export async function* queryPages(
   const kept = qualified(database, 'result')
   const queryId = randomUUID()
   try {
-    const { text, parameters, database: home } = await prepareQuery(access, asked)
+    const { text, parameters, database: home } = await prepareQuery(access, userQuery)
     // If this process dies here, maintenance drops the database after the longest time that a query may take.
-    await execute(access.service, `create database ${quoted(database)} comment ${passing('pages', allowed + 14_400)}`)
+    await execute(
+      access.service,
+      `create database ${quoted(database)} comment ${temporaryComment('pages', allowed + 14_400)}`,
+    )
     await execute(
       access.load,
       `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${limits.offset ?? 0}`,
@@ -217,7 +232,7 @@ export async function* queryPages(
     for (let offset = 0; left > 0; ) {
       const wanted = Math.min(size, left)
       const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${format}`
-      const page = await reading(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
+      const page = await streamQuery(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
       if (page.truncated) throw pageTooLarge(wanted, bytes)
       const more = page.rows.length === wanted
       if (page.rows.length > 0) yield { columns: page.columns, rows: page.rows, truncated: false, more }
@@ -228,7 +243,7 @@ export async function* queryPages(
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     signal.throwIfAborted()
-    throw queryProblem(error, asked, allowed)
+    throw queryProblem(error, userQuery, allowed)
   } finally {
     await execute(access.service, `drop database if exists ${quoted(database)}`).catch(() => {})
   }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type ServerAccess, ClickHouseError, execute, rowsOf } from './http.ts'
+import { type ServerAccess, ClickHouseError, execute, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 
@@ -20,7 +20,7 @@ const queryMemory = 4
 /** The memory limit in gigabytes for all queries of such a user together. */
 const userMemory = 4 * queryMemory
 /** The maximum time limit of these users' statements; the service's own statements use all of it. */
-export const mostSeconds = 604_800
+export const maxStatementSeconds = 604_800
 
 /** Throws if the server does not respond, or rejects its administrator. */
 export async function assertAnswers(url: string): Promise<void> {
@@ -65,7 +65,7 @@ function limitsOf(): string {
   return [
     limit('max_memory_usage', queryMemory * 1024 ** 3),
     limit('max_memory_usage_for_user', userMemory * 1024 ** 3),
-    limit('max_execution_time', 30, mostSeconds),
+    limit('max_execution_time', 30, maxStatementSeconds),
   ].join(', ')
 }
 
@@ -78,17 +78,17 @@ const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
  */
 export async function provision({ key, service, load, read }: ClientAccess): Promise<void> {
   const run = (sql: string) => execute(service, sql)
-  const home = quoted(ledgerDatabase(key))
+  const database = quoted(ledgerDatabase(key))
   try {
-    await run(`create database if not exists ${home}`)
-    await run(`create table if not exists ${home}.ledger ${ledger}`)
+    await run(`create database if not exists ${database}`)
+    await run(`create table if not exists ${database}.ledger ${ledger}`)
     const [column] = await rowsOf<{ type: string }>(
       service,
       `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
       { parameters: { database: ledgerDatabase(key) } },
     )
     // A ledger of an older version has fewer states.
-    if (!column?.type.includes('CLOSED')) await run(`alter table ${home}.ledger modify column state ${states}`)
+    if (!column?.type.includes('CLOSED')) await run(`alter table ${database}.ledger modify column state ${states}`)
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],

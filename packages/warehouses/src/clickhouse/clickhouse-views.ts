@@ -1,20 +1,44 @@
-import { type DefinedView, definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
+import {
+  type DefinedView,
+  definitionHash,
+  type ViewDefinition,
+  type ViewStore,
+  type WarehouseView,
+} from '../view-store.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { tableOf } from './clickhouse-catalog.ts'
-import { execute, rowsOf } from './http.ts'
+import type { ClickHouseServer } from './clickhouse-server.ts'
+import { execute, rowsOf } from './protocol/http.ts'
 import { checkSchemaName, checkTableName, databaseOf, qualified, schemaPrefix, quotePlace } from './names.ts'
 import { warehouseProblem, queryProblem } from './problems.ts'
-import { replaceView, viewNameTaken } from './replace-view.ts'
+import { replaceView, viewNameTaken } from './views/replace-view.ts'
 import { prepareQuery } from './clickhouse-queries.ts'
-import { listViewReads } from './staged-rows-preview.ts'
-import { markIn, readShape, type ClickHouseShape, type ViewMark } from './table-shape.ts'
+import { listViewReads } from './publication/staged-rows-preview.ts'
+import { type ClickHouseShape, describeTable, markIn, readShape, type ViewMark } from './table-shape.ts'
 
 /** The time limit in seconds for filling a view. */
 const refreshTimeoutSeconds = 7_200
 
-/** See `WarehouseViews.defineView`. */
-export async function defineView(
+export function clickHouseViews({ access, run, checkedPlace }: ClickHouseServer): ViewStore {
+  return {
+    define: (view, limits, signal) => run('the warehouse', () => defineView(access, view, limits, signal)),
+    drop: async (schema, name) => run(checkedPlace(schema, name), () => dropView(access, schema, name)),
+    refresh: async (schema, name, signal) =>
+      run(checkedPlace(schema, name), () => refreshView(access, schema, name, signal)),
+    find: async (schema, name) => run(checkedPlace(schema, name), () => findView(access, schema, name)),
+    listReads: async (schema, name) =>
+      run(
+        checkedPlace(schema, name),
+        async () => (await listViewReads(access)).get(JSON.stringify([schema, name])) ?? [],
+      ),
+    isManaged: (id) => run('the warehouse', async () => (await findManagedViews(access, id)).length > 0),
+    listUnmanagedReaders: async (schema, name) =>
+      run(checkedPlace(schema, name), () => listUnmanagedViews(access, { schema, name })),
+  }
+}
+
+async function defineView(
   access: ClientAccess,
   view: ViewDefinition,
   { seconds, empty = false }: { seconds: number; empty?: boolean },
@@ -23,13 +47,13 @@ export async function defineView(
   checkSchemaName(view.schema)
   checkTableName(view.name)
   const place = quotePlace(view.schema, view.name)
-  const asked = { text: view.query, schemas: [view.schema] }
+  const userQuery = { text: view.query, schemas: [view.schema] }
   try {
     const own = await findManagedViews(access, view.id)
     const there = await readShape(access.service, databaseOf({ key: access.key, schema: view.schema }), view.name)
     const free = !there || there.mark?.view?.id === view.id || (!own && view.takesOver && there.mark?.view)
     if (!free) throw viewNameTaken(view.schema, view.name)
-    const { text, reads } = await prepareQuery(access, asked, { whole: true })
+    const { text, reads } = await prepareQuery(access, userQuery, { whole: true })
     await assertNoCycle(access, view, reads)
     const mark: ViewMark = {
       id: view.id,
@@ -49,7 +73,7 @@ export async function defineView(
         'QUERY_TIMEOUT',
         `${place} took longer than ${seconds} seconds to be made and was left as it was.`,
       )
-    throw queryProblem(error, asked, seconds)
+    throw queryProblem(error, userQuery, seconds)
   }
 }
 
@@ -71,7 +95,7 @@ async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: read
 }
 
 /** Finds the view with this id. While a view moves, the result briefly contains it twice. */
-export async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
+async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,
@@ -84,7 +108,7 @@ export async function findManagedViews({ key, service }: ClientAccess, id: strin
     .map(({ database, name }) => ({ schema: database.slice(prefix.length), name }))
 }
 
-export async function findView(access: ClientAccess, schema: string, name: string): Promise<WarehouseView | undefined> {
+async function findView(access: ClientAccess, schema: string, name: string): Promise<WarehouseView | undefined> {
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   return shape && isView(shape) ? viewOf(access, schema, shape) : undefined
 }
@@ -94,15 +118,15 @@ const isView = (shape: ClickHouseShape): boolean => shape.mark?.view !== undefin
 async function viewOf(access: ClientAccess, schema: string, shape: ClickHouseShape): Promise<WarehouseView> {
   const mark = shape.mark?.view
   return {
-    ...(await tableOf(access, schema, shape)),
+    ...(await describeTable(access, schema, shape)),
     materialized: mark?.materialized ?? false,
     populated: mark?.materialized ? mark.populated : true,
     ...(mark && { managed: { id: mark.id, definition: mark.definition } }),
   }
 }
 
-/** See `WarehouseViews.refreshView`: fills a new table, and readers use the old rows until it is complete. */
-export async function refreshView(
+/** Fills a new table; readers use the old rows until it is complete. */
+async function refreshView(
   access: ClientAccess,
   schema: string,
   name: string,
@@ -123,7 +147,7 @@ export async function refreshView(
   }
 }
 
-export async function dropView(access: ClientAccess, schema: string, name: string): Promise<void> {
+async function dropView(access: ClientAccess, schema: string, name: string): Promise<void> {
   const place = quotePlace(schema, name)
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   if (!shape || !isView(shape)) return
@@ -146,10 +170,7 @@ const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
   execute(service, `drop table if exists ${qualified(databaseOf({ key, schema }), name)}`)
 
 /** Lists views that an operator made: they carry no mark. */
-export async function listUnmanagedViews(
-  { key, service }: ClientAccess,
-  { schema, name }: TablePlace,
-): Promise<string[]> {
+async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name }: TablePlace): Promise<string[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
     service,

@@ -1,7 +1,7 @@
 import type { FeedMemory } from '../shape/feed-memory.ts'
 import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { execute, rowsOf } from './http.ts'
+import { execute, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, literal, quoted } from './names.ts'
 
 /** The ledger's entry for one table of a publication. */
@@ -16,7 +16,6 @@ export interface LedgerEntry {
   tableRows: number
   cursor?: unknown
   profile?: ColumnProfile[] | undefined
-  /** The memory for the next load. */
   feed?: FeedMemory
 }
 
@@ -183,7 +182,10 @@ export async function publicationOf(access: ClientAccess, ofLoad: string | undef
 }
 
 /** Returns the time of the first publication of the load's rows. */
-export async function publishedFirst(access: ClientAccess, load: string | undefined): Promise<Date | undefined> {
+export async function findFirstPublicationTime(
+  access: ClientAccess,
+  load: string | undefined,
+): Promise<Date | undefined> {
   const [row] = await rowsOf<{ at: string }>(
     access.service,
     `select at from ${ledgerOf(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,

@@ -1,4 +1,4 @@
-import { checkIdentifier, refusedName } from '../check-identifier.ts'
+import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import { createHash } from 'node:crypto'
 
 /** `key` is the client's short name in the warehouse: only lower-case letters and digits, so any other character ends it. */
@@ -29,7 +29,6 @@ export const shownPrefix = (key: string): string => `c_${key}-shown_`
 export const keptPrefix = (key: string): string => `c_${key}-kept_`
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
-/** Quotes a name for SQL. */
 export const quoted = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 
 export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
@@ -63,5 +62,5 @@ export function checkColumnName(name: string): void {
 }
 
 /** Comment of a database that belongs to no run: sweeps keep it for this many seconds. */
-export const passing = (what: string, seconds: number): string =>
+export const temporaryComment = (what: string, seconds: number): string =>
   literal(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

@@ -1,9 +1,7 @@
 import { types } from 'node:util'
 import { isUnavailable } from '@sluice/database'
-import { LeaseLost } from '../lease-lost.ts'
-import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
-import { ClickHouseError } from './http.ts'
-import { missingTableAdvice, redactValues } from '../query-problems.ts'
+import { LeaseLost, missingTableAdvice, redactValues, type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import { ClickHouseError } from './protocol/http.ts'
 import { asSentence } from '@sluice/process'
 
 type ProblemTemplate = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']
@@ -58,10 +56,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   236: unavailable,
   242: unavailable,
   999: unavailable,
-  243: [
-    'DISK_FULL',
-    () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
-  ],
+  243: ['DISK_FULL', () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.'],
   33: badValue,
   53: badValue,
   69: badValue,

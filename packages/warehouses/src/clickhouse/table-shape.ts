@@ -1,7 +1,11 @@
-import type { DataType } from '@sluice/contracts'
-import type { WarehouseColumn } from '../warehouse.ts'
-import { type ServerAccess, rowsOf } from './http.ts'
+import { measuredColumn, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
+import { historyOf } from '../shape/feed-memory.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
+import { type ServerAccess, rowsOf } from './protocol/http.ts'
+import { entryOf } from './ledger.ts'
+import { databaseOf, literal, quoted, schemaPrefix, shownPrefix } from './names.ts'
 import { describeType, withoutWrappers } from './types.ts'
+import type { DataType } from '@sluice/contracts'
 
 /** The metadata in a table's comment. It moves with the rows, so it stays true under any table name. */
 export interface TableMark {
@@ -122,7 +126,7 @@ const plainValue = /^(?:NULL|true|false|-?\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*')$/s
 const isStored = ({ kind, value }: ColumnRow): boolean => kind === '' || (kind === 'DEFAULT' && plainValue.test(value))
 
 /** Returns whether the table stores its own rows: it is not a view and does not read from another place. */
-export const holdsRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
+export const hasRows = ({ engine }: Pick<ClickHouseShape, 'engine'>): boolean => engine.endsWith('MergeTree')
 
 /** Returns undefined for any other comment: users may write comments too. */
 export function markIn(comment: string): TableMark | undefined {
@@ -145,3 +149,85 @@ export const describeColumn = ({ name, label, type, primaryKey, dataType }: Shap
   // Tables are created with their primary key as the order of their rows.
   ...(primaryKey && { sortKey: true }),
 })
+
+/** Returns the table. The server counts the rows; the load measured the columns. */
+export async function describeTable(
+  access: ClientAccess,
+  schema: string,
+  shape: ClickHouseShape,
+): Promise<WarehouseTable> {
+  const entry = await entryOf(access, shape.mark?.load)
+  const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
+  const history = historyOf(entry?.feed)
+  const columns = shape.columns.map((column) => ({
+    ...describeColumn(column),
+    ...history(column.name),
+    ...measuredColumn(profiles.get(column.name)),
+  }))
+  return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
+}
+
+export async function listSchemas({ key, service }: ClientAccess): Promise<string[]> {
+  const prefix = schemaPrefix(key)
+  const rows = await rowsOf<{ name: string }>(
+    service,
+    'select name from system.databases where startsWith(name, {prefix:String}) order by name',
+    { parameters: { prefix } },
+  )
+  return rows.map(({ name }) => name.slice(prefix.length))
+}
+
+/** Sorted by the bytes of the schema, then of the name. */
+export async function listRelations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
+  if (schemas.length === 0) return []
+  const wanted = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
+  const rows = await rowsOf<{ database: string; name: string }>(
+    service,
+    `select database, name from system.tables
+     where startsWith(database, {prefix:String}) or startsWith(database, {shown:String}) order by database, name`,
+    { parameters: { prefix: schemaPrefix(key), shown: shownPrefix(key) } },
+  )
+  return rows.flatMap(({ database, name }) => {
+    const schema = wanted.get(database)
+    return schema === undefined ? [] : [{ schema, name }]
+  })
+}
+
+export interface StagingColumn {
+  name: string
+  label: string
+  type: string
+  dataType: DataType
+  primaryKey: boolean
+}
+
+/** Returns a planned column in the form that a staging table has. */
+export const stagingColumn = ({ name, label, type, dataType, primaryKey }: StagingColumn): StagingColumn => ({
+  name,
+  label,
+  type,
+  dataType,
+  primaryKey,
+})
+
+/** Returns a column that the table keeps, empty. */
+export const emptyColumn = (column: StagingColumn): StagingColumn => ({ ...stagingColumn(column), primaryKey: false })
+
+/** Returns the columns that are stored as text and have another data type. */
+export function textColumnsOf(columns: readonly StagingColumn[]): Record<string, DataType> {
+  const kinds = columns.filter(({ type, dataType }) => type === 'String' && dataType !== 'TEXT')
+  return Object.fromEntries(kinds.map(({ name, dataType }) => [name, dataType]))
+}
+
+/** The server writes rows to disk before it acknowledges them, in insertion order or in the order of the key. */
+export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
+  const list = columns.map(columnText)
+  const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoted(name))
+  return `create table ${place} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
+    settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${literal(JSON.stringify(mark))}`
+}
+
+export function columnText({ name, label, type, primaryKey }: StagingColumn): string {
+  const comment = label === name ? '' : ` comment ${literal(label.replaceAll('\0', ''))}`
+  return `${quoted(name)} ${primaryKey ? type : `Nullable(${type})`}${comment}`
+}

@@ -16,7 +16,7 @@ const scratch = scratchWarehouseForAll()
 let other: ScratchWarehouse
 beforeAll(async () => {
   other = await scratchWarehouse()
-  await other.warehouse.ensureSchema('private matters')
+  await other.warehouse.catalog.ensureSchema('private matters')
   await loadAll(other.warehouse, { schema: 'private matters', table: 'patients', columns: two }, numbered(1))
   await loadAll(scratch.warehouse, { table: 'cases', columns: two }, numbered(3))
 })
@@ -32,7 +32,7 @@ const refusal = (work: Promise<unknown>): Promise<Refusal> =>
 /** A transformation of a new table. */
 async function transform(...statements: string[]): Promise<void> {
   await using load = await stage(scratch.warehouse, { table: word('t_'), columns: two }, numbered(2))
-  await scratch.warehouse.transform(
+  await scratch.warehouse.loader.transform(
     [load],
     statements.map((statement) => ({ statement, description: '' })),
     never,
@@ -49,7 +49,7 @@ const view = (query: string, more: object = {}) => ({
 })
 const define = (query: string, { seconds = 10, warehouse = scratch.warehouse } = {}) => {
   const made = view(query)
-  return warehouse.defineView(made, { seconds }, never).then(() => made)
+  return warehouse.views.define(made, { seconds }, never).then(() => made)
 }
 
 /** Processes of role `load` that are at work on something with this in it. */
@@ -166,7 +166,9 @@ describe('what the SQL of editors reaches, as role load', () => {
       ).toMatchObject({ code: 'QUERY_FAILED' })
     const names = await define(`select coalesce(string_agg(query, ''), '') as queries from pg_stat_activity
       where usename <> current_user and query not like '<insufficient privilege>'`)
-    expect((await scratch.warehouse.readTable('health', names.name, { limit: 1, offset: 0 })).rows).toEqual([['']])
+    expect((await scratch.warehouse.queries.readTable('health', names.name, { limit: 1, offset: 0 })).rows).toEqual([
+      [''],
+    ])
     expect((await theirs.query('select 1')).rowCount).toBe(1)
   })
 
@@ -182,8 +184,10 @@ describe('what the SQL of editors reaches, as role load', () => {
     const { name } = await define('select sly() as one')
     await transform(`create or replace function health.sly() returns int language plpgsql as $$ begin
       perform set_config('role', '${scratch.access.read.user}', false); return 1; end $$`)
-    expect(await refusal(scratch.warehouse.refreshView('health', name, never))).toMatchObject({ code: 'QUERY_FAILED' })
-    expect(await scratch.warehouse.refreshView('health', later.name, never)).toMatchObject({ rows: 3 })
+    expect(await refusal(scratch.warehouse.views.refresh('health', name, never))).toMatchObject({
+      code: 'QUERY_FAILED',
+    })
+    expect(await scratch.warehouse.views.refresh('health', later.name, never)).toMatchObject({ rows: 3 })
   })
 
   it('what a query sets for its session is gone with its connection', async () => {
@@ -206,7 +210,7 @@ describe('what the SQL of editors may take', () => {
     const { name } = await define('select stubborn() as one')
     await transform(stubborn)
     const refreshing = new AbortController()
-    const refreshed = refusal(scratch.warehouse.refreshView('health', name, refreshing.signal))
+    const refreshed = refusal(scratch.warehouse.views.refresh('health', name, refreshing.signal))
     await seen(name, 1)
     refreshing.abort(new Error('cancelled'))
     expect(await refreshed).toMatchObject({ message: 'cancelled' })
@@ -216,7 +220,7 @@ describe('what the SQL of editors may take', () => {
     const transforming = new AbortController()
     const statement = 'select health.stubborn() as transformed'
     const transformed = refusal(
-      scratch.warehouse.transform([load], [{ statement, description: '' }], transforming.signal),
+      scratch.warehouse.loader.transform([load], [{ statement, description: '' }], transforming.signal),
     )
     await seen(statement, 1)
     transforming.abort(new Error('cancelled'))
@@ -235,9 +239,9 @@ describe('what the SQL of editors may take', () => {
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(10))
     const grows = await define(`select id, repeat(md5(id::text), 40) as text from ${table}`, { warehouse: small })
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(5_000))
-    const again = await refusal(small.refreshView('health', grows.name, never))
+    const again = await refusal(small.views.refresh('health', grows.name, never))
     expect(again).toMatchObject({ code: 'RESULT_TOO_LARGE' })
-    expect(await scratch.warehouse.findView('health', grows.name)).toMatchObject({ rowCount: 10 })
+    expect(await scratch.warehouse.views.find('health', grows.name)).toMatchObject({ rowCount: 10 })
     const { rows } = await scratch.superuser.query(`select from pg_class where relname like 'sluice\\_%'`)
     expect(rows).toEqual([])
   })

@@ -84,15 +84,15 @@ describe('names', () => {
     const { warehouse, superuser } = scratch
     const columns = nasty.map((name) => ({ name, label: `${name}'"\\`, dataType: 'TEXT' as const }))
     for (const name of nasty) {
-      await warehouse.ensureSchema(name)
+      await warehouse.catalog.ensureSchema(name)
       const target = { schema: name, table: name, columns, run: `${name}'; --` }
       await loadAll(warehouse, target, [nasty])
       await loadAll(warehouse, { ...target, run: `${name} again` }, [nasty])
-      expect((await warehouse.readTable(name, name, { limit: 2, offset: 0 })).rows).toEqual([nasty])
-      expect((await warehouse.findTable(name, name))?.columns.map(({ label }) => label)).toEqual(
+      expect((await warehouse.queries.readTable(name, name, { limit: 2, offset: 0 })).rows).toEqual([nasty])
+      expect((await warehouse.catalog.findTable(name, name))?.columns.map(({ label }) => label)).toEqual(
         columns.map(({ label }) => label),
       )
-      expect((await warehouse.findPublication(`${name}'; --`))?.rows).toBe(1)
+      expect((await warehouse.loader.findPublication(`${name}'; --`))?.rows).toBe(1)
     }
     const { rows } =
       await superuser.query(`select n.nspname as schema, array_agg(c.relname::text) as tables from pg_namespace n left join pg_class c on c.relnamespace = n.oid
@@ -101,8 +101,8 @@ describe('names', () => {
       nasty.map((name) => [name, [name]]).sort(),
     )
     for (const name of nasty) {
-      await warehouse.dropTable(name, name)
-      await warehouse.dropSchema(name)
+      await warehouse.catalog.dropTable(name, name)
+      await warehouse.catalog.dropSchema(name)
     }
   })
 
@@ -113,7 +113,7 @@ describe('names', () => {
       const name = Array.from({ length: 1 + (round % 20) }, () =>
         String.fromCharCode(Math.floor(Math.random() * (round % 2 ? 128 : 65_536))),
       ).join('')
-      const made = await warehouse.ensureSchema(name).then(
+      const made = await warehouse.catalog.ensureSchema(name).then(
         () => true,
         (error: unknown) => {
           expect([name, error]).toEqual([name, expect.objectContaining({ code: 'INVALID_NAME' })])
@@ -122,7 +122,7 @@ describe('names', () => {
       )
       if (!made) continue
       expect((await superuser.query('select from pg_namespace where nspname = $1', [name])).rowCount).toBe(1)
-      await warehouse.dropSchema(name)
+      await warehouse.catalog.dropSchema(name)
     }
     expect((await superuser.query('select count(*)::int from pg_namespace')).rows).toEqual(before)
   })

@@ -1,4 +1,4 @@
-import { checkIdentifier, refusedName } from '../check-identifier.ts'
+import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import { escapeIdentifier } from 'pg'
 
 const systemSchemas = new Set(['sluice', 'information_schema', 'public'])

@@ -1,13 +1,61 @@
-import { measuredColumn } from '../measured.ts'
+import { type Catalog, measuredColumn, type StagingTable, type TablePlace } from '../catalog.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/feed-memory.ts'
-import { type LastEntry, findLastEntry } from './ledger.ts'
+import { type LastEntry, findLastEntry } from './publication/ledger.ts'
 import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
-import type { TablePlace, StagingTable } from '../views.ts'
-import { qualified } from './names.ts'
+import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { withClient } from './postgres-connections.ts'
+import { dropKeptIn, dropKeptOf } from './publication/kept-tables.ts'
+import { explainDependents, tableNotOwned, warehouseProblem } from './problems.ts'
+import type { PostgresServer } from './postgres-server.ts'
+
+/** Timeouts of a drop, which holds an exclusive lock while its transaction is open. */
+const dropTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '10s'`
+
+export function postgresCatalog({ access, pools, retention, run }: PostgresServer): Catalog {
+  return {
+    listSchemas: () => run('the warehouse', listSchemas),
+    async ensureSchema(schema) {
+      checkSchemaName(schema)
+      await ensureSchema(pools.statements, schema, access.read.user).catch((error: unknown) => {
+        throw warehouseProblem(error, { place: escapeIdentifier(schema) })
+      })
+    },
+    async dropSchema(schema) {
+      checkSchemaName(schema)
+      const place = escapeIdentifier(schema)
+      await run(place, async (client) => {
+        await client.query(`begin; ${dropTimeouts}; drop schema if exists ${place}`)
+        await dropKeptIn(client, retention, schema)
+        await client.query('commit')
+      }).catch(explainDependents(place, 'SCHEMA_NOT_EMPTY'))
+    },
+    listRelations: (schemas) => run('the warehouse', (client) => listRelations(client, schemas)),
+    async findTable(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      return run(qualified(schema, table), (client) => findTable(client, schema, table))
+    },
+    findTables: (places) => run('the warehouse', (client) => findTables(client, places)),
+    findStagingTable: (schema, table, options) =>
+      run(qualified(schema, table), (client) => findStagingTable(client, schema, table, options)),
+    async dropTable(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      const place = qualified(schema, table)
+      await run(place, async (client) => {
+        await client.query(`begin; ${dropTimeouts}`)
+        const shape = await readShape(client, schema, table)
+        if (shape && !shape.owned) throw tableNotOwned({ place })
+        await client.query(`drop table if exists ${place}`)
+        await dropKeptOf(client, retention, [{ schema, table }])
+        await client.query('commit')
+      }).catch(explainDependents(place, 'VIEWS_DEPEND'))
+    },
+  }
+}
 
 export async function findPublication(client: ClientBase, run: string): Promise<Publication | undefined> {
   const { rows: entries } = await client.query('select attempt, published_at from sluice.ledger where run = $1', [run])
@@ -94,7 +142,7 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
 }
 
 /** Excludes foreign tables and partitions: the data of the first is on other servers, the second hold rows of a listed table. */
-export async function relations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
+async function listRelations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname = any($1) and c.relkind in ('r', 'p', 'v', 'm') and not c.relispartition
@@ -106,7 +154,7 @@ export async function relations(client: ClientBase, schemas: readonly string[]):
 }
 
 /** Reads tables sequentially on one connection; callers pass at most one page of places. */
-export async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
+async function findTables(client: ClientBase, places: readonly TablePlace[]): Promise<WarehouseTable[]> {
   const found: WarehouseTable[] = []
   for (const { schema, name } of places) {
     const table = await findTable(client, schema, name)
@@ -116,7 +164,7 @@ export async function findTables(client: ClientBase, places: readonly TablePlace
 }
 
 /** A staging table says in its comment which run made it, and for which table. */
-export async function findStaging(
+async function findStagingTable(
   client: ClientBase,
   schema: string,
   table: string,
@@ -152,7 +200,7 @@ async function countRows(client: ClientBase, stagingTable: string): Promise<numb
 const collisions = new Set(['23505', '42P06', 'XX000'])
 
 /** Grants `read` access to everything that `load` creates in the schema, but not to the hidden schema. Idempotent. */
-export async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
+async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
   const name = escapeIdentifier(schema)
   const reader = escapeIdentifier(read)
   const statements = [
@@ -175,7 +223,7 @@ export async function ensureSchema(pool: Pool, schema: string, read: string): Pr
 }
 
 /** Lists the schemas that `load` created, except the hidden ones. */
-export async function listSchemas(client: ClientBase): Promise<string[]> {
+async function listSchemas(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select nspname as name from pg_namespace
      where nspowner = current_user::regrole and nspname <> 'sluice' and nspname not like 'sluice\\_%' and nspname not like 'pg\\_%'

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { lowerCpuPriority, isLoopback } from '@sluice/process'
 import { Client, Pool, type ClientConfig, type PoolClient } from 'pg'
-import { loadOptions, readOptions } from './role-settings.ts'
+import { loadOptions, readOptions } from './server/role-settings.ts'
 
 interface DatabaseLogin {
   user: string
@@ -24,6 +24,20 @@ export interface WarehouseAccess {
    * loads of the others.
    */
   niceness?: number
+}
+
+/**
+ * `copies` has two connections per load, to copy rows; `transactions` has one per load, for all other steps until its publication,
+ * so that no step waits; `statements` is for short statements.
+ */
+export interface PostgresPools {
+  copies: Pool
+  transactions: Pool
+  statements: Pool
+  /** Bytes that the client's database may have. */
+  databaseBytes?: number | undefined
+  /** Drops kept tables of earlier publications until the database has at most this many bytes; returns the number of publications. */
+  makeRoom(mostBytes?: number): Promise<number>
 }
 
 const connectTimeout = 5_000

@@ -1,213 +1,66 @@
-import { checkColumns } from '../check-identifier.ts'
-import { escapeIdentifier, type Pool } from 'pg'
-import { LeaseLost } from '../lease-lost.ts'
-import {
-  type ColumnFacts,
-  type ColumnProfile,
-  type TableLoad,
-  type LoadContent,
-  type LoadTarget,
-  WarehouseProblem,
-} from '../warehouse.ts'
-import { withClient } from './postgres-connections.ts'
-import { type CopyResult, copyInto } from './copy.ts'
-import { planLoad } from '../shape/load-shape.ts'
-import type { PlannedColumn } from '../shape/plan-shape.ts'
-import { feedOf } from './postgres-catalog.ts'
-import { assertRoom, tableBytes } from './database-limit.ts'
-import { findLastEntry } from './ledger.ts'
-import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
-import { listOlderSnapshots, type OlderSnapshots } from './older-snapshots.ts'
-import { type ProblemContext, warehouseProblem } from './problems.ts'
-import { readShape } from './table-shape.ts'
-import { createStaging, dropDetached, stagingName } from './staging.ts'
-import { describeType, typeRules } from './types.ts'
+import type { ClientBase } from 'pg'
+import type { Loader } from '../loader.ts'
+import type { Publication, StagedTable } from '../warehouse.ts'
+import { flushWal } from './publication/commit-swaps.ts'
+import { findKeptPublication } from './publication/kept-tables.ts'
+import { waitForPublisher } from './publication/ledger.ts'
+import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { planTables } from './publication/plan-tables.ts'
+import { findCursor, findFeed, findPublication } from './postgres-catalog.ts'
+import type { PostgresServer } from './postgres-server.ts'
+import { publish } from './publication/publish.ts'
+import { restore } from './publication/restore.ts'
+import { adoptStaged, describeStaged, type StagedLoad } from './publication/staged-loads.ts'
+import { exposeStagedRows } from './publication/staged-rows-preview.ts'
+import { PostgresStagedTable, stageTable } from './staged-table.ts'
+import { transform } from './transformation/transform.ts'
+import { typeRules } from './types.ts'
 
-/**
- * `lanes` has two connections per load, to copy rows; `transactions` has one per load, for all other steps until its publication,
- * so that no step waits; `statements` is for short statements.
- */
-export interface PostgresPools {
-  copies: Pool
-  transactions: Pool
-  statements: Pool
-  /** Bytes that the client's database may have. */
-  databaseBytes?: number | undefined
-  /** Drops kept tables of earlier publications until the database has at most this many bytes; returns the number of publications. */
-  makeRoom(mostBytes?: number): Promise<number>
-}
-
-export class PostgresLoad implements TableLoad {
-  readonly target: LoadTarget
-  readonly stagingTable: string
-  readonly problemContext: ProblemContext
-  /** The counts of `write`, after it has finished. A transformation changes `rows`; `sourceRows` is the number of rows of the source. */
-  written: (CopyResult & { sourceRows?: number }) | undefined
-  /** The transactions that must end before the rows may be published; empty if every row is frozen. */
-  older: OlderSnapshots[] = []
-  /** Its rows are not what the source gave any more. */
-  transformed = false
-  /** The column profile that the source measured, as long as it is valid. */
-  profile: ColumnProfile[] | undefined
-  /** The columns that the source fed before, as the last look at the table found them. */
-  fedBefore: readonly string[] = []
-  /** The load of the records that its rows are parts of, if the run has one. */
-  records: PostgresLoad | undefined
-  /** Rows of the table that were brought over to be merged, and the run they were published by. */
-  carried: { rows: number; from: string } | undefined
-  published = false
-  /** The stored types of the target's columns before the transformation. */
-  readonly planned: readonly PlannedColumn[]
-  /** The contents of the columns, set after all rows are written. */
-  held: ColumnFacts[] | undefined
-  /** JSON that the source receives at its next reading. */
-  reading: unknown
-  /** The columns that the source or a transformation filled, once nothing changes them any more. */
-  brought: string[] | undefined
-  /** Bytes of this table and of the tables that the run staged before, if the run replaces them. */
-  readonly replacedBytes: number
-  readonly #pools: PostgresPools
-  #begun = false
-
-  constructor(pools: PostgresPools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
-    this.#pools = pools
-    this.replacedBytes = replacedBytes
-    this.planned = planned
-    this.target = target
-    this.stagingTable = stagingName(target)
-    this.problemContext = problemContextOf(target)
+export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
+  const read = access.read.user
+  const atTable = async <T>(schema: string, table: string, work: (client: ClientBase) => Promise<T>): Promise<T> => {
+    checkSchemaName(schema)
+    checkTableName(table)
+    return run(qualified(schema, table), work)
   }
 
-  get keys(): string[] {
-    return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
-  }
-
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
-    if (this.#begun) throw new Error('A load is written once.')
-    this.#begun = true
-    const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    // The previous attempt may have failed because readers never ended: a retry freezes its rows, so publication need not wait
-    // for readers.
-    const frozen = this.target.attempt > 1
-    const types = this.planned.map(({ type }) => describeType(type))
-    const assertFree = freeAssertion(this.#pools, this, signal)
-    const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
-    const written = await copyInto(this.#pools.copies, copying, this.problemContext, signal).catch(
-      async (error: unknown) => {
-        throw (await retryAfterMakingRoom(error, this.#pools)) ?? error
-      },
-    )
-    // COPY may have written more since the last check.
-    await assertFree?.()
-    if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
-    await this.#dropIgnored(signal)
-    const fed = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
-    this.held = content.facts?.() ?? []
-    this.reading = content.reading?.()
-    this.written = { ...written, sourceRows: written.rows }
-    return { rows: written.rows, bytes: written.bytes }
-  }
-
-  /** The columns that the source feeds and the table is to have. */
-  get fed(): string[] {
-    return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
-  }
-
-  async #dropIgnored(signal: AbortSignal): Promise<void> {
-    const drops = this.planned
-      .filter(({ ignored }) => ignored)
-      .map(({ name }) => `alter table ${qualified('sluice', this.stagingTable)} drop column ${escapeIdentifier(name)}`)
-    if (drops.length === 0) return
-    await withClient(this.#pools.statements, signal, (client) => client.query(drops.join(';')))
-  }
-
-  /** Never throws. Maintenance sweeps what cannot be dropped now, for example while the warehouse is down. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.published) await dropDetached(this.#pools.statements, this.stagingTable).catch(() => {})
+  return {
+    stage: (target, signal) => stageTable(pools, target, signal),
+    transform: (tables, statements, signal, options = {}) =>
+      transform(pools, postgresTables(tables), statements, signal, options),
+    exposeStagedRows: (tables, attempt) => exposeStagedRows(pools, access, tables, attempt),
+    publish: (tables, isCurrentAttempt, signal, options = {}) =>
+      publish({ pools, loads: postgresTables(tables), read, retention, isCurrentAttempt, options, waitMs }, signal),
+    plan: (tables, signal, options = {}) => planTables(pools, postgresTables(tables), options, signal),
+    describeStaged: (tables, signal) => describeStaged(pools, postgresTables(tables), signal),
+    adoptStaged: (_schema, staged, attempt, signal) => adoptStaged(pools, staged as StagedLoad[], attempt, signal),
+    findPublication: (id) => run('the ledger', (client) => findDurablePublication(client, id)),
+    fenceRun: (id, attempt) =>
+      run('the ledger', async (client) => {
+        const found = await findDurablePublication(client, id)
+        if (found) return found
+        await waitForPublisher(client, retention.ledgerKey, { run: id, attempt })
+        return findDurablePublication(client, id)
+      }),
+    findCursor: (schema, table) => atTable(schema, table, (client) => findCursor(client, schema, table)),
+    findFeed: (schema, table) => atTable(schema, table, (client) => findFeed(client, schema, table)),
+    typeRules: async () => typeRules,
+    findPrevious: (schema, table) =>
+      run(qualified(schema, table), (client) => findKeptPublication(client, { schema, table })),
+    restore: (target, isCurrentAttempt, signal, options = {}) =>
+      restore({ pools, target, read, retention, isCurrentAttempt, options: { ...options, waitMs } }, signal),
   }
 }
 
-/** Creates the staging table. Throws `LostRun` if this attempt already has it. */
-export async function beginLoad(pools: PostgresPools, target: LoadTarget, signal: AbortSignal): Promise<PostgresLoad> {
-  checkSchemaName(target.schema)
-  checkTableName(target.table)
-  checkColumns(target, qualified(target.schema, target.table), checkColumnName)
-  const { run, attempt, schema, table } = target
-  const scene = problemContextOf(target)
-  try {
-    return await withClient(pools.transactions, signal, async (client) => {
-      const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
-      if (!rowCount && !target.dry)
-        throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
-      const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
-      const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
-      await assertFree(pools, signal, { replaced: othersBytes })
-      const existing = await readShape(client, schema, table)
-      if (existing && !existing.ours) throw tableNotOwned(scene)
-      const last = feedOf(existing, await findLastEntry(client, existing?.partition))
-      const { columns } = planLoad(typeRules, last, { target })
-      const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
-      const load = new PostgresLoad(pools, target, columns, replaced)
-      await client.query('begin')
-      await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
-      await client.query('commit')
-      return load
-    })
-  } catch (error) {
-    if ((error as { code?: string }).code === '42P07')
-      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
-    if (signal.aborted) throw error
-    throw warehouseProblem(error, scene)
-  }
+/** Returns a publication only once it is durable: the worker that committed it may have died before the WAL was flushed. */
+async function findDurablePublication(client: ClientBase, run: string): Promise<Publication | undefined> {
+  const found = await findPublication(client, run)
+  if (found) await flushWal(client)
+  return found
 }
 
-/** Returns a function that asserts that the load may write more; undefined if the database has no limit. */
-export function freeAssertion(
-  pools: PostgresPools,
-  { replacedBytes: replaced, problemContext }: PostgresLoad,
-  signal: AbortSignal,
-): (() => Promise<number>) | undefined {
-  if (pools.databaseBytes === undefined) return undefined
-  return () =>
-    assertFree(pools, signal, { replaced }).catch((error: unknown) => {
-      throw warehouseProblem(error, problemContext)
-    })
-}
-
-/**
- * Returns the bytes that may still be written besides `needed`; the database may exceed its limit by `replaced` bytes. Throws
- * WAREHOUSE_FULL.
- */
-export async function assertFree(
-  { databaseBytes: bytes, makeRoom, statements }: PostgresPools,
-  signal: AbortSignal,
-  { replaced = 0, needed = 0 }: { replaced?: number; needed?: number },
-): Promise<number> {
-  return bytes === undefined ? Infinity : assertRoom(statements, { bytes, replaced, needed, makeRoom }, signal)
-}
-
-/** When the disk is full, this drops kept tables that no reader uses, so that the next attempt of the load has free space. */
-async function retryAfterMakingRoom(
-  thrown: unknown,
-  { makeRoom }: PostgresPools,
-): Promise<WarehouseProblem | undefined> {
-  if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
-  const dropped = await makeRoom().catch(() => 0)
-  return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
-}
-
-export function stagingTableMissing(load: PostgresLoad): LeaseLost {
-  return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
-}
-
-export function tableNotOwned({ place }: ProblemContext): WarehouseProblem {
-  return new WarehouseProblem(
-    'TABLE_NOT_OURS',
-    `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
-  )
-}
-
-function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {
-  return { place: qualified(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
+function postgresTables(tables: readonly StagedTable[]): PostgresStagedTable[] {
+  const own = tables.filter((table) => table instanceof PostgresStagedTable)
+  if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
+  return own
 }

@@ -12,7 +12,7 @@ describe('queries that users wrote', () => {
   })
 
   const ask = (text: string, more: Partial<UserQuery> = {}, signal?: AbortSignal) =>
-    scratch.warehouse.query({ text, schemas: ['health'], ...more }, signal)
+    scratch.warehouse.queries.query({ text, schemas: ['health'], ...more }, signal)
   const problemOf = async (text: string, more?: Partial<UserQuery>) => {
     const answer: unknown = await ask(text, more).catch((error: unknown) => error)
     const { code, message } = answer as { code: string; message: string }
@@ -158,7 +158,7 @@ describe('queries that users wrote', () => {
     await scratch.superuser.query(`alter role ${read.user} in database ${database} set datestyle = 'SQL, DMY'`)
     const pages: QueryRows[] = []
     const text = `select timestamptz '2026-01-31 12:00Z', date '2026-01-31' from generate_series(1, 3)`
-    for await (const page of scratch.warehouse.queryPages({ text }, 2, never)) pages.push(page)
+    for await (const page of scratch.warehouse.queries.queryPages({ text }, 2, never)) pages.push(page)
     const right = ['2026-01-31 12:00:00+00', '2026-01-31']
     expect(pages.flatMap(({ rows }) => rows)).toEqual([right, right, right])
     await scratch.superuser.query(`alter role ${read.user} in database ${database} reset all`)
@@ -167,7 +167,7 @@ describe('queries that users wrote', () => {
   it('reads a large result page by page while loads go on', async () => {
     const pages: QueryRows[] = []
     const text = 'select id, name from numbers order by id'
-    for await (const page of scratch.warehouse.queryPages({ text, schemas: ['health'] }, 1_000, never)) {
+    for await (const page of scratch.warehouse.queries.queryPages({ text, schemas: ['health'] }, 1_000, never)) {
       pages.push(page)
       // Nothing of the result changes, and the load is not kept waiting.
       if (pages.length === 1)
@@ -180,7 +180,8 @@ describe('queries that users wrote', () => {
     expect(pages.map(({ rows }) => rows.length)).toEqual([1_000, 1_000, 500])
     expect(pages.flatMap(({ rows }) => rows.map(([id]) => id))).toEqual(Array.from({ length: 2_500 }, (_, i) => i + 1))
     expect(pages[0]?.columns.map(({ name }) => name)).toEqual(['id', 'name'])
-    for await (const page of scratch.warehouse.queryPages({ text: 'select 1 where false' }, 10, never)) pages.push(page)
+    for await (const page of scratch.warehouse.queries.queryPages({ text: 'select 1 where false' }, 10, never))
+      pages.push(page)
     expect(pages).toHaveLength(3)
   })
 
@@ -189,25 +190,29 @@ describe('queries that users wrote', () => {
     const readers = async () =>
       (await scratch.superuser.query('select from pg_stat_activity where usename = $1', [scratch.access.read.user]))
         .rowCount
-    for await (const { rows, more } of scratch.warehouse.queryPages({ text, limits: { offset: 10 } }, 2, never)) {
+    for await (const { rows, more } of scratch.warehouse.queries.queryPages(
+      { text, limits: { offset: 10 } },
+      2,
+      never,
+    )) {
       expect({ rows, more }).toEqual({ rows: [[11], [12]], more: true })
       break
     }
     const enough = new AbortController()
     const pages = async () => {
-      for await (const _ of scratch.warehouse.queryPages({ text }, 100, enough.signal))
+      for await (const _ of scratch.warehouse.queries.queryPages({ text }, 100, enough.signal))
         enough.abort(new Error('enough'))
     }
     await expect(pages()).rejects.toThrow('enough')
     const limited: QueryRows[] = []
-    for await (const page of scratch.warehouse.queryPages({ text, limits: { rows: 250 } }, 100, never))
+    for await (const page of scratch.warehouse.queries.queryPages({ text, limits: { rows: 250 } }, 100, never))
       limited.push(page)
     expect(limited.map(({ rows }) => rows.length)).toEqual([100, 100, 50])
     await until(async () => (await readers()) === 0)
   })
 
   it('names the schemas that are the client’s own', async () => {
-    await scratch.warehouse.ensureSchema('Another one')
-    expect(await scratch.warehouse.schemas()).toEqual(['Another one', 'health'])
+    await scratch.warehouse.catalog.ensureSchema('Another one')
+    expect(await scratch.warehouse.catalog.listSchemas()).toEqual(['Another one', 'health'])
   })
 })

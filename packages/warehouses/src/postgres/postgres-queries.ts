@@ -1,4 +1,6 @@
+import type { QueryRunner } from '../query-runner.ts'
 import {
+  acquireQuery,
   clampLimit,
   clampSeconds,
   defaultQuerySeconds,
@@ -16,17 +18,31 @@ import {
   WarehouseProblem,
 } from '../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
-import { queryProblem, tooSlow } from './query-problems.ts'
-import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './read-transaction.ts'
-import { endSession, readWatch, sessionOf } from './statement-watch.ts'
+import { ambiguousTable } from './queries/query-planning.ts'
+import { queryProblem, tooSlow } from './queries/query-problems.ts'
+import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './queries/read-transaction.ts'
+import { endSession, readWatch, sessionOf } from './queries/statement-watch.ts'
 import { type SqlType, describeType } from './types.ts'
 import { describeColumn } from './postgres-catalog.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { readShape } from './table-shape.ts'
 
+export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
+  async query(request, signal) {
+    using _slot = await acquireQuery('queries', access.database, signal)
+    return await query(access, request, signal)
+  },
+  async *queryPages(request, pageRows, signal) {
+    using _slot = await acquireQuery('pushes', access.database, signal)
+    yield* queryPages(access, request, pageRows, signal)
+  },
+  readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
+  findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
+})
+
 /** Seconds. A page that is pushed to a slow system may take long; by then the server holds no lock and no snapshot. */
-const usualSeconds = { page: defaultQuerySeconds, all: 1_800 }
+const defaultSecondsOf = { page: defaultQuerySeconds, all: 1_800 }
 const pushIdle = 14_400
 
 /** Seconds in which the server should stop the query itself, before its process is ended. */
@@ -34,13 +50,12 @@ const grace = 3
 
 const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no scroll cursor with hold for ']
 
-/** See `Warehouse.query`. */
-export async function query(access: WarehouseAccess, asked: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
-  const { rows, offset, bytes } = resolveQueryLimits(asked.limits)
-  await using session = openQuerySession(access, asked, { seconds: usualSeconds.page, prefix: moment, signal })
+async function query(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+  const { rows, offset, bytes } = resolveQueryLimits(userQuery.limits)
+  await using session = openQuerySession(access, userQuery, { seconds: defaultSecondsOf.page, prefix: moment, signal })
   return await session.run(async (client, allowed) => {
     await client.query('select')
-    await executeOne(client, moment + asked.text, asked.values, asked.texts)
+    await executeOne(client, moment + userQuery.text, userQuery.values, userQuery.texts)
     // Once more before each of them: rows that were read may have called set_config.
     if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
     const fetched = await fetchRows(client, rows + 1, bytes, allowed)
@@ -53,23 +68,23 @@ export async function query(access: WarehouseAccess, asked: UserQuery, signal?: 
 }
 
 /**
- * See `Warehouse.queryPages`. The server stores the result (WITH HOLD) and ends the transaction before the first page, so a
+ * See `QueryRunner.queryPages`. The server stores the result (WITH HOLD) and ends the transaction before the first page, so a
  * client that reads pages for hours does not block loads.
  */
-export async function* queryPages(
+async function* queryPages(
   access: WarehouseAccess,
-  asked: UserQuery,
+  userQuery: UserQuery,
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows, void, undefined> {
-  const { limits = {} } = asked
+  const { limits = {} } = userQuery
   const size = clampLimit(pageRows, maxQueryRows, maxQueryRows)
   const bytes = clampLimit(limits.bytes, maxQueryBytes, maxQueryBytes)
   let left = clampLimit(limits.rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
-  await using session = openQuerySession(access, asked, { seconds: usualSeconds.all, prefix: kept, signal })
+  await using session = openQuerySession(access, userQuery, { seconds: defaultSecondsOf.all, prefix: kept, signal })
   await session.run(async (client, allowed) => {
     await client.query('select')
-    await executeOne(client, kept + asked.text, asked.values, asked.texts)
+    await executeOne(client, kept + userQuery.text, userQuery.values, userQuery.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
     // How values are written was set for the transaction, which is over.
@@ -103,18 +118,18 @@ interface QuerySessionOptions {
 /** Opens a session on its own connection, which connects at the first use and closes when the session is disposed. */
 function openQuerySession(
   access: WarehouseAccess,
-  asked: UserQuery,
-  { seconds: usual, prefix, signal }: QuerySessionOptions,
+  userQuery: UserQuery,
+  { seconds: defaultSeconds, prefix, signal }: QuerySessionOptions,
 ) {
-  const seconds = clampSeconds(asked.limits?.seconds, usual)
-  const searchPath = (asked.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
+  const seconds = clampSeconds(userQuery.limits?.seconds, defaultSeconds)
+  const searchPath = (userQuery.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
   let began = false
   /** The reason why this process cut the connection; the server may still run the query. */
   let why: unknown
 
   async function begin(): Promise<void> {
-    if (asked.text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+    if (userQuery.text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
     await client.connect()
     began = true
     await client.query(`${beginReading({ searchPath, idle: 60 })}; set local jit = off; ${allowed}`)
@@ -139,7 +154,7 @@ function openQuerySession(
         watch = readWatch(access).watch(sessionOf(client)!, { writes: false, stop })
         return await work(client, allowed)
       } catch (error) {
-        throw why ?? queryProblem(error, { query: asked, prefix: prefix.length, seconds })
+        throw why ?? queryProblem(error, { query: userQuery, prefix: prefix.length, seconds })
       } finally {
         watch?.[Symbol.dispose]()
         clearTimeout(deadline)
@@ -210,7 +225,7 @@ const pageSeconds = 30
  * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. Rows come in the table's load
  * order, the same for every page, because parallel and synchronized scans are disabled.
  */
-export async function readTable(
+async function readTable(
   access: WarehouseAccess,
   schema: string,
   table: string,

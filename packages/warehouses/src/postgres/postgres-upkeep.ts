@@ -1,7 +1,24 @@
 import type { Pool } from 'pg'
+import type { Upkeep } from '../upkeep.ts'
+import { dropExpired } from './publication/kept-tables.ts'
+import { assertLedgerCurrent, pruneLedger } from './server/ledger-schema.ts'
 import { withClient } from './postgres-connections.ts'
+import type { PostgresServer } from './postgres-server.ts'
+import { assertRoleSettings } from './server/role-settings.ts'
 import { dropDetached, parseOrigin } from './staging.ts'
-import { dropRunSchema } from './transformation-schema.ts'
+import { dropRunSchema } from './transformation/transformation-schema.ts'
+
+export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): Upkeep => ({
+  check: () =>
+    run('the warehouse', async (client) => {
+      await assertLedgerCurrent(client)
+      await assertRoleSettings(client)
+    }),
+  countConnections: () => pools.copies.totalCount + pools.transactions.totalCount + pools.statements.totalCount,
+  sweepStaging: (alive) => sweepStaging(pools.statements, alive),
+  pruneLedger: (days) => run('the ledger', (client) => pruneLedger(client, days)),
+  dropExpiredTables: () => dropExpired(pools.statements, retention),
+})
 
 interface LeftoverObject {
   name: string
@@ -24,7 +41,7 @@ const leftovers = `
   order by kind`
 
 /** Lists staging tables first and reads the live runs second: a run is registered before its staging table exists. */
-export async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
+async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftovers))
   if (rows.length === 0) return 0
   const runs = await alive()

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { columns, loadAll, never } from '../../test/rows.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../test/scratch-warehouse.ts'
-import type { ViewDefinition } from '../views.ts'
+import type { ViewDefinition } from '../view-store.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 const scratch = scratchWarehouseForAll()
@@ -11,11 +11,11 @@ let table: string
 const load = (rows: [number | string, string][], as = shape) => loadAll(scratch.warehouse, { table, columns: as }, rows)
 const define = (view: Partial<ViewDefinition> & Pick<ViewDefinition, 'query'>, limits = { seconds: 20 }) => {
   const whole = { id: randomUUID(), schema: 'health', name: word('v_'), materialized: false, ...view }
-  return scratch.warehouse.defineView(whole, limits, never).then((made) => ({ ...whole, ...made }))
+  return scratch.warehouse.views.define(whole, limits, never).then((made) => ({ ...whole, ...made }))
 }
 const rowsOf = async ({ schema, name }: { schema: string; name: string }) =>
-  (await scratch.warehouse.readTable(schema, name, { limit: 100, offset: 0 })).rows
-const find = ({ schema, name }: { schema: string; name: string }) => scratch.warehouse.findView(schema, name)
+  (await scratch.warehouse.queries.readTable(schema, name, { limit: 100, offset: 0 })).rows
+const find = ({ schema, name }: { schema: string; name: string }) => scratch.warehouse.views.find(schema, name)
 
 beforeEach(async () => {
   table = word('cases_')
@@ -77,7 +77,7 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
   })
 
   it('becomes one of the other kind, under another name and in another schema, and is still read', async () => {
-    await scratch.warehouse.ensureSchema('elsewhere')
+    await scratch.warehouse.catalog.ensureSchema('elsewhere')
     const view = await define({ query: `select id from health.${table}`, materialized })
     const over = await define({ query: `select id from ${view.name}` })
     const place = { schema: 'elsewhere', name: word('moved_') }
@@ -97,11 +97,11 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
   it('is dropped once nothing reads it', async () => {
     const view = await define({ query: `select id from ${table}`, materialized })
     const over = await define({ query: `select id from ${view.name}`, materialized })
-    await expect(scratch.warehouse.dropView('health', view.name)).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
-    for (const { name } of [over, view, view]) await scratch.warehouse.dropView('health', name)
+    await expect(scratch.warehouse.views.drop('health', view.name)).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
+    for (const { name } of [over, view, view]) await scratch.warehouse.views.drop('health', name)
     expect(await find(view)).toBeUndefined()
-    await scratch.warehouse.dropView('health', table)
-    expect(await scratch.warehouse.findTable('health', table)).toBeDefined()
+    await scratch.warehouse.views.drop('health', table)
+    expect(await scratch.warehouse.catalog.findTable('health', table)).toBeDefined()
   })
 })
 
@@ -127,7 +127,7 @@ describe('a view', () => {
         retryable: false,
       })
     expect(await find({ schema: 'health', name })).toBeUndefined()
-    expect(await scratch.warehouse.findTable('health', table)).toBeDefined()
+    expect(await scratch.warehouse.catalog.findTable('health', table)).toBeDefined()
   })
 
   it('never reads itself, nor do two in turn', async () => {
@@ -153,7 +153,7 @@ describe('a view', () => {
   it('takes the place of a left-over when it is told to, and is made where the old one is gone', async () => {
     const left = await define({ query: 'select 1 as a' })
     const view = await define({ name: left.name, query: 'select 2 as b', takesOver: true })
-    await scratch.warehouse.dropView('health', view.name)
+    await scratch.warehouse.views.drop('health', view.name)
     const again = await define({ ...view, name: word('v_'), query: 'select 3 as c' })
     expect(await rowsOf(again)).toEqual([[3]])
   })
@@ -161,7 +161,7 @@ describe('a view', () => {
   it('that takes too long is stopped, and leaves nothing', async () => {
     const slow = { query: 'select pg_sleep(20)::text as a', materialized: true, name: word('v_') }
     await expect(define(slow, { seconds: 1 })).rejects.toMatchObject({ code: 'QUERY_TIMEOUT' })
-    const empty = await scratch.warehouse.defineView(
+    const empty = await scratch.warehouse.views.define(
       { id: randomUUID(), schema: 'health', ...slow },
       { seconds: 1, empty: true },
       never,
@@ -176,7 +176,7 @@ describe('a view', () => {
     await user.query(`create view health.by_hand_${table} as select id from health.${view.name}`)
     const over = await define({ query: `select id from by_hand_${table}` })
     expect(over.reads).toContainEqual({ schema: 'health', name: view.name })
-    expect(await scratch.warehouse.viewsByHand('health', view.name)).toEqual([`health.by_hand_${table}`])
+    expect(await scratch.warehouse.views.listUnmanagedReaders('health', view.name)).toEqual([`health.by_hand_${table}`])
   })
 })
 
@@ -189,7 +189,7 @@ describe('a materialised view', () => {
     expect(await rowsOf(view)).toHaveLength(2)
     await using reader = await connectedAs(scratch.access, 'read')
     await reader.query(`begin; select * from health.${view.name}`)
-    expect(await scratch.warehouse.refreshView('health', view.name, never)).toMatchObject({ rows: 1 })
+    expect(await scratch.warehouse.views.refresh('health', view.name, never)).toMatchObject({ rows: 1 })
     await reader.query('commit')
     expect(await rowsOf(view)).toEqual([[9, 'z']])
     const again = await define({ ...view, query: `select id, name || '!' as name from ${table}` })
@@ -202,19 +202,21 @@ describe('a materialised view', () => {
   it('keeps its rows where filling it anew fails, and says why', async () => {
     const view = await define({ query: `select 10 / id as tenth from ${table}`, materialized: true })
     await load([[0, 'a']])
-    await expect(scratch.warehouse.refreshView('health', view.name, never)).rejects.toMatchObject({
+    await expect(scratch.warehouse.views.refresh('health', view.name, never)).rejects.toMatchObject({
       code: 'QUERY_FAILED',
       message: expect.stringContaining('division by zero. Its old rows stay.'),
     })
     expect(await rowsOf(view)).toHaveLength(2)
-    await expect(scratch.warehouse.refreshView('health', table, never)).rejects.toMatchObject({ code: 'VIEW_MISSING' })
+    await expect(scratch.warehouse.views.refresh('health', table, never)).rejects.toMatchObject({
+      code: 'VIEW_MISSING',
+    })
   })
 })
 
 describe('the catalogue', () => {
   it('lists tables and views, and neither partitions nor what is hidden', async () => {
     const view = await define({ query: `select id from ${table}` })
-    const places = await scratch.warehouse.relations(['health', 'sluice', 'pg_catalog'])
+    const places = await scratch.warehouse.catalog.listRelations(['health', 'sluice', 'pg_catalog'])
     expect(places).toEqual(
       expect.arrayContaining([
         { schema: 'health', name: table },
@@ -222,7 +224,10 @@ describe('the catalogue', () => {
       ]),
     )
     expect(places.filter(({ schema }) => schema !== 'health')).toEqual([])
-    const found = await scratch.warehouse.findTables([...places.slice(0, 1), { schema: 'health', name: 'no_such' }])
+    const found = await scratch.warehouse.catalog.findTables([
+      ...places.slice(0, 1),
+      { schema: 'health', name: 'no_such' },
+    ])
     expect(found).toHaveLength(1)
   })
 
@@ -230,14 +235,14 @@ describe('the catalogue', () => {
     await using user = await connectedAs(scratch.access, 'load')
     await user.query(`create table health.o_${table} (a int, b int, primary key (a, b));
       create table health.r_${table} (x int, y int, foreign key (x, y) references health.o_${table})`)
-    expect((await scratch.warehouse.findTable('health', `r_${table}`))?.foreignKeys).toEqual([
+    expect((await scratch.warehouse.catalog.findTable('health', `r_${table}`))?.foreignKeys).toEqual([
       { column: 'x', referencedSchema: 'health', referencedTable: `o_${table}`, referencedColumn: 'a' },
       { column: 'y', referencedSchema: 'health', referencedTable: `o_${table}`, referencedColumn: 'b' },
     ])
-    expect(await scratch.warehouse.findStaging('health', table)).toBeUndefined()
+    expect(await scratch.warehouse.catalog.findStagingTable('health', table)).toBeUndefined()
     const target = { schema: 'health', table, columns: shape, run: randomUUID(), attempt: 1 }
-    await using loading = await scratch.warehouse.beginLoad(target, never)
-    expect(await scratch.warehouse.findStaging('health', table)).toMatchObject({
+    await using loading = await scratch.warehouse.loader.stage(target, never)
+    expect(await scratch.warehouse.catalog.findStagingTable('health', table)).toMatchObject({
       run: target.run,
       name: loading.stagingTable,
     })

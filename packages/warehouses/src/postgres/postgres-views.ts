@@ -1,13 +1,40 @@
 import type { ClientBase } from 'pg'
-import type { TablePlace, WarehouseView } from '../views.ts'
-import { borrow } from './postgres-connections.ts'
+import type { TablePlace } from '../catalog.ts'
+import type { ViewStore, WarehouseView } from '../view-store.ts'
+import { defineView } from './views/define-view.ts'
+import { borrow, type PostgresPools } from './postgres-connections.ts'
 import { findTable } from './postgres-catalog.ts'
-import type { PostgresPools } from './postgres-loader.ts'
-import { findRelation, isView, viewKeyword } from './managed-views.ts'
+import {
+  assertViewSize,
+  findManagedView,
+  findRelation,
+  isView,
+  listUnmanagedViews,
+  listViewReads,
+  viewKeyword,
+} from './views/managed-views.ts'
+import type { PostgresServer } from './postgres-server.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
-import { warehouseProblem } from './problems.ts'
-import { runStoppable } from './statement-watch.ts'
-import { viewProblems } from './view-problems.ts'
+import { explainDependents, warehouseProblem } from './problems.ts'
+import { runStoppable } from './queries/statement-watch.ts'
+import { viewProblems } from './views/view-problems.ts'
+
+export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewStore {
+  const limits = { mostBytes: viewBytes }
+  return {
+    define: (view, options, signal) => defineView(pools, view, { ...options, ...limits }, signal),
+    async drop(schema, name) {
+      const place = qualified(schema, name)
+      await run(place, (client) => dropView(client, schema, name)).catch(explainDependents(place, 'VIEWS_DEPEND'))
+    },
+    refresh: (schema, name, signal) => refreshView(pools, { schema, name }, signal, limits),
+    find: (schema, name) => run(qualified(schema, name), (client) => findView(client, schema, name)),
+    listReads: (schema, name) => run(qualified(schema, name), (client) => listViewReads(client, { schema, name })),
+    isManaged: (id) => run('the warehouse', async (client) => (await findManagedView(client, id)) !== undefined),
+    listUnmanagedReaders: (schema, name) =>
+      run(qualified(schema, name), (client) => listUnmanagedViews(client, { schema, name })),
+  }
+}
 
 /** Seconds that filling a view may take. */
 const refreshTimeoutSeconds = 7_200
@@ -16,8 +43,8 @@ const refreshTimeoutSeconds = 7_200
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
   and indpred is null and indexprs is null`
 
-/** See `WarehouseViews.refreshView`. It runs user-defined functions, so the connection is closed afterwards. */
-export async function refreshView(
+/** It runs user-defined functions, so the connection is closed afterwards. */
+async function refreshView(
   pools: PostgresPools,
   { schema, name }: TablePlace,
   signal: AbortSignal,
@@ -33,7 +60,7 @@ export async function refreshView(
       `begin; set local statement_timeout = '${refreshTimeoutSeconds}s'; set local lock_timeout = '30s'`,
     )
     const view = await findRelation(client, { schema, name })
-    if (view?.kind !== 'm' || !view.ours) throw viewProblems.missing(place)
+    if (view?.kind !== 'm' || !view.owned) throw viewProblems.missing(place)
     const { rowCount } = await client.query(canConcurrently, [view.oid])
     const concurrently = rowCount && view.populated ? 'concurrently ' : ''
     await runStoppable(
@@ -62,33 +89,18 @@ function refreshProblem(error: unknown, place: string): unknown {
 }
 
 /** Runs in its own transaction. */
-export async function dropView(client: ClientBase, schema: string, name: string): Promise<void> {
+async function dropView(client: ClientBase, schema: string, name: string): Promise<void> {
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })
-  if (view && isView(view) && view.ours)
+  if (view && isView(view) && view.owned)
     await client.query(`drop ${viewKeyword(view.kind === 'm')} ${qualified(schema, name)}`)
   await client.query('commit')
 }
 
-export async function findView(client: ClientBase, schema: string, name: string): Promise<WarehouseView | undefined> {
+async function findView(client: ClientBase, schema: string, name: string): Promise<WarehouseView | undefined> {
   const relation = await findRelation(client, { schema, name })
   const table = relation && isView(relation) ? await findTable(client, schema, name) : undefined
   if (!relation || !table) return undefined
   const { kind, populated, managed } = relation
   return { ...table, materialized: kind === 'm', populated, ...(managed && { managed }) }
-}
-
-/** Bytes that a materialised view may have, with its indexes and what it keeps out of line. */
-export const mostViewBytes = 50 * 1024 ** 3
-
-/** Runs after the view is built and before the commit: a view that is too large is rolled back. */
-export async function assertViewSize(
-  client: ClientBase,
-  { schema, name }: TablePlace,
-  { oid, mostBytes }: { oid: number; mostBytes: number },
-): Promise<void> {
-  const { rows } = await client.query<{ bytes: number }>('select pg_total_relation_size($1::oid)::float8 as bytes', [
-    oid,
-  ])
-  if (rows[0]!.bytes > mostBytes) throw viewProblems.tooLarge(qualified(schema, name), rows[0]!.bytes, mostBytes)
 }

@@ -53,7 +53,7 @@ describe('a PostgreSQL warehouse', () => {
       row.map(() => null),
       row.with(6, 'NaN'),
     ])
-    const page = await scratch.warehouse.readTable('health', 'types', { limit: 10, offset: 0 })
+    const page = await scratch.warehouse.queries.readTable('health', 'types', { limit: 10, offset: 0 })
     expect(page.rows[0]).toEqual([
       -32768,
       2147483647,
@@ -83,7 +83,7 @@ describe('a PostgreSQL warehouse', () => {
       scale: 4,
       primaryKey: false,
     })
-    expect(await scratch.warehouse.findTable('health', 'types')).toMatchObject({
+    expect(await scratch.warehouse.catalog.findTable('health', 'types')).toMatchObject({
       schema: 'health',
       name: 'types',
       rowCount: 3,
@@ -99,14 +99,14 @@ describe('a PostgreSQL warehouse', () => {
     )
     const seen: unknown[] = []
     for (let offset = 0; ; offset += 7_000) {
-      const { rows } = await scratch.warehouse.readTable('health', 'paged', { limit: 7_000, offset })
+      const { rows } = await scratch.warehouse.queries.readTable('health', 'paged', { limit: 7_000, offset })
       if (rows.length === 0) break
       seen.push(...rows.map(([id]) => id))
     }
     expect(seen).toEqual(Array.from({ length: 25_000 }, (_, index) => index + 1))
-    const { rows } = await scratch.warehouse.readTable('health', 'paged', { limit: 1_000_000, offset: 0 })
+    const { rows } = await scratch.warehouse.queries.readTable('health', 'paged', { limit: 1_000_000, offset: 0 })
     expect(rows).toHaveLength(10_000)
-    const table = await scratch.warehouse.findTable('health', 'paged')
+    const table = await scratch.warehouse.catalog.findTable('health', 'paged')
     expect(table?.size).toBeGreaterThan(800_000)
   })
 
@@ -121,7 +121,7 @@ describe('a PostgreSQL warehouse', () => {
     const columns = [{ name: 'age_2', label: 'Age, in "years"', dataType: 'INTEGER' as const }]
     const writing = async (row: (string | number)[]) => {
       const target = { schema: 'health', table: 'bad', columns, run: word(), attempt: 1 }
-      await using load = await scratch.warehouse.beginLoad(target, never)
+      await using load = await scratch.warehouse.loader.stage(target, never)
       async function* rows() {
         yield { bytes: Buffer.concat([tuple([1]), tuple(row)]) }
       }
@@ -139,7 +139,7 @@ describe('a PostgreSQL warehouse', () => {
   })
 
   it('lets an error of the source through as it is', async () => {
-    await using load = await scratch.warehouse.beginLoad(
+    await using load = await scratch.warehouse.loader.stage(
       { schema: 'health', table: 'cut', columns: columns({ id: 'INTEGER' }), run: word(), attempt: 1 },
       never,
     )
@@ -161,7 +161,7 @@ describe('a PostgreSQL warehouse', () => {
     await expect(loadAll(scratch.warehouse, { table: 'keyed', columns: keyed }, [[null]])).rejects.toMatchObject({
       code: 'NULL_KEY',
     })
-    const table = await scratch.warehouse.findTable('health', 'keyed')
+    const table = await scratch.warehouse.catalog.findTable('health', 'keyed')
     expect(table).toMatchObject({ rowCount: 2, columns: [{ name: 'id', primaryKey: true }] })
   })
 
@@ -173,42 +173,50 @@ describe('a PostgreSQL warehouse', () => {
       await expect(
         loadAll(scratch.warehouse, { table, columns: columns({ id: 'INTEGER' }) }, [[1]]),
       ).rejects.toMatchObject({ code: 'TABLE_NOT_OURS' })
-      await expect(scratch.warehouse.dropTable('health', table)).rejects.toMatchObject({ code: 'TABLE_NOT_OURS' })
+      await expect(scratch.warehouse.catalog.dropTable('health', table)).rejects.toMatchObject({
+        code: 'TABLE_NOT_OURS',
+      })
     }
-    expect((await scratch.warehouse.readTable('health', 'foreign', { limit: 1, offset: 0 })).rows).toEqual([[7]])
+    expect((await scratch.warehouse.queries.readTable('health', 'foreign', { limit: 1, offset: 0 })).rows).toEqual([
+      [7],
+    ])
   })
 
   it('says what is missing', async () => {
     const { warehouse } = scratch
-    expect(await warehouse.findTable('health', 'nowhere')).toBeUndefined()
-    expect(await warehouse.findPublication('nobody')).toBeUndefined()
-    await expect(warehouse.readTable('health', 'nowhere', { limit: 1, offset: 0 })).rejects.toMatchObject({
+    expect(await warehouse.catalog.findTable('health', 'nowhere')).toBeUndefined()
+    expect(await warehouse.loader.findPublication('nobody')).toBeUndefined()
+    await expect(warehouse.queries.readTable('health', 'nowhere', { limit: 1, offset: 0 })).rejects.toMatchObject({
       code: 'TABLE_MISSING',
     })
     await expect(
       loadAll(warehouse, { schema: 'nowhere', columns: columns({ id: 'INTEGER' }) }, [[1]]),
     ).rejects.toMatchObject({ code: 'SCHEMA_MISSING' })
     await expect(
-      warehouse.beginLoad({ schema: 'health', table: 't', columns: [], run: word(), attempt: 1 }, never),
+      warehouse.loader.stage({ schema: 'health', table: 't', columns: [], run: word(), attempt: 1 }, never),
     ).rejects.toMatchObject({ code: 'NO_COLUMNS' })
   })
 
   it('drops tables, and a schema only when it is empty', async () => {
     const { warehouse } = scratch
     const schema = 'Short lived'
-    await Promise.all([warehouse.ensureSchema(schema), warehouse.ensureSchema(schema), warehouse.ensureSchema(schema)])
+    await Promise.all([
+      warehouse.catalog.ensureSchema(schema),
+      warehouse.catalog.ensureSchema(schema),
+      warehouse.catalog.ensureSchema(schema),
+    ])
     await loadAll(warehouse, { schema, columns: columns({ id: 'INTEGER' }) }, [[1]])
-    await expect(warehouse.dropSchema(schema)).rejects.toMatchObject({ code: 'SCHEMA_NOT_EMPTY' })
+    await expect(warehouse.catalog.dropSchema(schema)).rejects.toMatchObject({ code: 'SCHEMA_NOT_EMPTY' })
     await using load = await connectedAs(scratch.access, 'load')
     await load.query(`create view health.looking as select * from "Short lived".cases`)
-    await expect(warehouse.dropTable(schema, 'cases')).rejects.toMatchObject({
+    await expect(warehouse.catalog.dropTable(schema, 'cases')).rejects.toMatchObject({
       code: 'VIEWS_DEPEND',
       message: expect.stringContaining('looking'),
     })
     await load.query('drop view health.looking')
     for (const _ of ['now', 'again']) {
-      await warehouse.dropTable(schema, 'cases')
-      await warehouse.dropSchema(schema)
+      await warehouse.catalog.dropTable(schema, 'cases')
+      await warehouse.catalog.dropSchema(schema)
     }
     expect(await leftovers(scratch.superuser)).toEqual([])
   })

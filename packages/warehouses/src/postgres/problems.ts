@@ -1,7 +1,6 @@
 import { types } from 'node:util'
 import { DatabaseError } from 'pg'
-import { LeaseLost } from '../lease-lost.ts'
-import { WarehouseProblem } from '../warehouse.ts'
+import { LeaseLost, WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '@sluice/process'
 
 /** The place of the error, for the message to the user. */
@@ -25,7 +24,7 @@ const unavailable: ProblemTemplate = [
 ]
 const full: ProblemTemplate = [
   'DISK_FULL',
-  () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+  () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
 ]
 const denied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
@@ -145,6 +144,24 @@ function badValue({ place, labels }: ProblemContext, error: DatabaseError): stri
 
 /** Reports views that another role owns: a publication does not drop and recreate those. */
 export function viewsDepend({ place }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
-  const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and make them anew. The old data stays.`
+  const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and create them again. The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
+}
+
+export function tableNotOwned({ place }: ProblemContext): WarehouseProblem {
+  return new WarehouseProblem(
+    'TABLE_NOT_OURS',
+    `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
+  )
+}
+
+/** Names the objects that depend on one that was to be dropped; rethrows other errors. */
+export function explainDependents(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIEWS_DEPEND') {
+  return (error: unknown): never => {
+    const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
+    if (cause?.code !== '2BP01') throw error
+    throw new WarehouseProblem(code, `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop that first.`, {
+      cause,
+    })
+  }
 }

@@ -14,7 +14,7 @@ export interface ShapeColumn {
 export interface PostgresShape {
   oid: number
   /** True if the service partitioned it: a list with at most a default partition, and that in the hidden schema. */
-  ours: boolean
+  owned: boolean
   /** The partition in the hidden schema that contains the rows, if it exists. */
   partition?: string
   /** The planner's guess, for relations that no ledger counts. */
@@ -28,7 +28,7 @@ export async function readShape(client: ClientBase, schema: string, table: strin
   const { rows } = await client.query(
     `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,
        c.relkind = 'p' and pg_has_role(c.relowner, 'usage') and k.partstrat = 'l'
-         and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as ours,
+         and not exists (select from pg_inherits i where i.inhparent = c.oid and i.inhrelid is distinct from part.oid) as owned,
        coalesce((select sum(pg_total_relation_size(relid)) from pg_partition_tree(c.oid)), pg_total_relation_size(c.oid))::float8 as size,
        (
          select json_agg(
@@ -62,7 +62,7 @@ export async function readShape(client: ClientBase, schema: string, table: strin
   if (!relation) return undefined
   return {
     oid: Number(relation.oid),
-    ours: relation.ours === true,
+    owned: relation.owned === true,
     ...(relation.partition !== null && { partition: relation.partition }),
     estimatedRows: Math.round(relation.estimated_rows),
     size: relation.size,

@@ -21,12 +21,12 @@ export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
   /** Removing a missing object succeeds. */
   remove(key: string): Promise<void>
-  /** Keys that begin so. */
+  /** Lists the keys with this prefix. */
   list(prefix: string): Promise<string[]>
 }
 
 export function bucketOf(place: StagingLocation): StagingBucket {
-  const ask = (asked: BucketRequest, signal?: AbortSignal) => request(place, asked, signal)
+  const ask = (operation: BucketRequest, signal?: AbortSignal) => request(place, operation, signal)
   return {
     put: async (key, body, signal) => void (await ask({ method: 'PUT', key, body }, signal)),
     remove: async (key) => void (await ask({ method: 'DELETE', key })),
@@ -53,10 +53,10 @@ function addressOf({ bucket, region, endpoint }: StagingLocation, { key = '', qu
   return url
 }
 
-async function request(place: StagingLocation, asked: BucketRequest, signal?: AbortSignal): Promise<string> {
+async function request(place: StagingLocation, operation: BucketRequest, signal?: AbortSignal): Promise<string> {
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted()
-    const answer = await requestOnce(place, asked, signal).catch((error: unknown) => {
+    const answer = await requestOnce(place, operation, signal).catch((error: unknown) => {
       signal?.throwIfAborted()
       return error instanceof Error ? error : new Error(String(error))
     })
@@ -74,11 +74,11 @@ interface BucketRefusal {
 
 async function requestOnce(
   place: StagingLocation,
-  asked: BucketRequest,
+  operation: BucketRequest,
   signal?: AbortSignal,
 ): Promise<string | BucketRefusal> {
-  const { method, body } = asked
-  const url = addressOf(place, asked)
+  const { method, body } = operation
+  const url = addressOf(place, operation)
   const digest = createHash('sha256')
     .update(body ?? '')
     .digest('hex')

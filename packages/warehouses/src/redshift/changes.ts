@@ -1,14 +1,13 @@
-import { trimStatementEnd } from '../sql-text.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import type { DialectStatements } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { names } from './names.ts'
 
 /** The name of the lock that serializes publications. */
-export const turnstile = 'publishing'
+export const lockTable = 'publishing'
 
-/** The statements of Redshift. */
 export function changesOf({ logins }: ClientAccess): DialectStatements {
   const { quoted, place: at } = names
   const load = quoted(logins.load.user)
@@ -42,7 +41,7 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
       to === 'FILL'
         ? [...granted(place, 'select', both), ...granted(place, 'insert, update, delete', load)]
         : [plainSql(`revoke insert, update, delete on ${at(place)} from ${both}`), ...granted(place, 'select', both)],
-    lockLedger: () => [plainSql(`lock table ${names.ledger(turnstile)}`)],
+    lockLedger: () => [plainSql(`lock table ${names.ledger(lockTable)}`)],
   }
 }
 

@@ -8,7 +8,6 @@ export interface BorrowedClient {
   release(broken: boolean): void
 }
 
-/** The source of a client's connections. */
 export interface ConnectionPool {
   open(role: SessionRole): Promise<BorrowedClient>
 }

@@ -8,7 +8,7 @@ import type { LoadContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
-/** 2000-01-01, where PostgreSQL counts from. */
+/** 2000-01-01, the origin of PostgreSQL's dates. */
 const epoch = Date.UTC(2000, 0, 1)
 const quote = 0x22
 
@@ -50,10 +50,10 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
 
 const put = (out: GrowingBuffer, written: string): void => void (out.at += out.bytes.write(written, out.at, 'latin1'))
 
-function fixed(width: number, shown: (from: DataView, at: number) => string): CellWriter {
+function fixed(width: number, format: (from: DataView, at: number) => string): CellWriter {
   return (from, at, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
-    put(out, shown(from, at))
+    put(out, format(from, at))
   }
 }
 
@@ -111,7 +111,7 @@ const [comma, newline] = [0x2c, 0x0a]
 
 /** Yields rows as delimited text, one megabyte of whole lines at a time. `none` represents NULL: a word that cannot be guessed. */
 export function csvRows(
-  { columns, shown }: TableFill,
+  { columns, quotedPlace }: TableFill,
   content: LoadContent,
   none: string,
   counted: Counted,
@@ -134,5 +134,5 @@ export function csvRows(
     }
   })
   const tuples = content.rows(columns.map(({ stored }) => stored))
-  return encodedTuples(tuples, writers, { place: shown, counted })
+  return encodedTuples(tuples, writers, { place: quotedPlace, counted })
 }

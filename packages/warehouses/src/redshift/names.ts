@@ -1,4 +1,4 @@
-import { refusedName } from '../check-identifier.ts'
+import { refusedName } from '../sql-text/check-identifier.ts'
 import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 
 /** The schema of the service's own tables in each client's database. */

@@ -23,7 +23,7 @@ const denied: ServerReply = [
 const badValue: ServerReply = ['BAD_VALUE', (place, message) => `A value for ${place} does not fit: ${message}`]
 const full: ServerReply = [
   'DISK_FULL',
-  () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
+  () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
 ]
 
 /** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */
@@ -62,15 +62,14 @@ const lostConnection =
 function replyTo(error: Error): ServerReply | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError) {
-    const told = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
+    const reply = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
     const known = replies[code] ?? replies[code.slice(0, 3)] ?? replies[code.slice(0, 2)]
-    return told ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse refused: ${message}`]
+    return reply ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse refused: ${message}`]
   }
   if (isUnavailable(error) || lostConnection.test(error.message)) return unavailable
   return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? unavailable : undefined
 }
 
-/** See `Dialect.explain`. */
 export function explain(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
@@ -88,7 +87,6 @@ export interface PlacedError {
 const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'])
 const itsOwnFault = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
 
-/** See `Dialect.explainQuery`. */
 export function explainQuery(error: unknown): QueryProblem | undefined {
   if (!(error instanceof DatabaseError)) return undefined
   const { code = '', message, hint } = error

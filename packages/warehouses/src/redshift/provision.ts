@@ -1,6 +1,6 @@
 import { Client, type DatabaseError } from 'pg'
 import type { ClientAccess } from './redshift-settings.ts'
-import { turnstile } from './changes.ts'
+import { lockTable } from './changes.ts'
 import { clientConfig } from './connections.ts'
 import { ledgerSchema, names, stringLiteral } from './names.ts'
 
@@ -27,7 +27,7 @@ export async function provision(access: ClientAccess): Promise<void> {
   await on(access, database, async (run) => {
     await run('revoke all on schema public from public')
     await run(`create schema ${quoted(ledgerSchema)}`)
-    await run(`create table ${names.ledger(turnstile)} (turn integer)`)
+    await run(`create table ${names.ledger(lockTable)} (turn integer)`)
   })
 }
 

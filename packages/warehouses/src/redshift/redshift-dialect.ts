@@ -34,7 +34,7 @@ export function redshiftDialect(access: ClientAccess): Dialect {
   }
 }
 
-/** A client's schemas are those that its users were let into. */
+/** A client's schemas are those that its users may use. */
 function catalogueOf({ logins }: ClientAccess): DialectCatalog {
   const own = sqlFragment(
     `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})

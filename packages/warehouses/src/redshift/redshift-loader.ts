@@ -14,7 +14,7 @@ import { asSentence } from '@sluice/process'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 
-/** Everything of this client in the bucket begins so. */
+/** Prefix of all keys of this client in the bucket. */
 export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
 
 /** The part of an object key that identifies a run. */
@@ -32,7 +32,7 @@ export async function copyRows(
   signal: AbortSignal,
 ): Promise<Counted> {
   const bucket = bucketOf(access.staging)
-  const { run, attempt, shown } = filling
+  const { run, attempt, quotedPlace } = filling
   const prefix = `${clientPrefix(access)}${runPart(run)}/${attempt}-${randomBytes(12).toString('hex')}/`
   const counted: Counted = { rows: 0, bytes: 0 }
   const none = `~${randomBytes(5).toString('hex')}`
@@ -50,7 +50,7 @@ export async function copyRows(
     if (Number(row!.n) !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${row!.n} rows of ${shown} where ${counted.rows} were sent.`,
+        `The warehouse has ${row!.n} rows of ${quotedPlace} where ${counted.rows} were sent.`,
         { retryable: true },
       )
     return counted
@@ -62,13 +62,13 @@ export async function copyRows(
 async function copy(
   session: Session,
   access: ClientAccess,
-  { place, columns, shown }: TableFill,
+  { place, columns, quotedPlace }: TableFill,
   { manifest, none, prefix }: { manifest: string; none: string; prefix: string },
 ): Promise<void> {
   try {
     await session.execute(plainSql(copyText(access, { place, columns, manifest, none })))
   } catch (error) {
-    throw (error instanceof DatabaseError && (await loadError(session, shown, prefix, columns))) || error
+    throw (error instanceof DatabaseError && (await loadError(session, quotedPlace, prefix, columns))) || error
   }
 }
 
@@ -100,7 +100,7 @@ const loadErrors = (prefix: string) => [
 
 async function loadError(
   session: Session,
-  shown: string,
+  quotedPlace: string,
   prefix: string,
   columns: TableFill['columns'],
 ): Promise<WarehouseProblem | undefined> {
@@ -111,7 +111,7 @@ async function loadError(
     const label = columns.find((column) => column.name === name)?.label ?? name
     return new WarehouseProblem(
       'BAD_VALUE',
-      `A value for ${shown}${name && `, column "${label}"`} does not fit: ${asSentence(found.reason.trim())}`,
+      `A value for ${quotedPlace}${name && `, column "${label}"`} does not fit: ${asSentence(found.reason.trim())}`,
     )
   }
   return undefined
@@ -124,12 +124,12 @@ async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<voi
 /** Removes the objects that dead workers left in the bucket: see `Dialect.sweep`. */
 export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlySet<string>>): Promise<void> {
   const bucket = bucketOf(access.staging)
-  const home = clientPrefix(access)
-  const keys = await bucket.list(home)
+  const prefix = clientPrefix(access)
+  const keys = await bucket.list(prefix)
   if (keys.length === 0) return
   const runs = new Set([...(await alive())].map(runPart))
   for (const key of keys) {
-    const [run = ''] = key.slice(home.length).split('/')
+    const [run = ''] = key.slice(prefix.length).split('/')
     if (!runs.has(run)) await bucket.remove(key)
   }
 }

@@ -11,7 +11,7 @@ export interface StagingLocation {
   region: string
   accessKey: string
   secretKey: string
-  /** Amazon's own when absent. */
+  /** Amazon's endpoint if absent. */
   endpoint?: string
 }
 
@@ -26,9 +26,9 @@ export interface ClientAccess {
   key: string
   host: string
   port: number
-  /** The client's own. */
+  /** The client's database. */
   database: string
-  /** The operator's, from which others are made. */
+  /** The operator's database; its connection creates the others. */
   adminDatabase: string
   ssl: false | { rejectUnauthorized: boolean }
   logins: Readonly<Record<SessionRole, DatabaseLogin>>
@@ -37,7 +37,6 @@ export interface ClientAccess {
   staging: StagingLocation
 }
 
-/** The operator's settings. */
 export interface RedshiftSettings {
   /** `postgres://superuser:password@host:5439/dev?sslmode=verify-full` */
   url: string
@@ -86,7 +85,7 @@ export function redshiftAccess(
   }
 }
 
-/** Among what others have on the cluster. */
+/** The prefix separates the client's objects from those of other users of the cluster. */
 const nameOf = (key: string): string => `sluice_${key}`
 
 function keysOf({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {

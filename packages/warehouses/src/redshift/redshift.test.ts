@@ -28,7 +28,13 @@ function fillingOf(stored: readonly StoredType[]): TableFill {
     nullable: true,
     stored: each,
   }))
-  return { place: { schema: 'health', name: 'sluice~x' }, columns, run: 'r', attempt: 1, shown: '"health"."cases"' }
+  return {
+    place: { schema: 'health', name: 'sluice~x' },
+    columns,
+    run: 'r',
+    attempt: 1,
+    quotedPlace: '"health"."cases"',
+  }
 }
 
 async function csvOf(stored: readonly StoredType[], rows: (string | number | null)[][]): Promise<string> {

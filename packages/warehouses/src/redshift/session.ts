@@ -25,7 +25,6 @@ function settings({ schemas = [], seconds = longest }: SessionOptions): string {
   ].join('; ')
 }
 
-/** See `Dialect.open`. */
 export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<Session> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)
@@ -183,7 +182,7 @@ async function* read(
   await client.query('rollback')
 }
 
-/** See `Session.columns`: of no rows, for which nothing is run. */
+/** Reads no rows, so the server does not run the query. */
 async function columnsOf(client: Client | PoolClient, text: string): Promise<ReadColumn[]> {
   const query = { text: `${around}${text}\n) as asked limit 0`, queryMode: 'extended', rowMode: 'array' as const }
   const { fields } = await client.query(query).catch((error: unknown) => {

@@ -5,7 +5,7 @@ import type { Warehouse } from '../warehouse.ts'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** A client's name in its warehouses, and what the passwords there come from. */
+/** A client's name in its warehouses, and the secrets from which its passwords there are derived. */
 export interface WarehouseCredentials {
   key: string
   loadPassword: string
@@ -17,7 +17,7 @@ export interface WarehouseDriver {
   kind: WarehouseKind
   /** Opens the client's part of the server. It adds the client's passwords to `redaction`. */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
-  /** Its server, for readiness. */
+  /** The readiness check of the server. */
   part: { name: string; check(): Promise<void> }
 }
 
@@ -30,100 +30,88 @@ export interface ServerSettings {
 }
 
 /**
- * Most installations configure none of these kinds, so their code is loaded only when a client has schemas there. `keepDays`: the
- * number of days for which replaced tables are kept, if the kind supports it.
+ * Returns the drivers of the configured servers. Most installations configure none of them, so their code is loaded only when a
+ * client has schemas there. `keepDays`: the number of days for which replaced tables are kept, if the kind supports it.
  */
 export function warehouseDrivers(servers: ServerSettings, { keepDays = 0 } = {}): WarehouseDriver[] {
-  const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift: settings } = servers
-  const kinds: WarehouseDriver[] = []
-  if (CLICKHOUSE_URL !== undefined)
-    kinds.push({
-      kind: clickhouseKind,
-      open: clickhouse(CLICKHOUSE_URL, keepDays),
-      part: clickhousePart(CLICKHOUSE_URL),
-    })
-  if (SQLSERVER_URL !== undefined)
-    kinds.push({
-      kind: sqlServerKind,
-      open: sqlServer(SQLSERVER_URL),
-      part: portCheck('sql-server', SQLSERVER_URL, 1433),
-    })
-  if (SYNAPSE_URL !== undefined)
-    kinds.push({ kind: synapseKind, open: synapse(SYNAPSE_URL), part: portCheck('synapse', SYNAPSE_URL, 1433) })
-  if (settings !== undefined)
-    kinds.push({ kind: redshiftKind, open: redshift(settings), part: portCheck('redshift', settings.url, 5439) })
-  return kinds
+  const { CLICKHOUSE_URL, SQLSERVER_URL, SYNAPSE_URL, redshift } = servers
+  return [
+    CLICKHOUSE_URL !== undefined && clickHouseDriver(CLICKHOUSE_URL, keepDays),
+    SQLSERVER_URL !== undefined && sqlServerDriver(SQLSERVER_URL),
+    SYNAPSE_URL !== undefined && synapseDriver(SYNAPSE_URL),
+    redshift !== undefined && redshiftDriver(redshift),
+  ].filter((driver) => driver !== false)
 }
 
-const clickhouse =
-  (url: string, keepDays: number): WarehouseDriver['open'] =>
-  async (credentials, redaction) => {
-    const [{ clickhouseAccess }, { openClickHouseWarehouse }] = await Promise.all([
-      import('../clickhouse/clickhouse-settings.ts'),
-      import('../clickhouse/clickhouse-warehouse.ts'),
-    ])
+const clickHouseDriver = (url: string, keepDays: number): WarehouseDriver => ({
+  kind: clickhouseKind,
+  async open(credentials, redaction) {
+    const { clickhouseAccess } = await import('../clickhouse/clickhouse-settings.ts')
+    const { openClickHouseWarehouse } = await import('../clickhouse/clickhouse-warehouse.ts')
     const access = clickhouseAccess(url, credentials)
     redaction.add(...[access.service, access.load, access.read].map(({ password }) => password).filter(Boolean))
     return openClickHouseWarehouse(access, { keepDays })
-  }
-
-const clickhousePart = (url: string): WarehouseDriver['part'] => ({
-  name: 'clickhouse',
-  async check() {
-    const { assertAnswers } = await import('../clickhouse/clickhouse-settings.ts')
-    await assertAnswers(url)
+  },
+  part: {
+    name: 'clickhouse',
+    async check() {
+      const { assertAnswers } = await import('../clickhouse/clickhouse-settings.ts')
+      await assertAnswers(url)
+    },
   },
 })
 
-const portCheck = (name: string, url: string, usualPort: number): WarehouseDriver['part'] => ({
-  name,
-  check: () => assertReachable(url, usualPort),
+const sqlServerDriver = (url: string): WarehouseDriver => ({
+  kind: sqlServerKind,
+  async open(credentials, redaction) {
+    const { tsqlAccess } = await import('../tsql/tsql-settings.ts')
+    const { openSqlServerWarehouse } = await import('../tsql/tsql-dialect.ts')
+    const access = tsqlAccess(url, credentials)
+    redactPasswords(access.logins, redaction)
+    return openSqlServerWarehouse(access)
+  },
+  part: portCheck('sql-server', url, 1433),
 })
 
-const sqlServer =
-  (url: string): WarehouseDriver['open'] =>
-  async (credentials, redaction) => {
-    const [{ tsqlAccess }, { openSqlServerWarehouse }] = await Promise.all([
-      import('../tsql/tsql-settings.ts'),
-      import('../tsql/tsql-dialect.ts'),
-    ])
-    const access = tsqlAccess(url, credentials)
-    redaction.add(...Object.values(access.logins).map(({ password }) => password))
-    return openSqlServerWarehouse(access)
-  }
-
-const synapse =
-  (url: string): WarehouseDriver['open'] =>
-  async (credentials, redaction) => {
-    const [{ synapseAccess }, { openSynapseWarehouse }] = await Promise.all([
-      import('../synapse/synapse-settings.ts'),
-      import('../synapse/synapse-dialect.ts'),
-    ])
+const synapseDriver = (url: string): WarehouseDriver => ({
+  kind: synapseKind,
+  async open(credentials, redaction) {
+    const { synapseAccess } = await import('../synapse/synapse-settings.ts')
+    const { openSynapseWarehouse } = await import('../synapse/synapse-dialect.ts')
     const access = synapseAccess(url, credentials)
-    redaction.add(...Object.values(access.logins).map(({ password }) => password))
+    redactPasswords(access.logins, redaction)
     return openSynapseWarehouse(access)
-  }
+  },
+  part: portCheck('synapse', url, 1433),
+})
 
-const redshift =
-  (settings: RedshiftSettings): WarehouseDriver['open'] =>
-  async (credentials, redaction) => {
-    const [{ redshiftAccess }, { redshiftDialect }, { openSqlWarehouse }] = await Promise.all([
-      import('../redshift/redshift-settings.ts'),
-      import('../redshift/redshift-dialect.ts'),
-      import('../sql-warehouse/sql-warehouse.ts'),
-    ])
+const redshiftDriver = (settings: RedshiftSettings): WarehouseDriver => ({
+  kind: redshiftKind,
+  async open(credentials, redaction) {
+    const { redshiftAccess } = await import('../redshift/redshift-settings.ts')
+    const { redshiftDialect } = await import('../redshift/redshift-dialect.ts')
+    const { openSqlWarehouse } = await import('../sql-warehouse/sql-warehouse.ts')
     const access = redshiftAccess(settings, credentials)
-    redaction.add(...Object.values(access.logins).map(({ password }) => password))
+    redactPasswords(access.logins, redaction)
     return openSqlWarehouse(redshiftDialect(access))
-  }
+  },
+  part: portCheck('redshift', settings.url, 5439),
+})
+
+const redactPasswords = (logins: Readonly<Record<string, { password: string }>>, redaction: Redaction): void =>
+  redaction.add(...Object.values(logins).map(({ password }) => password))
+
+function portCheck(name: string, url: string, defaultPort: number): WarehouseDriver['part'] {
+  return { name, check: () => assertReachable(url, defaultPort) }
+}
 
 /**
  * Checks that the warehouse's server accepts a connection; throws the system's error if none is accepted within two seconds. It
  * sends no statement: that would wake a serverless warehouse every few seconds, which costs its owner money.
  */
-async function assertReachable(url: string, usualPort: number): Promise<void> {
+async function assertReachable(url: string, defaultPort: number): Promise<void> {
   const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || usualPort) })
+  const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || defaultPort) })
   try {
     await once(socket, 'connect', { signal: AbortSignal.timeout(2_000) })
   } finally {

@@ -14,7 +14,7 @@ export type CellWriter = (from: DataView, at: number, length: number, out: Growi
 
 const negativeSign = 0x4000
 const positiveSign = 0
-/** Up to so many decimal digits a whole number is exact in a double. */
+/** A double represents whole numbers of this many decimal digits exactly. */
 const exactDigits = 15
 
 /** A decimal without its point. */

@@ -17,7 +17,7 @@ export interface Counted {
 
 /** Bytes of one chunk that is sent. */
 const chunkBytes = 1024 * 1024
-/** The most that a value needs besides twice its own bytes. */
+/** The maximum number of bytes that a value needs in addition to twice its own bytes. */
 const around = 64
 
 /**
@@ -43,14 +43,14 @@ export async function* encodedTuples(
         if (at + 4 > bytes.length) throw malformed(place)
         const length = view.getInt32(at)
         at += 4
-        room(out, around)
+        ensureRoom(out, around)
         if (length < 0) {
           if (!column.none) throw nullKey(place, column)
           column.none(out)
           continue
         }
         if (at + length > bytes.length) throw malformed(place)
-        room(out, 2 * length + around)
+        ensureRoom(out, 2 * length + around)
         try {
           column.value(view, at, length, out)
         } catch (error) {
@@ -59,7 +59,7 @@ export async function* encodedTuples(
         }
         at += length
       }
-      room(out, 1)
+      ensureRoom(out, 1)
       counted.rows += 1
       if (out.at >= chunkBytes - 4096) yield taken(out)
     }
@@ -69,7 +69,7 @@ export async function* encodedTuples(
   if (out.at > 0) yield taken(out)
 }
 
-function room(out: GrowingBuffer, length: number): void {
+function ensureRoom(out: GrowingBuffer, length: number): void {
   if (out.at + length <= out.bytes.length) return
   const bytes = Buffer.allocUnsafe(Math.max(out.bytes.length * 2, out.at + length))
   out.bytes.copy(bytes, 0, 0, out.at)

@@ -1,5 +1,5 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { StoredType, TableChange, TargetColumn } from '../warehouse.ts'
+import type { StoredType, TableChange, TargetColumn } from '../load-target.ts'
 import { type ReaderAdvice, rebuildAdvice } from '@sluice/row-stream'
 import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './feed-memory.ts'
 
@@ -48,7 +48,6 @@ export interface ShapePlan {
   fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes of the feed; `planTable` finds those of the table. */
   changes: TableChange[]
-  /** The memory for the next load. */
   memory: RememberedColumn[]
 }
 
@@ -324,13 +323,12 @@ const lists = (before: NamedItem, now: NamedItem): string =>
   `Columns of the last load: ${named(before)}. Columns of the source now: ${named(now)}.`
 
 function named(columns: NamedItem): string {
-  const shown = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
+  const listed = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
   return columns.length > mostNamed
-    ? `${shown.join(', ')} and ${columns.length - mostNamed} more`
-    : shown.join(', ') || 'none'
+    ? `${listed.join(', ')} and ${columns.length - mostNamed} more`
+    : listed.join(', ') || 'none'
 }
 
-/** Returns the wider of two text types. */
 export function widestText(one: DataType, other: DataType): DataType {
   if (one === other) return one
   const sizes: Partial<Record<DataType, number>> = { VARCHAR_50: 50, VARCHAR_255: 255 }

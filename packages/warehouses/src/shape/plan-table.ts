@@ -1,8 +1,7 @@
-import type { TableChange } from '../warehouse.ts'
+import type { TableChange } from '../load-target.ts'
 import type { RememberedColumn, StoredAs } from './feed-memory.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
 
-/** A column of a table or staging table. */
 export interface TableColumn extends StoredAs {
   name: string
   label: string
@@ -13,9 +12,7 @@ export interface TablePlan<Column extends TableColumn> {
   columns: Column[]
   /** Columns that the staging table lacks. */
   missing: Column[]
-  /** Columns of the table that are removed. */
   dropped: string[]
-  /** Columns of the table whose type changes. */
   retyped: Column[]
   /** Staged columns that must be widened so that the rows that stay fit into them. */
   restaged: Column[]
@@ -47,11 +44,11 @@ export function planTable<Column extends TableColumn>(
   const there = new Map(live.map((column) => [column.name, column]))
   const added = staged.filter(({ name }) => !there.has(name))
   // A column that no load had decided has no values that would have to fit.
-  const settled = (before: Column, column: Column): Column =>
+  const merged = (before: Column, column: Column): Column =>
     merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
   const staying = live.flatMap((column) => {
     const incoming = staging.get(column.name)
-    if (incoming) return [settled(column, incoming)]
+    if (incoming) return [merged(column, incoming)]
     return missing.includes(column) ? [column] : []
   })
   const retyped = staying.filter(({ name, type }) => there.get(name)!.type !== type)
@@ -60,8 +57,9 @@ export function planTable<Column extends TableColumn>(
     const isWider = rules.widest(before, column).type === column.type && !plan.decided.includes(column.name)
     return { kind: isWider ? 'TYPE_WIDENED' : 'TYPE_CHANGED', column: column.name, from: before.type, to: column.type }
   })
-  const gone = dropped.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
-  const replaced = plan.fresh === 'DEFINITION' && (gone.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
+  const droppedColumns = dropped.map(({ name }): TableChange => ({ kind: 'COLUMN_DROPPED', column: name }))
+  const replaced =
+    plan.fresh === 'DEFINITION' && (droppedColumns.length > 0 || types.some(({ kind }) => kind === 'TYPE_CHANGED'))
   return {
     columns: [...staying, ...added],
     missing,
@@ -72,7 +70,7 @@ export function planTable<Column extends TableColumn>(
       ...(replaced ? [{ kind: 'SHAPE_REPLACED' as const, column: '', warning: true as const }] : []),
       ...types,
       ...plan.changes,
-      ...gone,
+      ...droppedColumns,
       ...added.map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
     ],
     memory,

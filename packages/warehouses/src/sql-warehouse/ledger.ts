@@ -41,7 +41,6 @@ export interface Mark {
   dataTypes?: Record<string, DataType>
   keys?: string[]
   fed?: string[]
-  /** The memory for the next load. */
   feed?: FeedMemory
   rows?: number
   cursor?: unknown
@@ -57,10 +56,10 @@ const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder'
 
 /** Creates the missing tables of the ledger. */
 export async function ensureLedger(dialect: Dialect, session: Session): Promise<void> {
-  const settled = dialect.publication === 'NON_TRANSACTIONAL'
-  for (const table of ['marks', 'runs', ...(settled ? (['decisions', 'turn'] as const) : [])] as const)
+  const isNonTransactional = dialect.publication === 'NON_TRANSACTIONAL'
+  for (const table of ['marks', 'runs', ...(isNonTransactional ? (['decisions', 'turn'] as const) : [])] as const)
     await ensureTable(dialect, session, table)
-  if (settled && (await countEntries(dialect, session, 'turn')) === 0)
+  if (isNonTransactional && (await countEntries(dialect, session, 'turn')) === 0)
     await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 

@@ -1,7 +1,5 @@
 import { types } from 'node:util'
-import { LeaseLost } from '../lease-lost.ts'
-import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
-import { redactValues, missingTableAdvice } from '../query-problems.ts'
+import { LeaseLost, missingTableAdvice, redactValues, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { Dialect } from './sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
@@ -45,13 +43,13 @@ export function tooSlow(seconds: number): WarehouseProblem {
 }
 
 export function concurrentlyChanged(place: string): WarehouseProblem {
-  const sentence = `Another run changed ${place} while this one was being published. It is tried again.`
+  const sentence = `Another run changed ${place} while this one was being published. The run is retried.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 
 /** Another session has read or published for longer than the wait. */
 export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
-  const sentence = `${what} is in use: somebody has been reading it for long. Try again in a moment.`
+  const sentence = `${what} is in use: another session has been reading it for a long time. Try again in a moment.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause })
 }
 

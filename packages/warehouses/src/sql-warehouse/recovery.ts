@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { TablePlace } from '../views.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import {
   type Mark,
@@ -28,14 +28,14 @@ const readerWaitSeconds = 5
  */
 export async function withPublishLock<Result>(
   dialect: Dialect,
-  work: (hands: PublishSessions) => Promise<Result>,
+  work: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
   if (dialect.publication === 'TRANSACTION')
     return withSession(dialect, { role: 'service' }, (session) => work({ ledger: session, tables: session }))
-  return withPublishSessions(dialect, lockWaitSeconds, async (hands) => {
+  return withPublishSessions(dialect, lockWaitSeconds, async (sessions) => {
     for (;;) {
-      const done = await withLedgerLock(dialect, hands, async () =>
-        (await applyDecisions(dialect, hands)) ? undefined : { result: await work(hands) },
+      const done = await withLedgerLock(dialect, sessions, async () =>
+        (await applyDecisions(dialect, sessions)) ? undefined : { result: await work(sessions) },
       )
       if (done) return done.result
     }
@@ -45,16 +45,18 @@ export async function withPublishLock<Result>(
 /** Runs `work` after every pending publication has ended, in both publication modes. */
 export const afterPendingPublications = <Result>(
   dialect: Dialect,
-  work: (hands: PublishSessions) => Promise<Result>,
+  work: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> =>
   dialect.publication === 'NON_TRANSACTIONAL'
     ? withPublishLock(dialect, work)
-    : withPublishSessions(dialect, lockWaitSeconds, (hands) => withLedgerLock(dialect, hands, () => work(hands)))
+    : withPublishSessions(dialect, lockWaitSeconds, (sessions) =>
+        withLedgerLock(dialect, sessions, () => work(sessions)),
+      )
 
 async function withPublishSessions<Result>(
   dialect: Dialect,
   seconds: number,
-  work: (hands: PublishSessions) => Promise<Result>,
+  work: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
   await using ledger = await dialect.open({ role: 'service', seconds })
   await using tables = await dialect.open({ role: 'service', seconds })
@@ -86,7 +88,7 @@ export async function recover(dialect: Dialect, seconds = lockWaitSeconds): Prom
   return withPublishSessions(
     dialect,
     seconds,
-    async (hands) => (await withLedgerLock(dialect, hands, () => applyDecisions(dialect, hands))) ?? [],
+    async (sessions) => (await withLedgerLock(dialect, sessions, () => applyDecisions(dialect, sessions))) ?? [],
   )
 }
 
@@ -161,13 +163,13 @@ export interface PublishSessions {
 }
 
 /** Returns undefined if no decision is pending. */
-async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise<TablePlace[] | undefined> {
-  const { ledger, tables } = hands
+async function applyDecisions(dialect: Dialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
+  const { ledger, tables } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
   if (decisions.size === 0) return undefined
   const aside: TablePlace[] = []
   for (const [id, { steps, marks, forgotten, run }] of decisions) {
-    const taken = await applySteps(dialect, hands, steps)
+    const taken = await applySteps(dialect, sessions, steps)
     await deleteEntry(dialect, ledger, 'decisions', id)
     if (!taken) continue
     aside.push(...taken)
@@ -187,12 +189,12 @@ async function applyDecisions(dialect: Dialect, hands: PublishSessions): Promise
  */
 async function applySteps(
   dialect: Dialect,
-  hands: PublishSessions,
+  sessions: PublishSessions,
   steps: readonly DecisionStep[],
 ): Promise<TablePlace[] | undefined> {
   const aside: TablePlace[] = []
   for (const step of steps) {
-    const taken = await applyStep(dialect, hands, step)
+    const taken = await applyStep(dialect, sessions, step)
     if (!taken) return undefined
     aside.push(...taken)
   }
@@ -210,7 +212,7 @@ async function applyStep(
   const there = new Map(
     (await dialect.catalogue.relations(tables, [place.schema])).map((relation) => [relation.name, relation]),
   )
-  const standing = there.get(place.name)
+  const existing = there.get(place.name)
   const act = (statements: readonly Sql[]) =>
     timeoutAsBusy(dialect, quotePlace(place), async () => {
       // Fails if the publish lock was lost, so that nothing is changed without it.
@@ -218,15 +220,15 @@ async function applyStep(
       for (const statement of statements) await tables.execute(statement)
     })
   if (step.kind === 'DROP') {
-    if (standing?.id === step.id) await act([step.view ? changes.dropView(place) : changes.dropTable(place)])
+    if (existing?.id === step.id) await act([step.view ? changes.dropView(place) : changes.dropTable(place)])
     return []
   }
   if (step.kind === 'VIEW') {
     const without = step.kept ? [] : undefined
-    if (standing?.kind === 'TABLE') return without
+    if (existing?.kind === 'TABLE') return without
     try {
       // An older version may have decided on a text that this one rejects; the rejection does not block the other steps.
-      await act(standing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
+      await act(existing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
       return []
     } catch (error) {
       const problem = problemOf(dialect, error, quotePlace(place))
@@ -236,17 +238,17 @@ async function applyStep(
   }
   const from = { schema: step.schema, name: step.from }
   if (!there.has(step.from)) {
-    const isDone = standing !== undefined && (step.aside === undefined || there.has(step.aside))
+    const isDone = existing !== undefined && (step.aside === undefined || there.has(step.aside))
     return isDone ? [] : undefined
   }
   await act(changes.grant(from, 'READ'))
-  if (standing) {
+  if (existing) {
     if (step.aside === undefined) return undefined
     if (there.has(step.aside)) throw placeTaken(place)
     await act([changes.rename(place, step.aside)])
   }
   await act([changes.rename(from, step.to)])
-  return standing ? [{ schema: step.schema, name: step.aside! }] : []
+  return existing ? [{ schema: step.schema, name: step.aside! }] : []
 }
 
 /** Some servers have no lock time-out of their own. */

@@ -1,5 +1,5 @@
-import type { SqlLanguage } from '../sql-names.ts'
-import type { TablePlace } from '../views.ts'
+import type { SqlLanguage } from '../sql-text/sql-names.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { RowCell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
 import type { Sql } from './sql.ts'
 
@@ -12,7 +12,6 @@ export type SessionRole = 'service' | 'load' | 'read'
 /** A type as the server's catalogue prints it, excluding nullability. */
 export type SqlType = string
 
-/** The settings of a connection. */
 export interface SessionOptions {
   role: SessionRole
   /** The search path for unqualified names, in order, with the client's names of its schemas. */
@@ -88,7 +87,6 @@ export interface DialectTypes {
   longText: SqlType
 }
 
-/** A column of a table to create. */
 export interface NewColumn {
   name: string
   type: SqlType
@@ -153,7 +151,7 @@ export interface TableFill {
   run: string
   attempt: number
   /** The table's name in messages. */
-  shown: string
+  quotedPlace: string
 }
 
 /** If `order` is empty, the rows come in the order of the server. */
@@ -182,7 +180,7 @@ export interface QueryProblem {
 
 /**
  * What differs from one SQL server to the next, for one client of it. Everything else that a warehouse does is in this folder once:
- * the ledger, evolution of tables, publication, merging, transformations, rehearsals, views, queries with their caps, sweeping.
+ * the ledger, evolution of tables, publication, merging, transformations, previews of staged rows, views, queries with their caps, sweeping.
  */
 export interface Dialect {
   readonly names: DialectNames

@@ -1,205 +1,42 @@
-import { LeaseLost } from '../lease-lost.ts'
-import { checkColumns, checkIdentifier, refusedName } from '../check-identifier.ts'
-import {
-  type StoredType,
-  type ColumnFacts,
-  type ColumnProfile,
-  type TableLoad,
-  type LoadContent,
-  type LoadTarget,
-  WarehouseProblem,
-} from '../warehouse.ts'
-import type { TablePlace } from '../views.ts'
-import type { Dialect } from './sql-dialect.ts'
-import { dropMark, setMark } from './ledger.ts'
-import { problemOf } from './problems.ts'
-import { recoverPending } from './recovery.ts'
-import {
-  withSession,
-  findRelation,
-  hiddenName,
-  isHidden,
-  isHiddenSchema,
-  readShape,
-  type TableShape,
-  quotePlace,
-} from './table-shape.ts'
-import { fedColumns } from '../shape/feed-memory.ts'
-import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
-import { tableMark, stagingColumn, type StagingColumn } from './staging.ts'
+import type { Loader } from '../loader.ts'
+import { cannotUndo } from '../warehouse-kinds.ts'
+import type { StagedTable } from '../warehouse.ts'
+import { findPublication } from './ledger.ts'
+import { feedOf } from './staging/plan-table.ts'
+import { fenceRun, publish } from './publication/publish.ts'
+import type { SqlSessions } from './sql-sessions.ts'
+import { SqlStagedTable, stageTable } from './staging/staged-table.ts'
+import { exposeStagedRows } from './publication/staged-rows-preview.ts'
+import { typeRules } from './staging.ts'
+import { readShape } from './table-shape.ts'
+import { transform } from './staging/transform.ts'
 
-/** The maximum number of columns of a table, including those that vanished from the source. */
-const mostColumns = 1_000
-
-export class SqlLoad implements TableLoad {
-  readonly target: LoadTarget
-  /** The table's columns after publication. Columns that only earlier loads brought are empty. */
-  readonly columns: readonly StagingColumn[]
-  /** Fed columns that the table excludes. They are dropped after the rows are written. */
-  readonly ignored: readonly StagingColumn[]
-  /** The contents of the columns, set after all rows are written. */
-  held: ColumnFacts[] | undefined
-  /** JSON that the source receives at its next reading. */
-  reading: unknown
-  readonly staging: TablePlace
-  /** The table's name in messages. */
-  readonly place: string
-  /** The id of the staging table; another table may take over its name. */
-  id = ''
-  written: { rows: number; bytes: number } | undefined
-  /** True after a transformation changed the source's rows. */
-  transformed = false
-  profile: ColumnProfile[] | undefined
-  /** True if this process knows that the publication of these rows is decided. */
-  decided = false
-  /** The columns that the source fed before, according to the latest read of the table. */
-  fedBefore: readonly string[] = []
-  /** True if the staging table is published, or its publication is decided. */
-  published = false
-  readonly #dialect: Dialect
-  #begun = false
-
-  constructor(dialect: Dialect, target: LoadTarget, { planned, columns }: Pick<LoadPlan, 'planned' | 'columns'>) {
-    this.#dialect = dialect
-    this.target = target
-    this.columns = columns
-    this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
-    const { schema, table, run, attempt, staging = 1 } = target
-    this.staging = { schema, name: hiddenName('load', run, attempt, table, staging) }
-    this.place = quotePlace({ schema, name: table })
-  }
-
-  get stagingTable(): string {
-    return this.#dialect.names.place(this.staging)
-  }
-
-  get keys(): string[] {
-    return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
-  }
-
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
-    if (this.#begun) throw new Error('A load is written once.')
-    this.#begun = true
-    const { types } = this.#dialect
-    const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
-    const columns = this.target.columns.map(({ name }) => {
-      const column = byName.get(name)!
-      return { ...column, stored: storedIn(types.describe(column.type), column) }
-    })
-    const { run, attempt } = this.target
-    try {
-      const filling = { place: this.staging, columns, run, attempt, shown: this.place }
-      this.written = await this.#dialect.copyRows(filling, content, signal)
-      await this.#dropIgnored(signal)
-    } catch (error) {
-      throw problemOf(this.#dialect, error, this.place)
-    }
-    const fed = new Set(this.fed)
-    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
-    this.held = content.facts?.() ?? []
-    this.reading = content.reading?.()
-    return this.written
-  }
-
-  /** The columns that the source feeds and the table includes. */
-  get fed(): string[] {
-    const ignored = new Set(this.ignored.map(({ name }) => name))
-    return this.target.columns.map(({ name }) => name).filter((name) => !ignored.has(name))
-  }
-
-  /** The columns that the source filled, or a transformation may have filled. */
-  get brought(): string[] {
-    return this.transformed ? this.columns.map(({ name }) => name) : this.fed
-  }
-
-  async #dropIgnored(signal: AbortSignal): Promise<void> {
-    if (this.ignored.length === 0) return
-    const { changes } = this.#dialect
-    await withSession(this.#dialect, { role: 'service', signal }, async (session) => {
-      for (const { name } of this.ignored) await session.execute(changes.dropColumn(this.staging, name))
-    })
-  }
-
-  /** Never throws. Maintenance sweeps what cannot be dropped now. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.published) return
-    const dialect = this.#dialect
-    await withSession(dialect, { role: 'service' }, async (session) => {
-      // The staging table may have been published without this process's knowledge; then its mark belongs to the published table.
-      if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
-      await session.execute(dialect.changes.dropTable(this.staging))
-      await dropMark(dialect, session, this.id)
-    }).catch(() => {})
-  }
+const rejectUndo = async (): Promise<never> => {
+  throw cannotUndo()
 }
 
-/** Returns the type of the tuples for a column that is stored as this type. */
-function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
-  if (type.dataType === dataType) return type
-  // A text type, or JSON stored as text; otherwise TEXT if no narrower type is known.
-  return { dataType: /^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? dataType : 'TEXT' }
-}
+export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): Loader => ({
+  stage: (target, signal) => run('the warehouse', () => stageTable(dialect, target, signal)),
+  transform: (tables, statements, signal) => transform(dialect, sqlTables(tables), statements, signal),
+  exposeStagedRows: (tables, attempt) => exposeStagedRows(dialect, tables, attempt),
+  publish: (tables, isCurrentAttempt, signal, options = {}) =>
+    publish(dialect, sqlTables(tables), isCurrentAttempt, signal, options),
+  plan: rejectUndo,
+  describeStaged: async () => undefined,
+  adoptStaged: async () => undefined,
+  findPublication: (id) => withService('the ledger', (session) => findPublication(dialect, session, id)),
+  fenceRun: (id) => run('the ledger', () => fenceRun(dialect, id)),
+  findCursor: (schema, table) =>
+    atPlace(schema, table, async (session, place) => (await readShape(dialect, session, place))?.mark?.cursor),
+  findFeed: (schema, table) =>
+    atPlace(schema, table, async (session, place) => feedOf(await readShape(dialect, session, place))),
+  typeRules: async () => typeRules(dialect.types),
+  findPrevious: rejectUndo,
+  restore: rejectUndo,
+})
 
-/** Creates the staging table. Throws `LostRun` if this attempt already has it. */
-export async function beginLoad(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<SqlLoad> {
-  const { run, attempt, schema, table } = target
-  checkName(dialect, 'schema', schema)
-  checkName(dialect, 'table', table)
-  const place = quotePlace({ schema, name: table })
-  checkColumns(target, place, (name) => checkName(dialect, 'column', name))
-  try {
-    return await withSession(dialect, { role: 'service', signal }, async (session) => {
-      await recoverPending(dialect, session)
-      if (!(await dialect.catalogue.schemas(session)).includes(schema))
-        throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
-      const existing = await readShape(dialect, session, { schema, name: table })
-      assertTableOwned(existing, place)
-      const tableToBe = planTableAfterLoad(dialect, existing, { target })
-      const load = new SqlLoad(dialect, target, tableToBe)
-      const columns = [...load.columns, ...load.ignored]
-      if (columns.length > mostColumns)
-        throw new WarehouseProblem(
-          'TOO_MANY_COLUMNS',
-          `${place} would have more than 1,000 columns, counting those that vanished from the source.`,
-        )
-      load.fedBefore = fedColumns(feedOf(existing))
-      if (await findRelation(dialect, session, load.staging)) throw attemptTaken(target)
-      await session.execute(dialect.changes.createTable(load.staging, columns)).catch(async (error: unknown) => {
-        if (await findRelation(dialect, session, load.staging).catch(() => undefined)) throw attemptTaken(target)
-        throw error
-      })
-      load.id = (await findRelation(dialect, session, load.staging))!.id
-      const mark = tableMark(dialect.types, load.columns)
-      await setMark(dialect, session, load.id, {
-        kind: 'STAGING',
-        run,
-        attempt,
-        madeAt: Date.now(),
-        target: [schema, table],
-        ...mark,
-      })
-      return load
-    })
-  } catch (error) {
-    signal.throwIfAborted()
-    throw problemOf(dialect, error, place)
-  }
-}
-
-export function checkName({ names }: Dialect, kind: 'schema' | 'table' | 'column', name: string): void {
-  checkIdentifier(kind, name)
-  if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
-    throw refusedName(kind, name, 'is reserved')
-  names.check(kind, name)
-}
-
-const attemptTaken = ({ run, attempt }: LoadTarget) =>
-  new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
-
-export function assertTableOwned(existing: TableShape | undefined, place: string): void {
-  if (existing && existing.mark?.kind !== 'LOADED')
-    throw new WarehouseProblem(
-      'TABLE_NOT_OURS',
-      `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
-    )
+function sqlTables(tables: readonly StagedTable[]): SqlStagedTable[] {
+  const own = tables.filter((table) => table instanceof SqlStagedTable)
+  if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
+  return own
 }

@@ -1,14 +1,15 @@
-import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-names.ts'
+import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-text/sql-names.ts'
 import {
+  acquireQuery,
   defaultQueryBytes,
   defaultQuerySeconds,
   maxQueryRows,
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
-import { trimStatementEnd } from '../sql-text.ts'
-import { uniqueNames } from '../check-identifier.ts'
-import type { TablePlace } from '../views.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
+import { uniqueNames } from '../sql-text/check-identifier.ts'
+import type { TablePlace } from '../catalog.ts'
 import {
   type AmbiguousTable,
   type RowCell,
@@ -18,34 +19,58 @@ import {
   type WarehouseColumn,
   WarehouseProblem,
 } from '../warehouse.ts'
-import { listRelations, listSchemas } from './sql-catalog.ts'
+import type { QueryRunner } from '../query-runner.ts'
+import type { SqlSessions } from './sql-sessions.ts'
 import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
 import {
-  withSession,
+  createFillableTable,
   describeColumn,
   hiddenName,
+  listRelations,
+  listSchemas,
   placeKey,
-  readShape,
   quotePlace,
+  readShape,
   type TableSubstitutes,
+  withSession,
 } from './table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
-import { createFillableTable } from './merge.ts'
 
 /** Rows per batch. */
 const batchRows = 2_000
 
+export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
+  /** The concurrency share of the warehouse's queries: one per warehouse. */
+  const share = randomUUID()
+  return {
+    async query(request, signal) {
+      using _slot = await acquireQuery('queries', share, signal)
+      return await run('the warehouse', () => query(dialect, request, signal))
+    },
+    async *queryPages(request, pageRows, signal) {
+      using _slot = await acquireQuery('pushes', share, signal)
+      await run('the warehouse', async () => {})
+      yield* queryPages(dialect, request, pageRows, signal)
+    },
+    async readTable(schema, table, page, limits) {
+      const place = placeOf(schema, table)
+      return run(quotePlace(place), () => readTable(dialect, place, page, limits))
+    },
+    findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(dialect, request, preferred)),
+  }
+}
+
 /**
  * Converts a user's text to the server's form. `literals`: includes the values in the text, for a text that is stored or run by
- * another user. `stands`: replaces tables by their substitutes.
+ * another user. `substitutes`: replaces tables by their substitutes.
  */
 export async function prepareQuery(
   dialect: Dialect,
   { text, values = [], schemas = [] }: UserQuery,
-  { literals = false, stands }: { literals?: boolean; stands?: TableSubstitutes } = {},
+  { literals = false, substitutes }: { literals?: boolean; substitutes?: TableSubstitutes } = {},
 ): Promise<ResolvedQuery> {
   if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
   const relations = await withSession(dialect, { role: 'service' }, async (session) =>
@@ -55,20 +80,19 @@ export async function prepareQuery(
   const found = resolveNames(trimStatementEnd(text), {
     schemas,
     relations,
-    whole: dialect.bareNames === 'REWRITTEN' || stands !== undefined,
+    whole: dialect.bareNames === 'REWRITTEN' || substitutes !== undefined,
     ...(language && { language }),
-    address: (place: TablePlace) => names.place(stands?.get(placeKey(place)) ?? place),
+    address: (place: TablePlace) => names.place(substitutes?.get(placeKey(place)) ?? place),
     ...(literals && {
       parameter: (number: number) =>
         values[number - 1] === undefined ? undefined : names.literal(values[number - 1]!),
     }),
   })
-  if (dialect.bareNames === 'REWRITTEN' || literals || stands) return found
+  if (dialect.bareNames === 'REWRITTEN' || literals || substitutes) return found
   return { ...found, text: trimStatementEnd(text) }
 }
 
-/** See `Warehouse.query`. */
-export async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = given
   const { seconds, offset, ...most } = resolveQueryLimits(limits)
@@ -144,8 +168,8 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
   }))
 }
 
-/** See `Warehouse.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
-export async function readTable(
+/** See `QueryRunner.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
+async function readTable(
   dialect: Dialect,
   place: TablePlace,
   page: { limit: number; offset: number },
@@ -183,8 +207,7 @@ const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] 
     columns[index]!.dataType === 'JSONB' && typeof cell === 'string' ? (JSON.parse(cell) as RowCell) : cell,
   )
 
-/** See `Warehouse.ambiguousTable`. */
-export async function ambiguousTable(
+async function ambiguousTable(
   dialect: Dialect,
   given: UserQuery,
   preferred: number,
@@ -203,10 +226,10 @@ const orderColumn = 'n'
 const pageReaderSeconds = 14_400
 
 /**
- * See `Warehouse.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
+ * See `QueryRunner.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
  * consistent, and readers do not block loads.
  */
-export async function* queryPages(
+async function* queryPages(
   dialect: Dialect,
   given: UserQuery,
   pageRows: number,
@@ -220,9 +243,9 @@ export async function* queryPages(
   let place: TablePlace | undefined
   let id: string | undefined
   try {
-    const home = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
-    if (home === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
-    const kept = { schema: home, name: hiddenName('pages', randomUUID()) }
+    const schema = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
+    if (schema === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
+    const kept = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
       const { text: whole } = await prepareQuery(dialect, given, { literals: true })
       return { text: whole, columns: await readColumns(dialect, whole, { schemas, signal, seconds }) }
@@ -289,11 +312,11 @@ async function* pagesOf(
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
-  const shown = resultColumns(columns)
+  const resultColumnList = resultColumns(columns)
   let left = limits.rows ?? Number.MAX_SAFE_INTEGER
   let skip = limits.offset ?? 0
   let page: RowCell[][] = []
-  const whole = (more: boolean): QueryRows => ({ columns: shown, rows: page, truncated: false, more })
+  const whole = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
   /** The approximate bytes of the page. */
   let held = 0
   for await (const read of session.read(text, [], { rows: size, bytes: () => bytes })) {

@@ -1,11 +1,17 @@
-import { trimStatementEnd } from '../sql-text.ts'
-import { type DefinedView, definitionHash, type TablePlace, type ViewDefinition, type WarehouseView } from '../views.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
+import type { TablePlace } from '../catalog.ts'
+import {
+  type DefinedView,
+  definitionHash,
+  type ViewDefinition,
+  type ViewStore,
+  type WarehouseView,
+} from '../view-store.ts'
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
-import { describeTable } from './sql-catalog.ts'
-import { type ManagedView, listManagedViews, listReads } from './dependent-views.ts'
+import type { SqlSessions } from './sql-sessions.ts'
+import { type ManagedView, listManagedViews, listReads } from './views/dependent-views.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { readMarks, type ViewMark } from './ledger.ts'
-import { checkName } from './sql-loader.ts'
 import {
   replaceByDecision,
   assertViewCompiles,
@@ -14,11 +20,19 @@ import {
   type ViewLimits,
   type ViewReplacement,
   replaceInTransaction,
-} from './replace-view.ts'
+} from './views/replace-view.ts'
 import { queryProblemOf } from './problems.ts'
 import { prepareQuery } from './sql-queries.ts'
 import { withPublishLock, recoverPending } from './recovery.ts'
-import { withSession, findRelation, readShape, type TableShape, quotePlace } from './table-shape.ts'
+import {
+  checkName,
+  describeTable,
+  findRelation,
+  quotePlace,
+  readShape,
+  type TableShape,
+  withSession,
+} from './table-shape.ts'
 
 /** The time limit in seconds for filling a view. */
 const refreshTimeoutSeconds = 7_200
@@ -30,8 +44,33 @@ const replaceView = (dialect: Dialect, placing: ViewReplacement): Promise<void> 
     : replaceInTransaction(dialect, placing)
 const viewProblem = (code: string, sentence: string) => new WarehouseProblem(code, sentence)
 
-/** See `WarehouseViews.defineView`. */
-export async function defineView(
+export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSessions): ViewStore {
+  return {
+    define: (view, limits, signal) => run('the warehouse', () => defineView(dialect, view, limits, signal)),
+    async drop(schema, name) {
+      const place = placeOf(schema, name)
+      await run(quotePlace(place), () => dropView(dialect, place))
+    },
+    async refresh(schema, name, signal) {
+      const place = placeOf(schema, name)
+      return run(quotePlace(place), () => refreshView(dialect, place, signal))
+    },
+    find: (schema, name) => atPlace(schema, name, (session, place) => findView(dialect, session, place)),
+    listReads: (schema, name) =>
+      atPlace(schema, name, async (session, place) => {
+        const view = (await listManagedViews(dialect, session)).find((one) => isAt(one, place))
+        return view ? listReads(view) : []
+      }),
+    isManaged: (id) =>
+      withService('the warehouse', async (session) =>
+        (await listManagedViews(dialect, session)).some(({ mark }) => mark.view.id === id),
+      ),
+    listUnmanagedReaders: (schema, name) =>
+      atPlace(schema, name, (session, place) => listUnmanagedViews(dialect, session, place)),
+  }
+}
+
+async function defineView(
   dialect: Dialect,
   view: ViewDefinition,
   limits: ViewLimits,
@@ -113,11 +152,7 @@ function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: re
 }
 
 /** Finds a managed or unmanaged view. */
-export async function findView(
-  dialect: Dialect,
-  session: Session,
-  place: TablePlace,
-): Promise<WarehouseView | undefined> {
+async function findView(dialect: Dialect, session: Session, place: TablePlace): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
   const mark = shape?.mark?.view
   if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
@@ -129,8 +164,8 @@ export async function findView(
   }
 }
 
-/** See `WarehouseViews.refreshView`: fills a new table, and readers use the old rows until it is complete. */
-export async function refreshView(
+/** Fills a new table; readers use the old rows until it is complete. */
+async function refreshView(
   dialect: Dialect,
   place: TablePlace,
   signal: AbortSignal,
@@ -162,8 +197,7 @@ export async function refreshView(
   }
 }
 
-/** See `WarehouseViews.dropView`. */
-export async function dropView(dialect: Dialect, place: TablePlace): Promise<void> {
+async function dropView(dialect: Dialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
     if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
@@ -186,7 +220,7 @@ export async function assertUnread(dialect: Dialect, session: Session, place: Ta
 }
 
 /** Lists the views that an operator created; the ledger has no entry for them. */
-export async function listUnmanagedViews(dialect: Dialect, session: Session, place: TablePlace): Promise<string[]> {
+async function listUnmanagedViews(dialect: Dialect, session: Session, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
   if (readers.length === 0) return []

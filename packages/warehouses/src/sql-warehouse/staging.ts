@@ -55,8 +55,8 @@ function storedAs(types: DialectTypes, type: string, before: StoredColumn, after
 
 /** Returns the data types of columns whose server type does not determine them. */
 export function dataTypesOf(types: DialectTypes, columns: readonly StagingColumn[]): NonNullable<Mark['dataTypes']> {
-  const told = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
-  return Object.fromEntries(told.map(({ name, dataType }) => [name, dataType]))
+  const ambiguous = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
+  return Object.fromEntries(ambiguous.map(({ name, dataType }) => [name, dataType]))
 }
 
 /** Returns the mark of a staging table, which it keeps after its publication. */

@@ -1,10 +1,11 @@
+import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
+import { measuredColumn, type TablePlace } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
-import type { TablePlace } from '../views.ts'
-import type { WarehouseColumn } from '../warehouse.ts'
+import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import type { CatalogColumn, Dialect, SessionOptions, CatalogRelation, Session } from './sql-dialect.ts'
-import { type Mark, readMarks } from './ledger.ts'
+import { type Mark, readMarks, setMark } from './ledger.ts'
 
 export interface ShapeColumn extends CatalogColumn {
   label: string
@@ -109,3 +110,72 @@ export const describeColumn = ({ types }: Dialect, column: ShapeColumn): Warehou
 
 /** The substitutes of tables, by `placeKey`. */
 export type TableSubstitutes = ReadonlyMap<string, TablePlace>
+
+/** Returns the table. The load counted the rows and measured the columns. */
+export async function describeTable(dialect: Dialect, session: Session, shape: TableShape): Promise<WarehouseTable> {
+  const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
+  return {
+    schema: shape.schema,
+    name: shape.name,
+    columns: shape.columns.map((column) => ({
+      ...describeColumn(dialect, column),
+      ...measuredColumn(profiles.get(column.name)),
+    })),
+    rowCount: shape.mark?.rows ?? 0,
+    size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),
+    foreignKeys: [],
+  }
+}
+
+/** Lists the client's own schemas, sorted by name. */
+export async function listSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
+  return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
+}
+
+/** Sorted by schema, then by name. */
+export async function listRelations(
+  { catalogue }: Dialect,
+  session: Session,
+  schemas: readonly string[],
+): Promise<TablePlace[]> {
+  if (schemas.length === 0) return []
+  const there = await catalogue.relations(session, [...new Set(schemas)])
+  return there
+    .filter(({ name }) => !isHidden(name))
+    .map(({ schema, name }) => ({ schema, name }))
+    .toSorted((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))
+}
+
+const sortKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
+
+export function checkName({ names }: Dialect, kind: 'schema' | 'table' | 'column', name: string): void {
+  checkIdentifier(kind, name)
+  if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
+    throw refusedName(kind, name, 'is reserved')
+  names.check(kind, name)
+}
+
+/** Creates an empty table that role `load` may fill. Drops one that an earlier try left. */
+export async function createFillableTable(
+  dialect: Dialect,
+  session: Session,
+  place: TablePlace,
+  columns: readonly { name: string; type: string; nullable: boolean }[],
+  mark: Mark,
+): Promise<string> {
+  const { changes } = dialect
+  await session.execute(changes.dropTable(place))
+  await session.execute(changes.createTable(place, columns))
+  const { id } = (await findRelation(dialect, session, place))!
+  await setMark(dialect, session, id, mark)
+  for (const statement of changes.grant(place, 'FILL')) await session.execute(statement)
+  return id
+}
+
+export async function countRows({ names }: Dialect, session: Session, place: TablePlace): Promise<number> {
+  const [row] = await session.rows<{ n: number | string }>({
+    texts: [`select count(*) as n from ${names.place(place)}`],
+    values: [],
+  })
+  return Number(row!.n)
+}

@@ -1,11 +1,11 @@
 import type { DialectStatements, NewColumn } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql.ts'
-import { trimStatementEnd } from '../sql-text.ts'
-import type { TablePlace } from '../views.ts'
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
+import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
-import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/changes.ts'
+import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/statements/changes.ts'
 import { bracketed, literal, namesOf } from '../tsql/names.ts'
-import { splitQuery } from '../tsql/assert-single-query.ts'
+import { splitQuery } from '../tsql/statements/assert-single-query.ts'
 import { assertOwnNames } from './own-names.ts'
 
 /** Storage of a table with texts of unlimited length, which a column store rejects, and of a small table. */
@@ -64,12 +64,12 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     insert(place, columns, query) {
       const [list, whole] = [columns.map(bracketed).join(', '), withoutOrder(trimStatementEnd(query))]
       const into = `insert into ${names.place(place)} (${list})`
-      const { before, body, behind } = splitQuery(whole)
+      const { before, body, rest } = splitQuery(whole)
       if (before === '') return [plainSql(`${into}\n${whole}`)]
       // WITH may precede only a SELECT, and a table made from a query needs column names.
       return [
         plainSql(
-          `create table ${passing}${heap} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${behind}`,
+          `create table ${passing}${heap} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${rest}`,
         ),
         plainSql(`${into} select ${list} from ${passing}`),
         plainSql(`drop table ${passing}`),

@@ -1,5 +1,5 @@
-import type { SqlToken } from '../sql-tokens.ts'
-import { tsqlTokens } from '../tsql/tokens.ts'
+import type { SqlToken } from '../sql-text/sql-tokens.ts'
+import { tsqlTokens } from '../tsql/statements/tokens.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** Keywords before a table name in a T-SQL query. */

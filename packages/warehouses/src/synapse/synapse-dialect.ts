@@ -4,7 +4,7 @@ import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { orderText, tsqlDialect } from '../tsql/tsql-dialect.ts'
 import { type DatabaseHome, bracketed } from '../tsql/names.ts'
-import { splitOrderedQuery, columnName } from '../tsql/ordered.ts'
+import { splitOrderedQuery, columnName } from '../tsql/statements/ordered.ts'
 import { synapseChangesOf } from './changes.ts'
 import { sql } from '../sql-warehouse/sql.ts'
 import { catalogueOf } from '../tsql/tsql-catalog.ts'
@@ -31,10 +31,10 @@ export function synapseDialect(access: ClientAccess): Dialect {
       return `select ${list} from (${numbered}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
     },
     numbered(query, columns) {
-      const { before, from, by, behind } = splitOrderedQuery(query, columns)
+      const { before, from, by, rest } = splitOrderedQuery(query, columns)
       if (by === '') return undefined
       const list = columns.map((_column, index) => columnName(index)).join(', ')
-      return `${before}select ${list}, row_number() over (order by ${by}) as n from ${from} ${behind}`
+      return `${before}select ${list}, row_number() over (order by ${by}) as n from ${from} ${rest}`
     },
   }
 }
@@ -42,9 +42,9 @@ export function synapseDialect(access: ClientAccess): Dialect {
 export const openSynapseWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(synapseDialect(access))
 
 /** Works as for SQL Server, except for queries over the 60 distribution databases. */
-function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
+function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
   return {
-    ...catalogueOf(home),
+    ...catalogueOf(database),
     async bytes(session, { id }) {
       const [row] = await session.rows<{ bytes: number | string | null }>(
         sql`select 8192 * sum(s.reserved_page_count) as bytes
@@ -64,12 +64,12 @@ function synapseCatalogueOf(home: DatabaseHome): DialectCatalog {
  * writes, and readers of tables would see partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
-  const told = await on(logins.service, (_run, ask) =>
+  const isolated = await on(logins.service, (_run, ask) =>
     ask(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
   )
-  if (Number(told) === 1) return
+  if (Number(isolated) === 1) return
   throw new WarehouseProblem(
     'WAREHOUSE_NOT_SET_UP',
-    `The Synapse pool “${database}” shows rows that are not committed. An operator has to run ALTER DATABASE [${database}] SET READ_COMMITTED_SNAPSHOT ON in its master database, while nobody else is connected.`,
+    `The Synapse pool “${database}” shows rows that are not committed. An operator has to run ALTER DATABASE [${database}] SET READ_COMMITTED_SNAPSHOT ON in its master database, while there are no other connections.`,
   )
 }

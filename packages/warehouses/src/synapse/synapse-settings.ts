@@ -11,8 +11,8 @@ export function synapseAccess(url: string, credentials: Credentials): ClientAcce
   const { service, load, read } = access.logins
   return {
     ...access,
-    logins: { service: asked(service), load: asked(load), read: asked(read) },
+    logins: { service: withReadUncommitted(service), load: withReadUncommitted(load), read: withReadUncommitted(read) },
   }
 }
 
-const asked = (login: DatabaseLogin): DatabaseLogin => ({ ...login, isolation: 'READ_UNCOMMITTED' })
+const withReadUncommitted = (login: DatabaseLogin): DatabaseLogin => ({ ...login, isolation: 'READ_UNCOMMITTED' })

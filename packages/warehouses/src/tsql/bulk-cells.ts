@@ -51,7 +51,7 @@ function assertFits(length: number, width: number): void {
   if (length !== width) throw new MisfitCell('incorrect binary data format')
 }
 
-/** The length in a byte, then as many. */
+/** Writes one byte with the length, then that many bytes. */
 function fixed(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
   return (from, at, length, out) => {
     assertFits(length, width)

@@ -1,6 +1,6 @@
 import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
-import { refusedName } from '../check-identifier.ts'
-import type { TablePlace } from '../views.ts'
+import { refusedName } from '../sql-text/check-identifier.ts'
+import type { TablePlace } from '../catalog.ts'
 
 /** A client's part of a database. */
 export interface DatabaseHome {
@@ -10,10 +10,8 @@ export interface DatabaseHome {
   ledger: string
 }
 
-/** Quotes a name for SQL. */
 export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
-/** Quotes a text for SQL. */
 export const literal = (text: string): string => `N'${text.replaceAll("'", "''")}'`
 
 /** Names that the server resolves first, with another meaning. */

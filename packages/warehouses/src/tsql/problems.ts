@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
-import { ledgerBusy } from './changes.ts'
+import { ledgerBusy } from './statements/changes.ts'
 
 /** The fields used from the driver's errors. `number` and `lineNumber` come from the server. */
 interface DriverError extends Error {
@@ -13,9 +13,10 @@ const sentences = {
   unavailable: () => 'The warehouse is not reachable just now. Try again in a moment.',
   busy: () => 'The warehouse is at its limits just now. Try again in a moment.',
   denied: () => 'The warehouse did not accept our credentials. An operator has to check its URL.',
-  paused: () => 'The warehouse is paused. Somebody has to resume it; then try again.',
-  full: () => 'The warehouse has no room left on its disk. Free some space or enlarge it, then run again.',
-  inUse: (place: string) => `${place} is in use: somebody has been reading it for long. Try again in a moment.`,
+  paused: () => 'The warehouse is paused. Resume it, then try again.',
+  full: () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
+  inUse: (place: string) =>
+    `${place} is in use: another session has been reading it for a long time. Try again in a moment.`,
 }
 
 type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(place: string, message: string): string }
@@ -94,7 +95,6 @@ const byNumber: Record<number, ServerReply> = {
 export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
   any.includes((error as DriverError | undefined)?.number ?? 0)
 
-/** See `Dialect.explain`. */
 export function explain(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
@@ -119,7 +119,8 @@ function replyTo(error: DriverError): ServerReply | undefined {
   if (code === 'EENCRYPT')
     return {
       code: 'WAREHOUSE_UNAVAILABLE',
-      sentence: () => 'The warehouse offers no encryption. Set encrypt=false in its URL only where nobody can listen.',
+      sentence: () =>
+        'The warehouse offers no encryption. Set encrypt=false in its URL only if the network is private.',
     }
   if (number > 0) return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse refused: ${words}` }
   return undefined
@@ -136,7 +137,6 @@ const notItsFault = new Set([
   'DISK_FULL',
 ])
 
-/** See `Dialect.explainQuery`. */
 export function explainQuery(error: unknown, seconds: number): QueryProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError

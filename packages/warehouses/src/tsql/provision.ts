@@ -1,11 +1,11 @@
 import type { Connection } from 'tedious'
 import { plainSql } from '../sql-warehouse/sql.ts'
 import type { ClientAccess, DatabaseLogin } from './tsql-settings.ts'
-import { viewOwner } from './changes.ts'
-import { connected } from './connection.ts'
+import { viewOwner } from './statements/changes.ts'
+import { connected } from './session/connection.ts'
 import { bracketed, literal } from './names.ts'
 import { isNumber, numbers } from './problems.ts'
-import { send } from './requests.ts'
+import { send } from './session/requests.ts'
 
 const unless = (condition: string, statement: string): string => `if ${condition} exec(${literal(statement)})`
 

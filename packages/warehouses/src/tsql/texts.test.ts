@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { textOf } from '../sql-warehouse/sql.ts'
-import { resolveNames } from '../sql-names.ts'
+import { resolveNames } from '../sql-text/sql-names.ts'
 import { tsqlAccess } from './tsql-settings.ts'
-import { changesOf } from './changes.ts'
+import { changesOf } from './statements/changes.ts'
 import { namesOf } from './names.ts'
-import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
-import { tsql, tsqlTokens } from './tokens.ts'
+import { assertSingleQuery, splitQuery } from './statements/assert-single-query.ts'
+import { tsql, tsqlTokens } from './statements/tokens.ts'
 import { typeText, types } from './types.ts'
 
 const credentials = { key: 'abc', loadPassword: 'password-of-load', readPassword: 'password-of-read' }
@@ -163,7 +163,7 @@ describe('a query in T-SQL', () => {
       ordered: true,
       orderedFrom: 42,
       bounded: false,
-      behind: 'option (recompile)',
+      rest: 'option (recompile)',
     })
     expect(splitQuery('select top (5) * from t order by n')).toMatchObject({ before: '', bounded: true })
     expect(splitQuery('select * from t order by n offset 5 rows')).toMatchObject({ bounded: true })

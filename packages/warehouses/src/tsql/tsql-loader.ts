@@ -4,7 +4,7 @@ import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
 import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bulkCell, decimalBytes } from './bulk-cells.ts'
-import { connected } from './connection.ts'
+import { connected } from './session/connection.ts'
 import { namesOf } from './names.ts'
 import type { DataType, ParameterData } from 'tedious/lib/data-type.js'
 import type { GrowingBuffer } from '../rows/cell-writer.ts'
@@ -16,7 +16,7 @@ const rowToken = 0xd1
 /** See `Dialect.copyRows`: uses one atomic bulk load. */
 export async function bulkLoad(
   access: ClientAccess,
-  { place, columns, shown }: TableFill,
+  { place, columns, quotedPlace }: TableFill,
   content: LoadContent,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
@@ -34,7 +34,7 @@ export async function bulkLoad(
   async function* rows() {
     try {
       const tuples = until(stopped, content.rows(columns.map(({ stored }) => stored)))
-      for await (const bytes of encodedTuples(tuples, writers, { place: shown, counted, between: rowToken })) {
+      for await (const bytes of encodedTuples(tuples, writers, { place: quotedPlace, counted, between: rowToken })) {
         yield [bytes]
       }
     } catch (error) {
@@ -50,7 +50,7 @@ export async function bulkLoad(
     if (taken !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${taken} rows of ${shown} where ${counted.rows} were sent.`,
+        `The warehouse has ${taken} rows of ${quotedPlace} where ${counted.rows} were sent.`,
         { retryable: true },
       )
     return counted

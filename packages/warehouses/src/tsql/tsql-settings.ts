@@ -43,9 +43,9 @@ export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Cre
   const given = new URL(url)
   const named = decodeURIComponent(given.pathname.slice(1))
   const database = named || `c_${key}`
-  const flag = (name: string, usual: boolean) => {
+  const flag = (name: string, fallback: boolean) => {
     const value = given.searchParams.get(name)
-    return value === null ? usual : value === 'true'
+    return value === null ? fallback : value === 'true'
   }
   const server = {
     host: given.hostname.replace(/^\[(.*)\]$/, '$1'),

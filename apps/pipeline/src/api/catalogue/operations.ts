@@ -22,7 +22,7 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
   const matching = visible.filter(({ name }) => name.includes(wanted.toLowerCase()))
   const shown = matching.slice((page - 1) * pageSize, page * pageSize)
   const warehouse = await warehouses.find(caller.client)
-  const found = shown.length === 0 ? [] : await warehouse!.findTables(shown)
+  const found = shown.length === 0 ? [] : await warehouse!.catalog.findTables(shown)
   const tables = found.map((table) =>
     presentTable(
       table,
@@ -37,7 +37,7 @@ async function readTable(input: ReadTableRequest): Promise<Table> {
   const visible = await visibleTables(input, await catalogueSchemas(input, params.uid))
   const shown = visible.find(({ name }) => name === params.name)
   const warehouse = shown && (await warehouses.find(caller.client))
-  const [table] = (await warehouse?.findTables([shown!])) ?? []
+  const [table] = (await warehouse?.catalog.findTables([shown!])) ?? []
   if (!table) throw problems.notFound('table')
   return presentTable(table, shown)
 }

@@ -2,7 +2,7 @@ import { holds } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
-import type { TablePlace } from '@sluice/warehouses/views'
+import type { TablePlace } from '@sluice/warehouses/warehouse'
 import type { RequestContext } from '../operation.ts'
 import type { TableLabels } from '../present-table.ts'
 
@@ -42,7 +42,7 @@ export async function visibleTables(
   const warehouse = await warehouses.find(caller.client)
   if (!warehouse || schemas.length === 0) return []
   const [there, owned, leaving] = await Promise.all([
-    warehouse.relations(schemas.map(({ schema_name }) => schema_name)),
+    warehouse.catalog.listRelations(schemas.map(({ schema_name }) => schema_name)),
     findTableOwners(context, schemas),
     tablesToDrop(context),
   ])

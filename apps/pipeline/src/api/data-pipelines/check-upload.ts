@@ -130,8 +130,8 @@ async function findLastLoad(
   const warehouse = await warehouses.find(pipeline.client)
   if (!warehouse) return undefined
   const schema = await schemaOf(db, pipeline)
-  const feed = await warehouse.findFeed(schema, pipeline.table_name)
-  return feed && { feed, rules: await warehouse.typeRules(schema) }
+  const feed = await warehouse.loader.findFeed(schema, pipeline.table_name)
+  return feed && { feed, rules: await warehouse.loader.typeRules(schema) }
 }
 
 /**

@@ -48,7 +48,7 @@ export async function findLoaded(
 ) {
   const [schema, warehouse] = [await schemaOf(db, pipeline), await warehouses.find(pipeline.client)]
   const left = await isToBeDropped(db, { client: pipeline.client, schema, table: pipeline.table_name })
-  const table = left ? undefined : await warehouse?.findTable(schema, pipeline.table_name)
+  const table = left ? undefined : await warehouse?.catalog.findTable(schema, pipeline.table_name)
   return warehouse && table && { warehouse, table }
 }
 
@@ -59,7 +59,7 @@ export async function findStaging(
   options?: { counted: boolean },
 ) {
   const warehouse = await warehouses.find(pipeline.client)
-  return warehouse?.findStaging(await schemaOf(db, pipeline), pipeline.table_name, options)
+  return warehouse?.catalog.findStagingTable(await schemaOf(db, pipeline), pipeline.table_name, options)
 }
 
 export async function schemaOf(db: PipelineContext['db'], { schema_id }: DataPipelineRow): Promise<string> {

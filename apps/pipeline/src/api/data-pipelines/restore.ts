@@ -9,8 +9,7 @@ import { acceptedRun } from '../result-envelope.ts'
 import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import type { DB } from '../../database.ts'
-import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
-import { undoUnsupportedIn, undoableWarehouses } from '@sluice/warehouses/warehouse-products'
+import { undoRefusal, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 
 type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
@@ -24,7 +23,7 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
   const warehouse = await warehouses.find(row.client)
   // A deleted pipeline may have left a table that is still to be dropped. Its rows are not restored.
   const left = await isToBeDropped(db, { client: row.client, schema, table: row.table_name })
-  const previous = left ? undefined : await warehouse?.findPrevious(schema, row.table_name)
+  const previous = left ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
   if (!previous)
     throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
       detail:
@@ -62,6 +61,6 @@ export async function placeOfPipeline(
 
 /** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
 export function assertUndo(provider: (typeof providerSchemas)[number]): void {
-  if (undoableWarehouses.has(provider)) return
-  throw new Problem(422, 'not-supported-here', 'The warehouse refused.', { detail: undoUnsupportedIn(provider) })
+  const detail = undoRefusal(provider)
+  if (detail !== undefined) throw new Problem(422, 'not-supported-here', 'The warehouse refused.', { detail })
 }

@@ -34,7 +34,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const startedAt = new Date()
   const outcomes: CheckOutcome[] = []
   const run = async (signal: AbortSignal): Promise<void> => {
-    const schemas = (await warehouse?.schemas()) ?? []
+    const schemas = (await warehouse?.catalog.listSchemas()) ?? []
     const refusal = ambiguousRefused(warehouse)
     const checkContext = { warehouse, variables, schemas, limits, seconds: longest, refusal, signal }
     for await (const outcome of runChecks(checks, checkContext)) outcomes.push(outcome)

@@ -35,7 +35,7 @@ async function runOneCheck(
   const outcome = await whileConnected(
     { socket: request.stream.socket, queue: shares.checks.queueOf(client), longest, late },
     async (signal) => {
-      const schemas = (await warehouse?.schemas()) ?? []
+      const schemas = (await warehouse?.catalog.listSchemas()) ?? []
       const refusal = ambiguousRefused(warehouse)
       return runCheck(check, { warehouse, variables, schemas, limits, refusal, signal })
     },

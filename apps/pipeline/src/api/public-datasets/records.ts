@@ -99,7 +99,7 @@ async function withRejectedRows(
 /** The loaded table of a dataset; undefined before its first load. */
 export async function findTable({ warehouses }: Pick<PipelineContext, 'warehouses'>, { key }: { key: string }) {
   const warehouse = await warehouses.find(catalogueClient)
-  const table = await warehouse?.findTable(catalogueSchema, key)
+  const table = await warehouse?.catalog.findTable(catalogueSchema, key)
   return warehouse && table && { warehouse, table }
 }
 

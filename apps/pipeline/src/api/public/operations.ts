@@ -170,7 +170,7 @@ const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQ
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
       const read = async () => {
         const { warehouse, table: there } = await inWarehouse(input, row)
-        return warehouse.readTable(there.schema, there.name, range, { signal, seconds: anonymousSeconds })
+        return warehouse.queries.readTable(there.schema, there.name, range, { signal, seconds: anonymousSeconds })
       }
       const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
       if (truncated) throw pageTooLarge(pageSize, rows.length)

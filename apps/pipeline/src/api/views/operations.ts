@@ -46,7 +46,7 @@ export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'd
     .where('id', '=', row.schema_id)
     .executeTakeFirstOrThrow()
   const warehouse = await warehouses.find(row.client)
-  const view = await warehouse?.findView(schema_name, row.view_name)
+  const view = await warehouse?.views.find(schema_name, row.view_name)
   return warehouse && view?.managed?.id === row.uid ? { warehouse, view } : undefined
 }
 

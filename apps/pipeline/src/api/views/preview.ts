@@ -4,7 +4,7 @@ import { visibleTo } from '@sluice/records'
 import { presentTable } from '../present-table.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
-import { trimStatementEnd } from '@sluice/warehouses/sql-text'
+import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './columns.ts'
 
@@ -31,7 +31,8 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
         throw problems.refused('/query', `The query took longer than ${seconds} seconds. Narrow it, or simply save it.`)
       },
     },
-    (signal) => warehouse.query({ text, schemas: [schema], limits: { rows: body.rows ?? 100, seconds } }, signal),
+    (signal) =>
+      warehouse.queries.query({ text, schemas: [schema], limits: { rows: body.rows ?? 100, seconds } }, signal),
   )
   const table = { schema, name: 'preview', columns, rowCount: rows.length, size: 0, foreignKeys: [] }
   return {

@@ -8,7 +8,7 @@ import { startRun } from '../../run-lifecycle/start-run.ts'
 import { type MadeView, makeView, selectsAll } from '../../views/make-view.ts'
 import { buildPendingViews, keepPending } from '../../views/pending-views.ts'
 import { keepSources, renameSource, viewsReading } from '../../views/sources.ts'
-import type { TablePlace } from '@sluice/warehouses/views'
+import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../while-connected.ts'
 import type { PipelineContext, RequestContext } from '../operation.ts'
 import { shares } from '../shares.ts'
@@ -236,8 +236,8 @@ async function restoreView(
     .orderBy((eb) => eb.case().when('v.uid', '=', uid).then(0).else(1).end())
     .executeTakeFirst()
   if (stored) return void (await makeView(db, warehouse, stored))
-  const there = await warehouse.findView(place.schema, place.name)
-  if (there?.managed?.id === uid) await warehouse.dropView(place.schema, place.name)
+  const there = await warehouse.views.find(place.schema, place.name)
+  if (there?.managed?.id === uid) await warehouse.views.drop(place.schema, place.name)
 }
 
 type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, undefined>
@@ -268,7 +268,7 @@ async function findHandmadeViews(
   { schema, name }: TablePlace,
 ): Promise<string[]> {
   const warehouse = await warehouses.find(client)
-  return (await warehouse?.viewsByHand(schema, name).catch(() => [])) ?? []
+  return (await warehouse?.views.listUnmanagedReaders(schema, name).catch(() => [])) ?? []
 }
 
 async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: TablePlace, byHand: string[]): Promise<void> {

@@ -24,7 +24,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
       const clients = await (all ? listClientsWithWarehouse(db) : busyClients(db))
       let dropped = 0
       await eachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
-        dropped += await warehouse.sweepStaging(() => runsToKeep(db, client))
+        dropped += await warehouse.upkeep.sweepStaging(() => runsToKeep(db, client))
       })
       if (all) sweptAll = Date.now()
       await forgetStagedLoadsOfEndedRuns(db)
@@ -81,7 +81,7 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
       if (Date.now() - expiredAt < every) return 0
       let dropped = 0
       await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
-        dropped += await warehouse.expirePrevious()
+        dropped += await warehouse.upkeep.dropExpiredTables()
       })
       expiredAt = Date.now()
       return dropped
@@ -112,7 +112,7 @@ export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehous
       if (Date.now() - prunedAt < 86_400_000) return 0
       let pruned = 0
       await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
-        pruned += await warehouse.pruneLedger(days)
+        pruned += await warehouse.upkeep.pruneLedger(days)
       })
       prunedAt = Date.now()
       return pruned

@@ -22,7 +22,7 @@ describe('a database loaded into a warehouse', () => {
       create table visits as select g as id, 'visit ' || md5(g::text) as text, g / 7.0 as share from generate_series(1, 300000) g;
       create table places as select 1 as id`)
     scratch = await scratchWarehouse()
-    await scratch.warehouse.ensureSchema('health')
+    await scratch.warehouse.catalog.ensureSchema('health')
   })
   afterAll(async () => {
     await scratch?.[Symbol.asyncDispose]()
@@ -39,12 +39,12 @@ describe('a database loaded into a warehouse', () => {
       target: { schema: 'health', table: 'target' },
       run: word('run'),
       attempt: 1,
-      stillOurs: async () => true,
+      isCurrentAttempt: async () => true,
       signal: never,
       rejected: () => ({ count: 0 }),
     })
   }
-  const rowsOf = async (table: string) => (await scratch.warehouse.findTable('health', table))?.rowCount
+  const rowsOf = async (table: string) => (await scratch.warehouse.catalog.findTable('health', table))?.rowCount
 
   it('is published whole, and read again where its columns are stored wider', async () => {
     await load(['visits', 'places'])

@@ -47,7 +47,7 @@ describe('FHIR with views', () => {
       { organisation: '1', called: 'Ann' },
       { organisation: '1', called: 'Ben' },
     ])
-    const table = await scratch.warehouse.findTable('health', `${open.target}__organisations`)
+    const table = await scratch.warehouse.catalog.findTable('health', `${open.target}__organisations`)
     expect(table?.columns.map(({ name, dataType }) => `${name} ${dataType}`)).toEqual([
       'id TEXT',
       'code TEXT',

@@ -22,7 +22,7 @@ describe('a report of iHRIS', () => {
       { _id: '1', given: 'Asha, B', family: 'Doe', nationality: 'Kenya', job: 'new job', duty_post: 'Doe' },
       { _id: '3', given: null, family: 'Roe', duty_post: 'Roe' },
     ])
-    const columns = (await scratch.warehouse.findTable('health', open.target))!.columns
+    const columns = (await scratch.warehouse.catalog.findTable('health', open.target))!.columns
     expect(columns.find(({ name }) => name === 'family')).toMatchObject({ label: 'Family name', dataType: 'TEXT' })
     expect((await rowsOf(open.target)).map((row) => row['id'])).toEqual(['001', '003'])
     expect((await rowsOf(`${open.target}__history`)).map((row) => [row['_root_row_id'], row['job']])).toEqual([

@@ -58,7 +58,7 @@ export interface Loading extends AsyncDisposable {
 /** Object stores on the one side and a warehouse on the other, with short retry delays. */
 export async function openLoading(): Promise<Loading> {
   const scratch = await scratchWarehouse()
-  await scratch.warehouse.ensureSchema('health')
+  await scratch.warehouse.catalog.ensureSchema('health')
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-objects-'))
   // As in a worker.
   const threads = keepReaderThreads()
@@ -72,7 +72,7 @@ export async function openLoading(): Promise<Loading> {
     kinds,
     async load(asked, table = 'target', mode = 'FULL') {
       const { heard, report } = listener()
-      const cursor = await scratch.warehouse.findCursor('health', table)
+      const cursor = await scratch.warehouse.loader.findCursor('health', table)
       const reading: ReadRequest = { ...asked, mode, table, ...(cursor !== undefined && { cursor }) }
       const merged = mode === 'INCREMENTAL' && (await kinds[reading.type]!.canReadIncrement!(reading))
       const tables = await loadFeeds({
@@ -81,7 +81,7 @@ export async function openLoading(): Promise<Loading> {
         target: { schema: 'health', table },
         run: word('run'),
         attempt: 1,
-        stillOurs: async () => true,
+        isCurrentAttempt: async () => true,
         signal: never,
         rejected: () => ({ count: heard.rejected.length }),
         ...(merged && { mode: 'MERGE' as const }),
@@ -97,7 +97,7 @@ export async function openLoading(): Promise<Loading> {
       return found[1]!.rows
     },
     async columns(table = 'target') {
-      const found = await scratch.warehouse.findTable('health', table)
+      const found = await scratch.warehouse.catalog.findTable('health', table)
       return (found?.columns ?? []).map(({ name, dataType }) => `${name} ${dataType}`)
     },
     async [Symbol.asyncDispose]() {

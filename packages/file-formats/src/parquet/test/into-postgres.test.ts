@@ -28,7 +28,7 @@ describe('a Parquet file on its way into PostgreSQL', () => {
       target: { schema: 'health', table: into },
       run: word('run'),
       attempt: 1,
-      stillOurs: async () => true,
+      isCurrentAttempt: async () => true,
       signal: never,
       rejected: () => ({ count: 0 }),
     })

@@ -1,0 +1,81 @@
+import type { DataType } from '@sluice/contracts'
+import type { ColumnProfile } from './load-target.ts'
+
+/** Schemas and tables of a warehouse, with role `load`. */
+export interface Catalog {
+  listSchemas(): Promise<string[]>
+  ensureSchema(schema: string): Promise<void>
+  /** Throws SCHEMA_NOT_EMPTY while the schema contains tables. */
+  dropSchema(schema: string): Promise<void>
+  /** Lists the tables and views in these schemas, sorted by name; excludes hidden ones, partitions and foreign tables. */
+  listRelations(schemas: readonly string[]): Promise<TablePlace[]>
+  findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
+  /** Returns the existing tables among these places, with their columns. */
+  findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
+  /**
+   * Returns the newest staging table for this table, also one that a failed run left. `rowCount` may be an estimate unless the
+   * rows are `counted`, which takes as long as reading them.
+   */
+  findStagingTable(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
+  dropTable(schema: string, table: string): Promise<void>
+}
+
+export interface TablePlace {
+  schema: string
+  name: string
+}
+
+export interface WarehouseColumn {
+  name: string
+  label: string
+  dataType: DataType
+  length?: number
+  precision?: number
+  scale?: number
+  primaryKey: boolean
+  /** The source fed it once, and the last load did not contain it. */
+  deleted?: boolean
+  /** The time at which a load first created it, as ISO 8601. */
+  created?: string
+  /** Whether the warehouse stores the rows in the order of this column, alone or with others. */
+  sortKey?: boolean
+  /** Statistics of the last load, if no later change affected the rows. The first is an estimate. */
+  distinctValues?: number
+  nullValues?: number
+  minValue?: string
+  maxValue?: string
+}
+
+export interface ForeignKey {
+  column: string
+  referencedSchema: string
+  referencedTable: string
+  referencedColumn: string
+}
+
+export interface WarehouseTable {
+  schema: string
+  name: string
+  columns: WarehouseColumn[]
+  rowCount: number
+  /** Bytes on disk, indexes included. */
+  size: number
+  foreignKeys: ForeignKey[]
+}
+
+/** Staging rows of a load: `run` is the run that loaded them. */
+export interface StagingTable extends WarehouseTable {
+  run: string
+}
+
+/** Returns a load's measurements of a column in the form that table descriptions use; an empty object if the load measured nothing. */
+export function measuredColumn(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
+  if (!profile) return {}
+  const { nulls, distinct, min, max } = profile
+  return {
+    nullValues: nulls,
+    ...(distinct !== undefined && { distinctValues: distinct }),
+    ...(min !== undefined && { minValue: min }),
+    ...(max !== undefined && { maxValue: max }),
+  }
+}

@@ -1,0 +1,53 @@
+import { type ClientAccess, provision } from './clickhouse-settings.ts'
+import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
+import { warehouseProblem } from './problems.ts'
+import { ignoreBusy, recoverPending } from './publication/recovery.ts'
+
+/** A client's part of a server, as all parts of its warehouse use it: one database for each of the client's schemas. */
+export interface ClickHouseServer {
+  readonly access: ClientAccess
+  /** The number of days for which replaced tables are kept. */
+  readonly keepDays: number
+  /** Creates or repairs the client's part of the server, once per process; repeated after a failure. */
+  ensureProvisioned(): Promise<void>
+  /** Runs work in the warehouse. `place` is the subject of the sentence if the server reports an error. */
+  run<T>(place: string, work: () => Promise<T>): Promise<T>
+  /** Like `run`, after finishing publications that a dead worker had decided. */
+  runRecovered<T>(place: string, work: () => Promise<T>): Promise<T>
+  /** Returns the place for messages. Throws if the warehouse does not allow the names. */
+  checkedPlace(schema: string, table: string): string
+}
+
+export function clickHouseServer(access: ClientAccess, keepDays: number): ClickHouseServer {
+  let provisioned: Promise<void> | undefined
+
+  const ensureProvisioned = (): Promise<void> =>
+    (provisioned ??= provision(access).catch((error: unknown) => {
+      provisioned = undefined
+      throw error
+    }))
+
+  async function run<T>(place: string, work: () => Promise<T>): Promise<T> {
+    await ensureProvisioned()
+    return work().catch((error: unknown) => {
+      throw warehouseProblem(error, place)
+    })
+  }
+
+  return {
+    access,
+    keepDays,
+    ensureProvisioned,
+    run,
+    runRecovered: (place, work) =>
+      run(place, async () => {
+        await recoverPending(access).catch(ignoreBusy)
+        return work()
+      }),
+    checkedPlace(schema, table) {
+      checkSchemaName(schema)
+      checkTableName(table)
+      return quotePlace(schema, table)
+    },
+  }
+}

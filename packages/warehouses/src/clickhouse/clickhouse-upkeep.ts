@@ -1,0 +1,87 @@
+import type { Upkeep } from '../upkeep.ts'
+import type { ClickHouseServer } from './clickhouse-server.ts'
+import type { ClientAccess } from './clickhouse-settings.ts'
+import { execute, rowsOf } from './protocol/http.ts'
+import { dropExpired, keepReplaced } from './publication/kept-tables.ts'
+import { ledgerOf } from './ledger.ts'
+import { keptPrefix, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
+import { dropRevokedDecisions } from './publication/recovery.ts'
+import { markIn } from './table-shape.ts'
+
+export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): Upkeep => ({
+  check: () => run('the warehouse', () => execute(access.service, 'select 1')),
+  // Requests open their own connections and keep no state at the server.
+  countConnections: () => 0,
+  sweepStaging: (alive) =>
+    runRecovered('the warehouse', async () => {
+      await dropRevokedDecisions(access)
+      return sweepStaging(access, alive, keepDays)
+    }),
+  pruneLedger: (days) => runRecovered('the ledger', () => pruneLedger(access, days)),
+  dropExpiredTables: () => runRecovered('the warehouse', () => dropExpired(access, keepDays)),
+})
+
+/** Lists databases first and reads the live runs second: a run is registered before its database exists. */
+async function sweepStaging(
+  access: ClientAccess,
+  alive: () => Promise<ReadonlySet<string>>,
+  keepDays: number,
+): Promise<number> {
+  const { key, service } = access
+  const rows = await rowsOf<{ name: string; comment: string }>(
+    service,
+    `select name, comment from system.databases
+     where startsWith(name, {run:String}) or startsWith(name, {shown:String})`,
+    { parameters: { run: runPrefix(key), shown: shownPrefix(key) } },
+  )
+  if (rows.length === 0) return 0
+  const runs = await alive()
+  let dropped = 0
+  for (const { name, comment } of rows) {
+    const run = runIn(comment)
+    if (run === undefined || runs.has(run)) continue
+    const isDropped = await keepReplaced(access, name, keepDays)
+      .then(() => execute(service, `drop database if exists ${quoted(name)}`))
+      .then(
+        () => true,
+        () => false,
+      )
+    if (isDropped) dropped += 1
+  }
+  return dropped
+}
+
+/**
+ * Returns the run in the comment. A database that belongs to no run has an end time in its comment; until then the result is undefined.
+ */
+function runIn(comment: string): string | undefined {
+  try {
+    const { run, until = 0 } = JSON.parse(comment) as { run?: unknown; until?: number }
+    return typeof run === 'string' && until < Date.now() ? run : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Deletes the ledger's entries of runs older than this that have no rows in any table. */
+async function pruneLedger(access: ClientAccess, days: number): Promise<number> {
+  const { key, service } = access
+  const tables = await rowsOf<{ comment: string }>(
+    service,
+    'select comment from system.tables where startsWith(database, {prefix:String}) or startsWith(database, {kept:String})',
+    { parameters: { prefix: schemaPrefix(key), kept: keptPrefix(key) } },
+  )
+  const held = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
+  const where = `at < now64(6) - interval {days:UInt32} day and run not in (
+    select run from ${ledgerOf(access)} where has({held:Array(String)}, load))`
+  const parameters = { days: String(days), held }
+  const [old] = await rowsOf<{ runs: number }>(
+    service,
+    `select uniqExact(run) as runs from ${ledgerOf(access)} where ${where}`,
+    {
+      parameters,
+    },
+  )
+  if (old!.runs > 0) await execute(service, `alter table ${ledgerOf(access)} delete where ${where}`, { parameters })
+  return old!.runs
+}

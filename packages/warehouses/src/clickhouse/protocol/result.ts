@@ -1,0 +1,147 @@
+import { PassThrough, type Readable } from 'node:stream'
+import type { RowCell, QueryRows, WarehouseColumn } from '../../warehouse.ts'
+import { uniqueNames } from '../../sql-text/check-identifier.ts'
+import { errorIn } from './http.ts'
+import { anyDecimal, describeType, withoutWrappers } from '../types.ts'
+
+/** The format of result rows: one line of JSON per row, after one line of names and one of types. It rounds no value. */
+export const format = 'JSONCompactEachRowWithNamesAndTypes'
+export const exactNumberSettings = {
+  output_format_json_quote_64bit_integers: 1,
+  output_format_json_quote_decimals: 1,
+  output_format_json_quote_denormals: 1,
+  output_format_decimal_trailing_zeros: 1,
+  output_format_json_escape_forward_slashes: 0,
+  date_time_output_format: 'simple',
+  session_timezone: 'UTC',
+  // A line that is not a row contains the error that ended the result.
+  http_write_exception_in_output_format: 0,
+  max_query_size: 16 * 1024 * 1024,
+}
+
+/** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
+export async function takeRows(
+  response: Readable,
+  most: { rows: number; bytes: number },
+  columns?: readonly WarehouseColumn[],
+): Promise<QueryRows & { more: boolean }> {
+  const taken: QueryRows & { more: boolean } = { columns: [], rows: [], truncated: false, more: false }
+  let [types, names]: [string[] | undefined, string[] | undefined] = [undefined, undefined]
+  let bytes = 0
+  for await (const line of rowsOrWords(response)) {
+    if (!names) names = JSON.parse(line) as string[]
+    else if (!types) {
+      types = JSON.parse(line) as string[]
+      taken.columns = columns ? [...columns] : resultColumns(names, types)
+    } else if (taken.rows.length === most.rows) {
+      taken.more = true
+      break
+    } else {
+      bytes += line.length
+      if (bytes > most.bytes) {
+        Object.assign(taken, { truncated: true, more: true })
+        break
+      }
+      const cells = JSON.parse(line) as unknown[]
+      taken.rows.push(cells.map((cell, index) => toCell(cell, taken.columns[index]!, types![index]!)))
+    }
+  }
+  return taken
+}
+
+/**
+ * Yields the lines that are rows. Any other line, with all that follows it, is the error that ended the result; the function throws it.
+ */
+async function* rowsOrWords(response: Readable): AsyncGenerator<string> {
+  let words = ''
+  try {
+    for await (const line of linesOf(response)) {
+      if (words !== '' || (line !== '' && line[0] !== '[')) words += `${line}\n`
+      else if (line !== '') yield line
+      if (words.length > mostWords) break
+    }
+  } catch (error) {
+    if (words === '') throw error
+  }
+  if (words !== '') throw errorIn(words)
+}
+
+const mostWords = 64 * 1024
+
+/** A failing server sends its error message and breaks the connection at the same time: this yields the message before it throws. */
+async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
+  const chunks = new PassThrough({ highWaterMark: 1024 * 1024 })
+  let failure: Error | undefined
+  response.on('data', (chunk: Buffer) => {
+    if (!chunks.write(chunk)) response.pause()
+  })
+  chunks.on('drain', () => response.resume())
+  response.once('end', () => chunks.end())
+  response.once('error', (error) => {
+    failure = error
+    chunks.end()
+  })
+  try {
+    yield* chunks
+  } finally {
+    response.destroy()
+  }
+  if (failure) throw failure
+}
+
+/** An unlimited row does not fill the memory: a line longer than the row limit is yielded as it is and truncated. */
+async function* linesOf(response: Readable): AsyncGenerator<string> {
+  let parts: Buffer[] = []
+  let length = 0
+  for await (const chunk of chunksOf(response)) {
+    let from = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      parts.push(chunk.subarray(from, end))
+      yield Buffer.concat(parts).toString()
+      parts = []
+      length = 0
+      from = end + 1
+    }
+    if (from < chunk.length) {
+      parts.push(chunk.subarray(from))
+      length += chunk.length - from
+    }
+    if (length > longestLine) break
+  }
+  if (length > 0) yield Buffer.concat(parts).toString()
+}
+
+const longestLine = 64 * 1024 * 1024
+
+/** Makes names unique; the label keeps the original. */
+function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
+  const names = uniqueNames(labels)
+  return labels.map((label, index) => ({
+    name: names[index]!,
+    label,
+    ...describeType(types[index]!),
+    primaryKey: false,
+  }))
+}
+
+const spelled: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
+
+/**
+ * Formats a value as the other warehouses do: fractional seconds with trailing zeros removed, timestamps with their zone, NaN as
+ * a word.
+ */
+function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, type: string): RowCell {
+  if (cell === null || typeof cell === 'boolean') return cell
+  if (typeof cell === 'object') return dataType === 'JSONB' ? cell : JSON.stringify(cell)
+  if (typeof cell === 'number') return cell
+  const text = cell as string
+  if (dataType === 'JSONB') return JSON.parse(text) as RowCell
+  if (dataType === 'FLOAT' || dataType === 'DOUBLE') return spelled[text] ?? text
+  if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return withoutNoughts(text)
+  if (dataType === 'TIMESTAMP') return withoutNoughts(text)
+  if (dataType === 'TIMESTAMPTZ') return `${withoutNoughts(text)}+00`
+  return text
+}
+
+/** Removes trailing zeros only after a decimal point; those of whole numbers are significant. */
+const withoutNoughts = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')

@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto'
+import { WarehouseProblem } from '../../warehouse.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
+import { execute, rowsOf } from '../protocol/http.ts'
+import { type PublishedRow, publicationOf } from '../ledger.ts'
+import { databaseOf, keptPrefix, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
+import { codes, isCode } from '../problems.ts'
+import { type TableMark, markIn, readShape } from '../table-shape.ts'
+
+/** A replaced table, at a place that readers do not use. */
+interface ReplacedTable {
+  database: string
+  name: string
+  uuid: string
+  mark: TableMark | undefined
+}
+
+/** The table that the last publication replaced. The ledger identifies that table by its uuid, wherever it is now. */
+export interface PreviousPublication {
+  tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
+}
+
+const day = 86_400_000
+
+/**
+ * Returns the tables that a restore would publish: all tables that the last publication replaced. Undefined if one of them is
+ * gone, or was published again since. `replaced` is absent if the publication created the table.
+ */
+export async function findPrevious(
+  access: ClientAccess,
+  { schema, table }: { schema: string; table: string },
+): Promise<PreviousPublication | undefined> {
+  const loadAt = async (place: { schema: string; table: string }) =>
+    (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
+  const rows = await publicationOf(access, await loadAt({ schema, table }))
+  const hidden = await hiddenTables(access)
+  const tables: PreviousPublication['tables'] = []
+  for (const row of rows) {
+    const replaced = hidden.find(({ uuid }) => uuid === row.base)
+    if (row.base !== '' && !replaced) return undefined
+    if ((await loadAt(row)) !== row.load) return undefined
+    tables.push({ ...row, replaced })
+  }
+  return tables.some(({ replaced }) => replaced) ? { tables } : undefined
+}
+
+/** Lists the tables of runs, and the kept ones. */
+async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
+  const rows = await rowsOf<{ database: string; name: string; uuid: string; comment: string }>(
+    service,
+    `select database, name, toString(uuid) as uuid, comment from system.tables
+     where startsWith(database, {run:String}) or startsWith(database, {kept:String})`,
+    { parameters: { run: runPrefix(key), kept: keptPrefix(key) } },
+  )
+  return rows.map(({ comment, ...table }) => ({ ...table, mark: markIn(comment) }))
+}
+
+/**
+ * Runs before the database of a run is dropped: keeps the tables that its publication replaced, and drops those kept from earlier
+ * publications of the same tables. It also keeps again the tables that an unsuccessful restore took. Idempotent.
+ */
+export async function keepReplaced(access: ClientAccess, database: string, days: number): Promise<void> {
+  const here = (await hiddenTables(access)).filter((table) => table.database === database)
+  const places = new Map(here.flatMap(({ mark }) => (mark?.schema && mark.table ? [[placeOf(mark), mark]] : [])))
+  for (const { schema = '', table = '' } of places.values()) {
+    const previous = await findPrevious(access, { schema, table })
+    const replaced = previous?.tables.flatMap((one) => one.replaced ?? []) ?? []
+    const moving = replaced.filter((one) => one.database === database)
+    if (days > 0 && moving.length > 0) await move(access, moving, previous!.tables[0]!.publication)
+    const keeps = new Set(days > 0 ? replaced.map(({ uuid }) => uuid) : [])
+    const tables = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
+    await dropKept(access, (mark, uuid) => tables.has(placeOf(mark)) && !keeps.has(uuid))
+  }
+}
+
+const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => quotePlace(schema, table)
+
+async function move(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {
+  const hash = createHash('sha256').update(publication).digest('hex').slice(0, 16)
+  const database = `${keptPrefix(access.key)}${hash}`
+  const comment = literal(JSON.stringify({ kept: publication, at: Date.now() }))
+  await execute(access.service, `create database if not exists ${quoted(database)} comment ${comment}`)
+  for (const table of tables) await moveTable(access, table, qualified(database, `kept_${table.uuid}`))
+}
+
+/** Moves a table. Does nothing if the table was moved or dropped since it was listed. */
+export async function moveTable(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
+  await execute(access.service, `rename table ${qualified(database, name)} to ${place}`).catch((error: unknown) => {
+    // Another process moved it, and may have dropped its empty database.
+    if (!isCode(error, codes.unknownTable) && !isCode(error, codes.unknownDatabase)) throw error
+  })
+}
+
+/** Drops the kept tables that the predicate selects by table and mark, and databases that are empty afterwards. */
+export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uuid: string) => boolean): Promise<void> {
+  const kept = (await hiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
+  const going = kept.filter(({ mark, uuid }) => mark && goes(mark, uuid))
+  for (const { database, name } of going)
+    await execute(access.service, `drop table if exists ${qualified(database, name)}`)
+  const staying = new Set(kept.filter((table) => !going.includes(table)).map(({ database }) => database))
+  for (const database of new Set(going.map((table) => table.database)))
+    if (!staying.has(database)) await execute(access.service, `drop database if exists ${quoted(database)}`)
+}
+
+/** Drops tables kept for more than this many days; returns the number of publications. */
+export async function dropExpired({ key, service }: ClientAccess, days: number): Promise<number> {
+  const rows = await rowsOf<{ name: string; comment: string }>(
+    service,
+    'select name, comment from system.databases where startsWith(name, {prefix:String})',
+    { parameters: { prefix: keptPrefix(key) } },
+  )
+  const old = rows.filter(({ comment }) => keptSince(comment) <= Date.now() - days * day)
+  for (const { name } of old) await execute(service, `drop database if exists ${quoted(name)}`)
+  return old.length
+}
+
+function keptSince(comment: string): number {
+  try {
+    const { at } = JSON.parse(comment) as { at?: unknown }
+    return typeof at === 'number' ? at : 0
+  } catch {
+    return 0
+  }
+}
+
+export function nothingKept(place: string): WarehouseProblem {
+  return new WarehouseProblem(
+    'NOTHING_TO_RESTORE',
+    `Nothing is kept that could be restored to ${place}. What a load replaces is kept for KEEP_PREVIOUS_DAYS.`,
+  )
+}

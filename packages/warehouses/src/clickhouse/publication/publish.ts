@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { failpoint } from '@sluice/process'
+import {
+  assertCurrentAttempt,
+  LeaseLost,
+  type PlannedTable,
+  type PlanOptions,
+  type Publication,
+  type PublishOptions,
+  WarehouseProblem,
+} from '../../warehouse.ts'
+import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
+import { fedColumns } from '../../shape/feed-memory.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
+import { affectsViews } from '../views/dependent-views.ts'
+import { execute, rowsOf } from '../protocol/http.ts'
+import { keepReplaced } from './kept-tables.ts'
+import {
+  type ProposedTable,
+  type LedgerEntry,
+  entryOf,
+  isClosed,
+  proposalsOf,
+  propose,
+  proposeClosing,
+  findPublication,
+} from '../ledger.ts'
+import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
+import { countMerged, writeMergedTable } from './merge.ts'
+import { databaseOf, quoted } from '../names.ts'
+import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
+import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
+import { warehouseProblem } from '../problems.ts'
+import { concurrentlyChanged, recordDecision, recover, recoverPending, listDecisions, ignoreBusy } from './recovery.ts'
+import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
+
+/**
+ * The number of tries to record a decision, and the milliseconds between them. Each try first finishes the pending decision,
+ * which is quick.
+ */
+const decisionRetries = { tries: 40, wait: 250 }
+
+/**
+ * See `Loader.publish`. It first writes the proposed rows to the ledger and then records the decision; a client can have only one
+ * decided publication at a time. Then it swaps one table after another. If this worker dies after the decision, the next process that
+ * looks at the warehouse finishes the publication: a run is published or not, and each table is the old one or the new one.
+ */
+export async function publish(
+  access: ClientAccess,
+  given: readonly ClickHouseStagedTable[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions & { keepDays: number },
+): Promise<Publication> {
+  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const [first] = loads
+  if (!first) throw new Error('Nothing to publish.')
+  const { run, attempt } = first.target
+  const merging = options.mode === 'MERGE'
+  try {
+    await recoverPending(access).catch(ignoreBusy)
+    const earlier = await findPublication(access, run)
+    if (earlier) return await runCleanup(access, loads, earlier, { keepDays: options.keepDays })
+    for (const load of loads) await completeStaging(access, load, merging)
+    await assertReadyToPublish(
+      loads,
+      { merging, gate: options.gate, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
+      signal,
+    )
+    const decided: ProposedTable[] = []
+    const publication = randomUUID()
+    for (const load of loads)
+      decided.push(await makeProposal(access, publication, load, recordsOf(loads, load.target), options, signal))
+    await failpoint('before-swap')
+    signal.throwIfAborted()
+    await propose(access, decided)
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    for (const load of loads) load.decided = true
+    await waitForDecision(access, publication, () => concurrentlyChanged(first.target))
+    await recover(access, publication).catch((error: unknown) => {
+      for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
+      throw error
+    })
+    const published = await findPublication(access, run)
+    if (!published) throw concurrentlyChanged(first.target)
+    await failpoint('published')
+    return await runCleanup(access, loads, published, options)
+  } catch (error) {
+    throw warehouseProblem(error, first.place)
+  }
+}
+
+/**
+ * See `Loader.fenceRun`. No lock covers the time between the fence and the decision, so closing is a decision too: a
+ * publication of these attempts was decided earlier, or is void.
+ */
+export async function fenceRun(
+  access: ClientAccess,
+  closing: { run: string; attempt: number },
+): Promise<Publication | undefined> {
+  await recoverPending(access).catch(ignoreBusy)
+  const earlier = await findPublication(access, closing.run)
+  if (earlier) return earlier
+  // Each attempt proposes before it checks the fence: a later attempt finds that it no longer owns the run.
+  const proposals = await proposalsOf(access, closing)
+  if (proposals.length === 0) return undefined
+  const publication = randomUUID()
+  await proposeClosing(access, publication, closing)
+  await waitForDecision(access, publication, publicationInProgress)
+  await recover(access, publication)
+  const published = await findPublication(access, closing.run)
+  if (published) return published
+  // A worker of an older version may have deleted the closing decision without reporting it, or two workers decided because one
+  // deleted its decision too late.
+  const decisions = await listDecisions(access)
+  if (!(await isClosed(access, closing)) || proposals.some((one) => decisions.includes(one)))
+    throw publicationInProgress()
+  return undefined
+}
+
+const publicationInProgress = () =>
+  new WarehouseProblem(
+    'WAREHOUSE_BUSY',
+    'Others are publishing in this warehouse all the while. It is looked at again.',
+    {
+      retryable: true,
+    },
+  )
+
+export async function waitForDecision(
+  access: ClientAccess,
+  publication: string,
+  busy: () => WarehouseProblem,
+): Promise<void> {
+  for (let tries = 0; tries < decisionRetries.tries; tries += 1) {
+    if (await recordDecision(access, publication)) return
+    // The decision belongs to another publication, whether it is void or not.
+    await recoverPending(access).catch(ignoreBusy)
+    if (tries > 2) await sleep(decisionRetries.wait)
+  }
+  throw busy()
+}
+
+/**
+ * The swap moved the old tables to the places of the staging tables; they are kept there. Queries that read a dropped table may finish.
+ */
+async function runCleanup(
+  access: ClientAccess,
+  loads: readonly ClickHouseStagedTable[],
+  publication: Publication,
+  options: PublishOptions & { keepDays: number },
+): Promise<Publication> {
+  const databases = new Set(loads.map(({ database }) => database))
+  const tidied = Promise.allSettled(
+    [...databases].map(async (database) => {
+      await keepReplaced(access, database, options.keepDays)
+      await execute(access.service, `drop database if exists ${quoted(database)}`)
+    }),
+  ).then(() => {})
+  if (options.onBackgroundWork) options.onBackgroundWork(tidied)
+  else await tidied
+  return publication
+}
+
+/** Returns a key that several rows share, or undefined. */
+async function findDuplicateKey(
+  { read }: ClientAccess,
+  load: ClickHouseStagedTable,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const keys = load.keys.map((name) => quoted(name)).join(', ')
+  const [twice] = await rowsOf<{ shown: string }>(
+    read,
+    `select arrayStringConcat([${load.keys.map((name) => `toString(${quoted(name)})`).join(', ')}], ', ') as shown
+     from ${load.stagingTable} group by ${keys} having count() > 1 limit 1`,
+    {
+      signal,
+      settings: {
+        max_bytes_before_external_group_by: 2 ** 30,
+        optimize_aggregation_in_order: 1,
+        max_execution_time: maxStatementSeconds,
+      },
+    },
+  )
+  return twice?.shown
+}
+
+async function makeProposal(
+  access: ClientAccess,
+  publication: string,
+  load: ClickHouseStagedTable,
+  records: ClickHouseStagedTable | undefined,
+  { mode = 'REPLACE', cursors = {} }: PublishOptions,
+  signal: AbortSignal,
+): Promise<ProposedTable> {
+  const { run, attempt, schema, table } = load.target
+  const { live, staging, feed, changes } = await compareWithTable(access, load, mode)
+  const merged =
+    mode === 'MERGE' && live ? await writeMergedTable(access, load, records, staging, live, signal) : undefined
+  const rows = await load.count()
+  const entry: LedgerEntry = {
+    rows,
+    bytes: load.written?.bytes ?? 0,
+    changes,
+    fedColumns: fedColumns(feed),
+    feed,
+    tableRows: rows,
+    staged: merged?.uuid ?? staging.uuid,
+    ...(cursors[table] !== undefined && { cursor: cursors[table] }),
+    ...(merged === undefined && !load.transformed && { profile: load.profile }),
+  }
+  return {
+    publication,
+    run,
+    attempt,
+    schema,
+    table,
+    load: merged?.load ?? load.mark.load,
+    base: live?.uuid ?? '',
+    entry,
+  }
+}
+
+/** Compares the current table with its staging table and returns the changes. Throws if the rows may not be published. */
+export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: 'REPLACE' | 'MERGE') {
+  const { run, attempt, schema, table } = load.target
+  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  assertTableOwned(live, load.place)
+  const staging = await readShape(access.service, load.database, table)
+  if (!staging) throw new LeaseLost(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+  assertStagingKept(load, staging)
+  const before = await entryOf(access, live?.mark?.load)
+  load.fedBefore = fedColumns(feedOf(live, before))
+  const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
+  const { table: plan, feed } = planTableAfterLoad(live, before, loaded, { ...staging, brought: load.brought })
+  // The staging table was completed for the table at that time.
+  if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
+  const falls = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
+  const changes = [...plan.changes, ...falls]
+  if (affectsViews(changes)) {
+    const place = { schema, name: table }
+    await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
+  }
+  return { live, staging, feed, changes }
+}
+
+/**
+ * Checks that the staging table is the one that passed the transformation: the client's SQL may write to every staging table of
+ * the client.
+ */
+function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape): void {
+  if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
+  throw new WarehouseProblem(
+    'TRANSFORMATION_FAILED',
+    `Something else was put in the place of the loaded rows of ${load.place} before they were published, so nothing was published. Look for a transformation that writes to tables other than its own.`,
+  )
+}
+
+export async function planTables(
+  access: ClientAccess,
+  given: readonly ClickHouseStagedTable[],
+  { mode = 'REPLACE', gate, onPlan }: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable[]> {
+  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const [first] = loads
+  if (!first) return []
+  const merging = mode === 'MERGE'
+  const tables: PlannedTable[] = []
+  try {
+    await recoverPending(access).catch(ignoreBusy)
+    for (const load of loads) await completeStaging(access, load, merging)
+    const lookFirst: typeof gate = async (ready, aborted) => {
+      for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
+      await onPlan?.(tables)
+      await gate?.(ready, aborted)
+    }
+    await assertReadyToPublish(
+      loads,
+      { merging, gate: lookFirst, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
+      signal,
+    )
+    return tables
+  } catch (error) {
+    throw warehouseProblem(error, first.place)
+  }
+}
+
+async function planLoadedTable(
+  access: ClientAccess,
+  loads: readonly ClickHouseStagedTable[],
+  load: ClickHouseStagedTable,
+  mode: 'REPLACE' | 'MERGE',
+  signal: AbortSignal,
+): Promise<PlannedTable> {
+  const { schema, table } = load.target
+  const { live, staging, changes } = await compareWithTable(access, load, mode)
+  const rowsAfter =
+    live && mode === 'MERGE'
+      ? await countMerged(access, load, recordsOf(loads, load.target), { staging, live }, signal)
+      : await load.count()
+  if (!live) return { schema, table, rowsAfter, changes: [] }
+  const before = await entryOf(access, live.mark?.load)
+  return { schema, table, rowsBefore: before?.tableRows ?? live.rows, rowsAfter, changes }
+}

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { failpoint } from '@sluice/process'
+import {
+  assertCurrentAttempt,
+  type Publication,
+  type PublishOptions,
+  type RestoreTarget,
+  type TableChange,
+} from '../../warehouse.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
+import { affectsViews } from '../views/dependent-views.ts'
+import { execute } from '../protocol/http.ts'
+import { findPrevious, keepReplaced, moveTable, nothingKept, type PreviousPublication } from './kept-tables.ts'
+import { type ProposedTable, entryOf, propose, findPublication } from '../ledger.ts'
+import { databaseOf, literal, qualified, quoted, runDatabase, quotePlace } from '../names.ts'
+import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
+import { warehouseProblem } from '../problems.ts'
+import { waitForDecision } from './publish.ts'
+import { concurrentlyChanged, recover, recoverPending, ignoreBusy } from './recovery.ts'
+import {
+  type ClickHouseShape,
+  columnText,
+  createTable,
+  emptyColumn,
+  readShape,
+  type TableMark,
+  textColumnsOf,
+} from '../table-shape.ts'
+
+interface RestoreRequest {
+  target: RestoreTarget
+  isCurrentAttempt: () => Promise<boolean>
+  options: Pick<PublishOptions, 'onBackgroundWork'>
+  keepDays: number
+}
+
+/**
+ * See `Loader.restore`: publishes the tables that the last publication replaced. The tables first move to the database of this
+ * run, where recovery of the publication finds them.
+ */
+export async function restore(
+  access: ClientAccess,
+  { target, isCurrentAttempt, options, keepDays }: RestoreRequest,
+  signal: AbortSignal,
+): Promise<Publication> {
+  const { run, attempt } = target
+  const place = quotePlace(target.schema, target.table)
+  const database = runDatabase(access.key, target)
+  let decided = false
+  try {
+    await recoverPending(access).catch(ignoreBusy)
+    const earlier = await findPublication(access, run)
+    if (earlier) return earlier
+    const previous = await findPrevious(access, target)
+    if (!previous) throw nothingKept(place)
+    const comment = literal(JSON.stringify({ run, attempt }))
+    await execute(access.service, `create database if not exists ${quoted(database)} comment ${comment}`)
+    const publication = randomUUID()
+    const decisions: ProposedTable[] = []
+    for (const one of previous.tables)
+      decisions.push(await makeProposal(access, { run, attempt, publication, database }, one))
+    await failpoint('before-swap')
+    signal.throwIfAborted()
+    await propose(access, decisions)
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    decided = true
+    await waitForDecision(access, publication, () => concurrentlyChanged(target))
+    await recover(access, publication)
+    const published = await findPublication(access, run)
+    if (!published) throw concurrentlyChanged(target)
+    await failpoint('published')
+    const tidied = tidy(access, database, keepDays)
+    if (options.onBackgroundWork) options.onBackgroundWork(tidied)
+    else await tidied
+    return published
+  } catch (error) {
+    if (!decided) await tidy(access, database, keepDays)
+    throw warehouseProblem(error, place)
+  }
+}
+
+/** Never throws: a sweep removes what remains. */
+async function tidy(access: ClientAccess, database: string, keepDays: number): Promise<void> {
+  try {
+    await keepReplaced(access, database, keepDays)
+    await execute(access.service, `drop database if exists ${quoted(database)}`)
+  } catch {}
+}
+
+interface RestoreDecision {
+  run: string
+  attempt: number
+  publication: string
+  database: string
+}
+
+async function makeProposal(
+  access: ClientAccess,
+  { run, attempt, publication, database }: RestoreDecision,
+  { schema, table, replaced }: PreviousPublication['tables'][number],
+): Promise<ProposedTable> {
+  const place = quotePlace(schema, table)
+  const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
+  if (!live) throw nothingKept(place)
+  const name = `restored_${replaced?.uuid ?? randomUUID()}`
+  const restoredTable = qualified(database, name)
+  if (replaced) await moveTable(access, replaced, restoredTable)
+  else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
+  const readers = await listPlainReaders(access, { schema, name: table })
+  const kept = await readShape(access.service, database, name)
+  // The run that replaced the table is moving it to the kept tables. The next attempt finds it there.
+  if (replaced && !kept) throw concurrentlyChanged({ schema, table })
+  if (!kept?.mark?.load) throw nothingKept(place)
+  const names = new Set(kept.columns.map((column) => column.name))
+  // Views that name a column added since then keep working, over a column without values.
+  const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
+  if (stay.length > 0)
+    await execute(
+      access.service,
+      `alter table ${restoredTable} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
+      { settings: { alter_sync: 2, mutations_sync: 2 } },
+    )
+  const changes = changesOf(live, kept, new Set(stay.map((column) => column.name)))
+  if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
+  const last = await entryOf(access, kept.mark.load)
+  const vanished = stay.map(({ label, type, dataType, ...column }) => ({
+    name: column.name,
+    label,
+    type,
+    dataType,
+    vanished: true as const,
+  }))
+  const rows = last?.tableRows ?? 0
+  return {
+    publication,
+    run,
+    attempt,
+    schema,
+    table,
+    load: kept.mark.load,
+    base: live.uuid,
+    entry: {
+      fedColumns: [],
+      bytes: 0,
+      ...last,
+      rows,
+      tableRows: rows,
+      changes,
+      staged: kept.uuid,
+      feed: { ...last?.feed, columns: [...(last?.feed?.columns ?? []), ...vanished] },
+    },
+  }
+}
+
+/** A table that its last publication created becomes empty again. */
+async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
+  const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
+  await execute(access.service, createTable(place, live.columns, mark))
+}
+
+function changesOf(live: ClickHouseShape, kept: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
+  const [now, before] = [live, kept].map(({ columns }) => new Map(columns.map((column) => [column.name, column]))) as [
+    Map<string, ClickHouseShape['columns'][number]>,
+    Map<string, ClickHouseShape['columns'][number]>,
+  ]
+  const dropped = [...now.keys()].filter((name) => !before.has(name) && !stay.has(name))
+  return [
+    ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
+    ...[...before.values()].flatMap(({ name, type }): TableChange[] => {
+      const there = now.get(name)
+      if (!there) return [{ kind: 'COLUMN_ADDED', column: name, to: type }]
+      return there.type === type ? [] : [{ kind: 'TYPE_CHANGED', column: name, from: there.type, to: type }]
+    }),
+  ]
+}

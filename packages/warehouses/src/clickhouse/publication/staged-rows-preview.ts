@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import type { TablePlace } from '../../catalog.ts'
+import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
+import { execute, rowsOf } from '../protocol/http.ts'
+import { mergedRows } from './merge.ts'
+import { databaseOf, literal, qualified, quoted, runDatabase, schemaPrefix, quotePlace, shownPrefix } from '../names.ts'
+import { warehouseProblem } from '../problems.ts'
+import { prepareQuery } from '../clickhouse-queries.ts'
+import { markIn, readShape } from '../table-shape.ts'
+
+/** See `Loader.exposeStagedRows`: a database with a view for each table, on the rows that are about to be published. */
+export async function exposeStagedRows(
+  access: ClientAccess,
+  tables: readonly ReadyTable[],
+  of: { run: string; attempt: number },
+): Promise<StagedRowsPreview> {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([of, tables]))
+    .digest('hex')
+    .slice(0, 16)
+  const database = `${shownPrefix(access.key)}${hash}`
+  const drop = () => execute(access.service, `drop database if exists ${quoted(database)}`)
+  const place = quotePlace(tables[0]!.schema, tables[0]!.table)
+  try {
+    await drop()
+    await execute(access.service, `create database ${quoted(database)} comment ${literal(JSON.stringify(of))}`)
+    // Creating a view may evaluate parts of it, so the client's user creates it.
+    for (const table of tables)
+      await execute(
+        access.load,
+        `create view ${qualified(database, table.table)} sql security invoker as ${await rowsAfterPublication(access, table, of)}`,
+      )
+  } catch (error) {
+    await drop().catch(() => {})
+    throw warehouseProblem(error, place)
+  }
+  return {
+    schema: database,
+    oldRows: (query) => findOldRows(access, tables, query),
+    async [Symbol.asyncDispose]() {
+      await drop().catch((error: unknown) => {
+        throw warehouseProblem(error, place)
+      })
+    },
+  }
+}
+
+async function rowsAfterPublication(
+  access: ClientAccess,
+  { schema, table, staging, merge }: ReadyTable,
+  of: { run: string; attempt: number },
+): Promise<string> {
+  const live = merge && (await readShape(access.service, databaseOf({ key: access.key, schema }), table))
+  if (!merge || !live) return `select * from ${staging}`
+  const shape = (await readShape(access.service, runDatabase(access.key, of), table))!
+  const { columns } = shape
+  const replaced = merge.columns ?? columns.map(({ name }) => name)
+  return mergedRows({ staging, columns, keys: merge.keys, replaced, live, records: merge.records })
+}
+
+/** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */
+async function findOldRows(
+  access: ClientAccess,
+  tables: readonly ReadyTable[],
+  query: UserQuery,
+): Promise<OldRows | undefined> {
+  const { reads } = await prepareQuery(access, query)
+  const isOld = (place: TablePlace) =>
+    tables.some(({ schema, table }) => place.schema === schema && place.name === table)
+  const direct = reads.find(isOld)
+  if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
+  const known = await listViewReads(access)
+  for (const view of reads) {
+    const seen = new Set<string>()
+    const reaches = ({ schema, name }: TablePlace): boolean => {
+      const key = JSON.stringify([schema, name])
+      if (seen.has(key)) return false
+      seen.add(key)
+      return (known.get(key) ?? []).some((place) => isOld(place) || reaches(place))
+    }
+    if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
+  }
+  return undefined
+}
+
+/** Returns the direct dependencies of each view of the client, keyed by `[schema, name]` as JSON. */
+export async function listViewReads({ key, service }: ClientAccess): Promise<Map<string, TablePlace[]>> {
+  const prefix = schemaPrefix(key)
+  const rows = await rowsOf<{ database: string; name: string; comment: string }>(
+    service,
+    'select database, name, comment from system.tables where startsWith(database, {prefix:String})',
+    { parameters: { prefix } },
+  )
+  return new Map(
+    rows.flatMap(({ database, name, comment }) => {
+      const reads = markIn(comment)?.view?.reads
+      if (!reads) return []
+      const places = reads.map(([schema, read]) => ({ schema, name: read }))
+      return [[JSON.stringify([database.slice(prefix.length), name]), places] as const]
+    }),
+  )
+}

@@ -1,0 +1,37 @@
+import { type FeedMemory, memoryOfTable } from '../../shape/feed-memory.ts'
+import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
+import type { PlannedColumn } from '../../shape/plan-shape.ts'
+import { planTable, type TablePlan } from '../../shape/plan-table.ts'
+import type { LedgerEntry } from '../ledger.ts'
+import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } from '../table-shape.ts'
+import { typeRules } from '../types.ts'
+
+/** The memory of a table's last load. For tables of older versions, it is derived from the table. */
+export const feedOf = (live: ClickHouseShape | undefined, entry: LedgerEntry | undefined): FeedMemory | undefined =>
+  live && (entry?.feed ?? memoryOfTable(live.columns, entry?.fedColumns ?? []))
+
+export interface LoadPlan {
+  /** One entry for each column of the feed, in its order. */
+  planned: PlannedColumn[]
+  table: TablePlan<StagingColumn>
+  feed: FeedMemory
+}
+
+/** Plans the table after a load with its rows in `staged`, or before they are written. Throws the errors of `planLoad`. */
+export function planTableAfterLoad(
+  live: ClickHouseShape | undefined,
+  entry: LedgerEntry | undefined,
+  loaded: LoadedFeed & { reading?: unknown },
+  staging?: { columns: readonly StagingColumn[]; brought: readonly string[] | undefined },
+): LoadPlan {
+  const last = feedOf(live, entry)
+  const plan = planLoad(typeRules, last, loaded)
+  const staged = staging?.columns.filter(({ name }) => staging.brought?.includes(name) ?? true)
+  const coming = (staged ?? plan.columns.filter(({ ignored }) => !ignored)).map(stagingColumn)
+  const merging = loaded.merging ?? loaded.target.shape?.merging === true
+  const table = planTable(typeRules, live?.columns.map(emptyColumn), coming, plan, { merging })
+  // The staging table may have been completed already.
+  const missing = table.missing.filter((column) => !staging?.columns.some(({ name }) => name === column.name))
+  const feed = memoryOf(loaded.target, last, table.memory, loaded.reading)
+  return { planned: plan.columns, table: { ...table, missing }, feed }
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto'
+import { resolveNames } from '../../sql-text/sql-names.ts'
+import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
+import { ClickHouseError, execute, stopAtServer } from '../protocol/http.ts'
+import type { ClickHouseStagedTable } from './staged-table.ts'
+import { databaseOf, literal, qualified } from '../names.ts'
+import { codes, warehouseProblem } from '../problems.ts'
+import { hasRows, listRelations, listSchemas, readShape } from '../table-shape.ts'
+
+/** The time limit in seconds for all statements together. */
+const transformationSeconds = 7_200
+
+/**
+ * See `Loader.transform`. The statements run in the database with the staging tables under their targets' names, as the user
+ * who may write only there. The server finishes row mutations before a statement returns.
+ */
+export async function transform(
+  access: ClientAccess,
+  loads: readonly ClickHouseStagedTable[],
+  statements: readonly TransformationStatement[],
+  signal: AbortSignal,
+): Promise<void> {
+  const [first] = loads
+  if (statements.length === 0 || !first) return
+  try {
+    const startedAt = performance.now()
+    for (const [index, statement] of statements.entries()) {
+      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
+      await runStatement(access, first, statement, { number: index + 1, seconds }, signal)
+    }
+    for (const load of loads) await assertStagingKept(access, load)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, first.place)
+  }
+}
+
+async function runStatement(
+  access: ClientAccess,
+  { database }: ClickHouseStagedTable,
+  { statement, description }: TransformationStatement,
+  { number, seconds }: { number: number; seconds: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  const schemas = await listSchemas(access)
+  const there = await listRelations(access, schemas)
+  // Unqualified names refer to the loaded rows, and to tables that earlier statements created.
+  const { text } = resolveNames(statement, {
+    schemas: [],
+    relations: there,
+    address: ({ schema, name }) => qualified(databaseOf({ key: access.key, schema }), name),
+  })
+  const queryId = randomUUID()
+  const settings = { max_execution_time: seconds, mutations_sync: 2, alter_sync: 2, lightweight_deletes_sync: 2 }
+  try {
+    await execute(access.load, text, { database, signal, queryId, settings })
+  } catch (error) {
+    if (signal.aborted) await stopAtServer(access.service, queryId)
+    signal.throwIfAborted()
+    throw statementProblem(error, named)
+  }
+}
+
+function statementProblem(error: unknown, named: string): unknown {
+  const known = warehouseProblem(error, named)
+  if (!(error instanceof ClickHouseError) || !(known instanceof WarehouseProblem)) return known
+  if (known.retryable || known.code === 'DISK_FULL') return known
+  if (error.code === codes.timeout)
+    return transformationFailed(
+      `${named} was stopped: a transformation may take ${transformationSeconds / 3_600} hours in all.`,
+      error,
+    )
+  if (/multi-?statement/i.test(error.message))
+    return transformationFailed(`${named} consists of several. Make each of them a statement of its own.`, error)
+  return transformationFailed(
+    `${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`,
+    error,
+  )
+}
+
+/**
+ * A statement may have replaced the staging table by another one, which then becomes the load. It gets a new mark, because the
+ * original table may still exist under another name, with the old mark and the original rows.
+ */
+async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
+  const { table } = load.target
+  const shape = await readShape(access.service, load.database, table)
+  if (!shape) throw transformationFailed(`After the transformation, table "${table}" is missing.`)
+  if (!hasRows(shape))
+    throw transformationFailed(
+      `After the transformation "${table}" is a table of engine ${shape.engine}. Only a MergeTree is published.`,
+    )
+  if (shape.computed.length > 0)
+    throw transformationFailed(
+      `After the transformation "${table}" has columns that are worked out from others (${shape.computed.join(', ')}). Make them ordinary columns, filled by INSERT or UPDATE.`,
+    )
+  const mark = { ...load.mark, load: randomUUID() }
+  await execute(access.service, `alter table ${load.stagingTable} modify comment ${literal(JSON.stringify(mark))}`)
+  load.mark = mark
+  load.uuid = shape.uuid
+  load.transformed = true
+  load.profile = undefined
+}
+
+const transformationFailed = (sentence: string, cause?: unknown) =>
+  new WarehouseProblem('TRANSFORMATION_FAILED', sentence, { cause })

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import type { TablePlace } from '../../catalog.ts'
+import { WarehouseProblem } from '../../warehouse.ts'
+import type { ClientAccess } from '../clickhouse-settings.ts'
+import { ClickHouseError, execute, rowsOf, stopAtServer } from '../protocol/http.ts'
+import {
+  databaseOf,
+  literal,
+  temporaryComment,
+  qualified,
+  quoted,
+  runPrefix,
+  schemaPrefix,
+  quotePlace,
+} from '../names.ts'
+import { codes, isCode } from '../problems.ts'
+import { markIn, readShape, type ViewMark } from '../table-shape.ts'
+
+/**
+ * Creates the view in a hidden place, as the user who may write only there. Then the view takes its place atomically, and the
+ * views above it are recreated: a view keeps the types it was created with, and would truncate wider values to them. Throws
+ * VIEWS_DEPEND, with nothing changed, if one of those views is invalid after the change.
+ */
+export async function replaceView(
+  access: ClientAccess,
+  mark: ViewMark,
+  { seconds, empty = false }: { seconds: number; empty?: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const [schema, name] = mark.at
+  const database = databaseOf({ key: access.key, schema })
+  const temporaryDatabase = `${runPrefix(access.key)}view_${randomUUID()}`
+  const [made, target] = [qualified(temporaryDatabase, name), qualified(database, name)]
+  const body = `select * from (\n${mark.query}\n)${mark.materialized && empty ? ' limit 0' : ''}`
+  const comment = literal(JSON.stringify({ view: mark }))
+  const statement = mark.materialized
+    ? `create table ${made} engine = MergeTree order by tuple() comment ${comment} as ${body}`
+    : `create view ${made} sql security invoker as ${body} comment ${comment}`
+  const queryId = randomUUID()
+  try {
+    await execute(
+      access.service,
+      `create database ${quoted(temporaryDatabase)} comment ${temporaryComment('view', seconds + 600)}`,
+    )
+    const settings = { max_execution_time: seconds }
+    await execute(access.load, statement, { database, signal, queryId, settings })
+    signal.throwIfAborted()
+    const above = await listPlainReaders(access, { schema, name })
+    await assertViewsCompile(access, above, { schema, name }, made)
+    const there = await readShape(access.service, database, name)
+    await execute(access.service, there ? `exchange tables ${made} and ${target}` : `rename table ${made} to ${target}`)
+    for (const reader of above) await replaceView(access, reader, { seconds }, signal)
+  } catch (error) {
+    if (signal.aborted) await stopAtServer(access.service, queryId)
+    throw isCode(error, codes.tableExists) ? viewNameTaken(schema, name) : error
+  } finally {
+    await execute(access.service, `drop database if exists ${quoted(temporaryDatabase)}`).catch(() => {})
+  }
+}
+
+export const viewNameTaken = (schema: string, name: string) =>
+  new WarehouseProblem(
+    'VIEW_NAME_TAKEN',
+    `${quotePlace(schema, name)} exists already. Choose another name for the view.`,
+  )
+
+/** Returns the plain views that read it directly, each with its full name. */
+export async function listPlainReaders({ key, service }: ClientAccess, place: TablePlace): Promise<ViewMark[]> {
+  const rows = await rowsOf<{ comment: string }>(
+    service,
+    `select comment from system.tables where startsWith(database, {prefix:String}) and engine = 'View'`,
+    { parameters: { prefix: schemaPrefix(key) } },
+  )
+  return rows
+    .flatMap(({ comment }) => markIn(comment)?.view ?? [])
+    .filter(({ reads }) => reads.some(([schema, name]) => schema === place.schema && name === place.name))
+}
+
+/** Throws VIEWS_DEPEND if one of these views would not compile over the replacement in `instead`. */
+export async function assertViewsCompile(
+  access: ClientAccess,
+  views: readonly ViewMark[],
+  place: TablePlace,
+  instead: string,
+): Promise<void> {
+  const named = qualified(databaseOf({ key: access.key, schema: place.schema }), place.name)
+  for (const { at, query } of views)
+    try {
+      await execute(access.load, `describe table (select * from (\n${query.replaceAll(named, instead)}\n))`)
+    } catch (error) {
+      if (!(error instanceof ClickHouseError) || error.code === codes.timeout) throw error
+      throw new WarehouseProblem(
+        'VIEWS_DEPEND',
+        `The view ${quotePlace(...at)} would make no sense over the new ${quotePlace(place.schema, place.name)}: ${error.message.slice(0, 500)} Change or drop it and try again. Nothing has changed.`,
+        { cause: error },
+      )
+    }
+}

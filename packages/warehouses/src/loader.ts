@@ -1,0 +1,174 @@
+import type {
+  ColumnFacts,
+  ColumnProfile,
+  LoadTarget,
+  PlannedTable,
+  Publication,
+  RestoreTarget,
+  StagedRecords,
+  StoredType,
+} from './load-target.ts'
+import type { UserQuery } from './query-runner.ts'
+import type { FeedMemory } from './shape/feed-memory.ts'
+import type { TypeRules } from './shape/plan-shape.ts'
+
+/** Stages, transforms and publishes the rows of runs. */
+export interface Loader {
+  /** Creates a staging table. Throws `LeaseLost` if this attempt already has it. */
+  stage(target: LoadTarget, signal: AbortSignal): Promise<StagedTable>
+  /**
+   * Runs the statements over the staged tables of one run, before their publication. In a statement, the unqualified name of a
+   * staged table means the staged rows; the qualified name means the published rows. The first failing statement ends the
+   * transformation with TRANSFORMATION_FAILED, and the tables cannot be published; `retain` keeps their rows as they were then.
+   * With `dry`, statements that write to other tables fail, and only the staged tables change.
+   */
+  transform(
+    tables: readonly StagedTable[],
+    statements: readonly TransformationStatement[],
+    signal: AbortSignal,
+    options?: { retain?: boolean; dry?: boolean },
+  ): Promise<void>
+  /** Lets role `read` query the rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
+  exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
+  /**
+   * Publishes the staged tables of one run in one transaction with its ledger row: readers see the old rows or the new. Calls
+   * `isCurrentAttempt` inside that transaction, just before the swap; if it returns false, everything is rolled back with
+   * `LeaseLost`. If the run's ledger row already exists, it changes nothing and returns that row.
+   */
+  publish(
+    tables: readonly StagedTable[],
+    isCurrentAttempt: () => Promise<boolean>,
+    signal: AbortSignal,
+    options?: PublishOptions,
+  ): Promise<Publication>
+  /**
+   * Runs the steps before a publication, the gate included, and returns the changes that publishing would make. Publishes
+   * nothing. Throws if `publish` would reject the rows, and `WarehouseProblem` NOT_SUPPORTED_HERE in warehouses that cannot plan.
+   */
+  plan(tables: readonly StagedTable[], signal: AbortSignal, options?: PlanOptions): Promise<PlannedTable[]>
+  /**
+   * Returns as JSON what `adoptStaged` needs to publish the written and transformed tables of one run; undefined if the
+   * warehouse does not support that.
+   */
+  describeStaged(tables: readonly StagedTable[], signal: AbortSignal): Promise<unknown>
+  /**
+   * Takes staged tables of a schema over from an earlier attempt of their run. From then on the earlier attempt can neither publish
+   * nor drop them. Undefined if this is not possible for all of them: a staging table is gone, published, in use or a later
+   * attempt's.
+   */
+  adoptStaged(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<StagedTable[] | undefined>
+  findPublication(run: string): Promise<Publication | undefined>
+  /**
+   * Returns the run's publication after waiting for an attempt that has passed `isCurrentAttempt`, or after preventing that
+   * attempt from publishing. Later attempts may still publish the run. Throws `WarehouseProblem`, a retryable one if another
+   * process publishes for too long.
+   */
+  fenceRun(run: string, attempt: number): Promise<Publication | undefined>
+  /** Returns the cursor that the table's last publication stored for its source; undefined if it stored none. */
+  findCursor(schema: string, table: string): Promise<unknown>
+  /** Returns the memory of the table's last load, or undefined if there was none. */
+  findFeed(schema: string, table: string): Promise<FeedMemory | undefined>
+  typeRules(schema: string): Promise<TypeRules>
+  /**
+   * Returns the publication time of the rows that `restore` would publish again; undefined if none are kept. Throws the errors of
+   * `restore`.
+   */
+  findPrevious(schema: string, table: string): Promise<{ publishedAt: Date } | undefined>
+  /**
+   * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one transaction
+   * with its ledger row. The tables it replaces are kept in turn. Cursor and memory are those of the restored rows. Fence,
+   * readers and retries are as in `publish`. Throws `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses
+   * that keep no replaced tables.
+   */
+  restore(
+    target: RestoreTarget,
+    isCurrentAttempt: () => Promise<boolean>,
+    signal: AbortSignal,
+    options?: Pick<PublishOptions, 'onBackgroundWork' | 'onWait'>,
+  ): Promise<Publication>
+}
+
+/** Whole tuples of binary COPY. `release` is called once when the bytes are no longer needed. */
+export interface TupleChunk {
+  bytes: Uint8Array
+  release?(): void
+}
+
+/** The input of a load. Structurally equal to a source's feed, so neither module imports the other. */
+export interface LoadContent {
+  format: 'copy-binary'
+  rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
+  /** Bytes of the source's data, if known: they determine the copy strategy. */
+  size?: number
+  /** Called once after the rows have ended. */
+  profile?(): ColumnProfile[]
+  /** Returns the contents of the columns; call it after the rows have ended. Absent if the source knows its types. */
+  facts?(): ColumnFacts[]
+  /** Returns JSON that the source receives at its next reading; call it after the rows have ended. */
+  reading?(): unknown
+}
+
+/** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
+export interface StagedTable extends AsyncDisposable {
+  readonly stagingTable: string
+  /**
+   * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
+   * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
+   */
+  write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+}
+
+/** One statement of a transformation: any SQL, run as role `load` in a transaction of its own. */
+export interface TransformationStatement {
+  description?: string
+  statement: string
+}
+
+/** A load that is ready to be published, for inspection before that: the rows are in `sluice`.`staging`. */
+export interface ReadyTable {
+  schema: string
+  table: string
+  staging: string
+  /** Set if the rows are merged into the table: the key, the replaced columns if not all, and the parent table of group rows. */
+  merge?: { keys: readonly string[]; columns?: readonly string[]; records?: StagedRecords }
+}
+
+/** A relation of the last load that a query would read: a table by its qualified name, or a view that shows its rows. */
+export interface OldRows {
+  name: string
+  view: boolean
+}
+
+/** The rows that are about to be published, as role `read` sees them. Disposing it removes everything it created. */
+export interface StagedRowsPreview extends AsyncDisposable {
+  /** The hidden schema with the rows under the names of their tables. Callers put it first in a query's `schemas`. */
+  schema: string
+  /**
+   * Returns the old rows that the query would read, because it names a table with its schema or reads a view that does. Plans the
+   * query and does not run it. Does not look into functions. Throws the errors of `QueryRunner.query`.
+   */
+  oldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
+}
+
+export interface PublishOptions {
+  /** MERGE: rows replace those with the same primary key, all others stay. REPLACE: the rows replace all rows of the table. */
+  mode?: 'REPLACE' | 'MERGE'
+  /**
+   * By table: the position at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
+   */
+  cursors?: Readonly<Record<string, unknown>>
+  /** Runs when the rows are ready, before readers see them. Throws to reject them; the old data stays. */
+  gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
+  /** Receives one sentence, once, when publication waits for readers for longer than a few seconds. The staged rows stay in place. */
+  onWait?(why: string): void
+  /**
+   * Receives the work that continues after the rows are public: dropping old rows and collecting statistics of the whole table.
+   * The work never fails. If the callback is absent, publication waits for the work.
+   */
+  onBackgroundWork?(work: Promise<void>): void
+}
+
+export interface PlanOptions extends Pick<PublishOptions, 'mode' | 'gate'> {
+  /** Receives the plan before the gate runs. */
+  onPlan?(tables: readonly PlannedTable[]): Promise<void>
+}

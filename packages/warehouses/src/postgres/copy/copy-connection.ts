@@ -1,0 +1,180 @@
+import type { Connection, Pool, Submittable } from 'pg'
+import { type Borrowed, borrow } from '../postgres-connections.ts'
+
+/** The application name of connections that copy. They read no table, so loads do not wait for their snapshots (`older-snapshots.ts`). */
+export const copyApplicationName = 'sluice copy'
+
+export interface CopyStatement {
+  /** Quoted and qualified. */
+  table: string
+  /** Quoted, in the order of the fields. */
+  columns: string
+  freeze: boolean
+}
+
+/** Signature, flags, no extension; and the field count -1 that ends it all. */
+const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
+const trailer = Buffer.from([0xff, 0xff])
+
+/** One connection, one transaction, one COPY. Disposing of an uncommitted one closes the connection. */
+export class CopyConnection implements Disposable {
+  /** Chunks that the socket has not accepted yet. */
+  pending = 0
+  /** Total bytes written to this connection. */
+  bytes = 0
+  readonly #borrowed: Borrowed
+  readonly #copy: CopyInRequest
+
+  private constructor(borrowed: Borrowed, copy: CopyInRequest) {
+    this.#borrowed = borrowed
+    this.#copy = copy
+  }
+
+  /**
+   * TRUNCATE in the same transaction makes FREEZE possible: frozen rows are visible to every snapshot. It locks the
+   * table, so a connection that freezes rows is the only one.
+   */
+  static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
+    const { table, columns, freeze } = statement
+    const borrowed = await borrow(pool, signal)
+    try {
+      const settings = `set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local application_name = '${copyApplicationName}'`
+      await borrowed.client.query(`begin; ${settings}${freeze ? `; truncate ${table}` : ''}`)
+      const options = `format binary${freeze ? ', freeze' : ''}`
+      const copy = borrowed.client.query(new CopyInRequest(`copy ${table} (${columns}) from stdin with (${options})`))
+      const connection = new CopyConnection(borrowed, copy)
+      await copy.write(header)
+      return connection
+    } catch (error) {
+      borrowed[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  /** Resolves or rejects when the COPY ends for any reason. */
+  get ended(): Promise<number> {
+    return this.#copy.ended
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    this.pending += 1
+    this.bytes += bytes.byteLength
+    try {
+      await this.#copy.write(bytes)
+    } finally {
+      this.pending -= 1
+    }
+  }
+
+  /** Resolves to the rows that the server counted; they are not committed yet. */
+  async end(): Promise<number> {
+    await this.#copy.write(trailer)
+    return this.#copy.end()
+  }
+
+  /** Returns the connection to the pool. */
+  async commit(): Promise<void> {
+    await this.#borrowed.client.query('commit')
+    this.#borrowed.markReusable()
+    this.#borrowed[Symbol.dispose]()
+  }
+
+  [Symbol.dispose](): void {
+    this.#borrowed[Symbol.dispose]()
+  }
+}
+
+/** Opens up to `wanted` connections. One is enough if the server has no more free connections. Throws if it cannot open any. */
+export async function openCopyConnections(
+  pool: Pool,
+  statement: CopyStatement,
+  wanted: number,
+  signal: AbortSignal,
+): Promise<CopyConnection[]> {
+  const open = () => CopyConnection.open(pool, statement, signal)
+  const results = await Promise.allSettled(Array.from({ length: wanted }, open))
+  const connections = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  // Tries once more with a single connection: the server counts all pending connections before it checks the limit, so two may
+  // exclude each other from the last free slot.
+  if (connections.length === 0) return [await open()]
+  if (signal.aborted) {
+    for (const connection of connections) connection[Symbol.dispose]()
+    signal.throwIfAborted()
+  }
+  return connections
+}
+
+const copyData = 0x64
+const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
+
+/**
+ * One COPY … FROM STDIN, as node-postgres runs a query. Chunks reuse their memory, so `write` resolves when the socket has handed
+ * the bytes to the operating system; `pg-copy-streams` calls back as soon as they are queued.
+ */
+class CopyInRequest implements Submittable {
+  readonly #text: string
+  readonly #opened = Promise.withResolvers<void>()
+  readonly #ended = Promise.withResolvers<number>()
+  #connection: Connection | undefined
+  #rows = 0
+
+  constructor(text: string) {
+    this.#text = text
+    // Prevents unhandled rejections: callers may wait for only one of the two.
+    this.#opened.promise.catch(() => {})
+    this.#ended.promise.catch(() => {})
+  }
+
+  /** Resolves to the number of rows that the server counted, or rejects with its error. */
+  get ended(): Promise<number> {
+    return this.#ended.promise
+  }
+
+  /** Resolves when the caller may change the bytes; rejects with the COPY's error if the bytes cannot be sent. */
+  async write(bytes: Uint8Array): Promise<void> {
+    await this.#opened.promise
+    const { stream } = this.#connection!
+    const head = Buffer.allocUnsafe(5)
+    head[0] = copyData
+    head.writeUInt32BE(bytes.byteLength + 4, 1)
+    stream.cork()
+    stream.write(head)
+    const taken = new Promise<Error | null | undefined>((resolve) => {
+      stream.write(bytes, resolve)
+    })
+    stream.uncork()
+    const failure = await taken
+    if (!failure) return
+    await this.ended
+    throw failure
+  }
+
+  async end(): Promise<number> {
+    await this.#opened.promise
+    this.#connection!.stream.write(copyDone)
+    return this.ended
+  }
+
+  submit(connection: Connection): void {
+    this.#connection = connection
+    connection.query(this.#text)
+  }
+
+  /** node-postgres calls the following methods by these names. */
+  handleCopyInResponse(): void {
+    this.#opened.resolve()
+  }
+
+  handleCommandComplete({ text }: { text: string }): void {
+    this.#rows = Number(/^COPY (\d+)/.exec(text)?.[1] ?? 0)
+  }
+
+  handleReadyForQuery(): void {
+    this.#ended.resolve(this.#rows)
+  }
+
+  handleError(error: Error): void {
+    this.#opened.reject(error)
+    this.#ended.reject(error)
+  }
+}

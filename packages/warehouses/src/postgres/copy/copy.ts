@@ -1,0 +1,180 @@
+import type { Pool } from 'pg'
+import type { LoadContent, StoredType, TupleChunk } from '../../warehouse.ts'
+import { checkWhileWriting } from '../server/database-limit.ts'
+import { type CopyConnection, openCopyConnections } from './copy-connection.ts'
+import { qualified } from '../names.ts'
+import { type ProblemContext, warehouseProblem } from '../problems.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import { failpoint } from '@sluice/process'
+import { CopyTurns } from './copy-shares.ts'
+
+/** The source rows and the target of a copy into a staging table, with the quoted columns. */
+export interface CopyRequest {
+  staging: string
+  columns: string
+  types: readonly StoredType[]
+  content: LoadContent
+  /** Freezes all rows, at any size: slower, and visible to every snapshot. */
+  frozen: boolean
+  /** Returns the bytes that may still be written. Throws WAREHOUSE_FULL. Absent if the database has no limit. */
+  assertFree?: (() => Promise<number>) | undefined
+}
+
+export interface CopyResult {
+  rows: number
+  bytes: number
+  /** Every row is visible to every snapshot; otherwise the publication must wait for older readers. */
+  frozen: boolean
+}
+
+/** Bytes from which a second connection pays for what it costs: waiting for older readers, and hint bits. */
+const twoConnectionsFromBytes = 64 * 1024 * 1024
+
+/**
+ * Fills an empty staging table. One connection can freeze the rows it writes, but its single backend limits the speed of the
+ * load; so large loads use two connections, and a load that turns out to be large continues on two.
+ */
+export async function copyInto(
+  pool: Pool,
+  copying: CopyRequest,
+  scene: ProblemContext,
+  signal: AbortSignal,
+): Promise<CopyResult> {
+  const { columns, types, content, assertFree } = copying
+  const statement = { table: qualified('sluice', copying.staging), columns }
+  const rows = content.rows(types)
+  const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
+  using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')
+  const through = async (freeze: boolean, most?: number) => {
+    using stack = new DisposableStack()
+    const connections = await openCopyConnections(pool, { ...statement, freeze }, freeze ? 1 : 2, signal)
+    for (const connection of connections) stack.use(connection)
+    const whole = await distributor.distribute(connections, most)
+    return { whole, rows: await distributor.finish(connections) }
+  }
+  try {
+    const most = copying.frozen ? Infinity : twoConnectionsFromBytes
+    const large = (content.size ?? 0) >= most
+    const first = large ? { whole: false, rows: 0 } : await through(true, most)
+    const rest = first.whole ? 0 : (await through(false)).rows
+    return { rows: first.rows + rest, bytes: distributor.bytes, frozen: first.whole }
+  } catch (error) {
+    if (error instanceof SourceFailed) throw error.cause
+    signal.throwIfAborted()
+    throw warehouseProblem(error, scene)
+  }
+}
+
+/** Wraps an error of the source so that it is rethrown unchanged. */
+class SourceFailed extends Error {}
+
+/** Chunks that wait per connection: enough to keep the connection busy while the source makes the next chunk. */
+const maxPendingChunks = 2
+
+/**
+ * Distributes chunks over COPY connections. When a connection fails or the signal aborts, it does not wait for a hanging source. Each wait is a
+ * promise of its own, so a long load does not grow a list of listeners.
+ */
+class ChunkDistributor implements Disposable {
+  bytes = 0
+  readonly #giver: AsyncIterator<TupleChunk>
+  readonly #signal: AbortSignal
+  readonly #turns: CopyTurns
+  readonly #abort = () => this.#break(this.#signal.reason)
+  #exhausted = false
+  #broken: Error | undefined
+  #fail: ((error: Error) => void) | undefined
+  #wake: (() => void) | undefined
+
+  /** `client` names the client whose share of the cores the copy uses. */
+  constructor(chunks: AsyncIterable<TupleChunk>, signal: AbortSignal, client: string) {
+    this.#giver = chunks[Symbol.asyncIterator]()
+    this.#signal = signal
+    this.#turns = new CopyTurns(client, signal)
+    if (signal.aborted) this.#abort()
+    signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  /** Distributes chunks until the source ends or `most` bytes in all have passed; returns whether the source has ended. */
+  async distribute(connections: readonly CopyConnection[], most = Infinity): Promise<boolean> {
+    for (const connection of connections) connection.ended.catch((error: Error) => this.#break(error))
+    while (this.bytes < most) {
+      const next = await this.#unlessBroken<IteratorResult<TupleChunk>>((resolve, reject) => {
+        this.#turns
+          .waitFor(this.#next())
+          .then(resolve, (cause: unknown) => reject(new SourceFailed('the source failed', { cause })))
+      })
+      if (next.done) return (this.#exhausted = true)
+      this.bytes += next.value.bytes.byteLength
+      await this.#turns.take(next.value.bytes.byteLength)
+      this.#send(await this.#leastLoaded(connections), next.value)
+    }
+    return false
+  }
+
+  /** Ends the COPY of every connection before it commits any of them. Returns the number of rows. */
+  async finish(connections: readonly CopyConnection[]): Promise<number> {
+    const rows = await this.#orBroken(Promise.all(connections.map((connection) => connection.end())))
+    await this.#orBroken(Promise.all(connections.map((connection) => connection.commit())))
+    return rows.reduce((sum, each) => sum + each, 0)
+  }
+
+  [Symbol.dispose](): void {
+    this.#turns[Symbol.dispose]()
+    this.#signal.removeEventListener('abort', this.#abort)
+    // Does not await the call, because it may hang.
+    if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})
+  }
+
+  async #next(): Promise<IteratorResult<TupleChunk>> {
+    await failpoint('in-copy')
+    // If the socket and the source never block, timers and cancellation would never run without this yield.
+    await turn()
+    return this.#giver.next()
+  }
+
+  #send(connection: CopyConnection, chunk: TupleChunk): void {
+    const taken = () => {
+      chunk.release?.()
+      this.#wake?.()
+    }
+    connection.write(chunk.bytes).then(taken, (error: Error) => {
+      this.#break(error)
+      taken()
+    })
+  }
+
+  async #leastLoaded(all: readonly CopyConnection[]): Promise<CopyConnection> {
+    for (;;) {
+      // Uses one connection while another client copies, because each connection is a process of the server.
+      const connections = this.#turns.isShared ? all.slice(0, 1) : all
+      // On a tie, picks the connection with fewer bytes. Otherwise the first would get all chunks of a slow source.
+      const connection = connections.reduce((least, other) =>
+        (other.pending - least.pending || other.bytes - least.bytes) < 0 ? other : least,
+      )
+      if (connection.pending < maxPendingChunks) return connection
+      await this.#unlessBroken<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  #orBroken<T>(promise: Promise<T>): Promise<T> {
+    // After a failure this promise has no other listener.
+    promise.catch(() => {})
+    return this.#unlessBroken<T>((resolve, reject) => void promise.then(resolve, reject))
+  }
+
+  #break(error: Error): void {
+    this.#broken ??= error
+    this.#fail?.(this.#broken)
+  }
+
+  #unlessBroken<T>(wait: (resolve: (value: T) => void, reject: (error: Error) => void) => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#fail = reject
+      if (this.#broken) reject(this.#broken)
+      else wait(resolve, reject)
+    })
+  }
+}

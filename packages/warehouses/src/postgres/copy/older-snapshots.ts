@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClientBase, Pool } from 'pg'
+import { WarehouseProblem } from '../../warehouse.ts'
+import { withClient } from '../postgres-connections.ts'
+import { copyApplicationName } from './copy-connection.ts'
+
+/** Transactions whose snapshots may be older than some rows, and what a snapshot that sees those rows begins with. */
+export interface OlderSnapshots {
+  transactions: string[]
+  horizon: string
+}
+
+/** Milliseconds between two polls, and until the caller is notified that a load waits. */
+const pollIntervalMs = 50
+const notifyAfterMs = 6_000
+
+/** Sessions without a user are server processes such as autovacuum, which never read with an old snapshot. */
+const readers = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
+  where l.locktype = 'virtualxid' and a.datid = (select oid from pg_database where datname = current_database())
+    and a.usesysid is not null and a.pid <> pg_backend_pid() and a.backend_xmin is not null
+    and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
+
+/**
+ * Lists the transactions that may not see the rows just committed. A snapshot that is older than rows that are not frozen does
+ * not see them: after a swap its reader would find an empty table. Callers run it right after the commit, so that they do not
+ * wait for later transactions. `load` sees these columns of all transactions without privileges.
+ */
+export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnapshots> {
+  const { rows } = await client.query(
+    `select pg_snapshot_xmax(pg_current_snapshot())::text as horizon,
+       array(select l.virtualtransaction ${readers}) as transactions`,
+  )
+  return rows[0]
+}
+
+/**
+ * Waits until all of them have ended or hold no older snapshot: readers have time limits, and the rows stay in place until then.
+ * Throws WAREHOUSE_BUSY, which is retryable, if one stays longer than `waitMs`. An attempt that reads the source again freezes
+ * its rows, and waits only if a transformation changes them.
+ */
+export async function waitForOlderSnapshots(
+  pool: Pool,
+  older: readonly OlderSnapshots[],
+  { waitMs, onWait }: { waitMs: number; onWait?: ((why: string) => void) | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  const horizon = older.map((one) => one.horizon).toSorted((a, b) => Number(BigInt(b) - BigInt(a)))[0]
+  const transactions = older.flatMap((one) => one.transactions)
+  const startedAt = performance.now()
+  let isNotified = false
+  while (transactions.length > 0) {
+    const left = await withClient(pool, signal, async (client) => {
+      const { rows } = await client.query<{ left: number }>(
+        `select count(*)::int as left ${readers} and l.virtualtransaction = any($1) and age(a.backend_xmin) > age($2::xid8::xid)`,
+        [transactions, horizon],
+      )
+      return rows[0]!.left
+    })
+    if (left === 0) return
+    const waited = performance.now() - startedAt
+    if (waited > waitMs) throw readersNeverEnd(left)
+    if (!isNotified && waited > notifyAfterMs) {
+      isNotified = true
+      onWait?.(
+        `${describeReaders(left)} in a transaction since before the rows were written. They are published once it has ended.`,
+      )
+    }
+    await sleep(Math.min(2_000, pollIntervalMs + waited / 10), undefined, { signal }).catch(() => {})
+    signal.throwIfAborted()
+  }
+}
+
+const describeReaders = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
+
+function readersNeverEnd(left: number): WarehouseProblem {
+  const sentence = `${describeReaders(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is retried.`
+  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+}

@@ -1,0 +1,74 @@
+import type { ClientBase } from 'pg'
+import { makeRoom, type RetentionPolicy } from './publication/kept-tables.ts'
+import { type PostgresPools, type WarehouseAccess, ledgerKey, loadPool, withClient } from './postgres-connections.ts'
+import { warehouseProblem } from './problems.ts'
+import { limitStatements } from './queries/statement-watch.ts'
+
+export interface PostgresLimits {
+  /** The maximum number of concurrent loads. */
+  loads?: number
+  /** Bytes of one materialised view, and of the client's database. */
+  viewBytes?: number
+  databaseBytes?: number | undefined
+  /** Milliseconds that staged rows wait for readers of their table. */
+  waitMs?: number
+  /** The number of days for which replaced tables are kept. */
+  keepDays?: number
+}
+
+/** A client's database, as all parts of its warehouse use it. */
+export interface PostgresServer {
+  readonly access: WarehouseAccess
+  readonly pools: PostgresPools
+  readonly retention: RetentionPolicy
+  readonly waitMs: number
+  readonly viewBytes: number
+  /** Runs short statements of role `load`. `place` is the subject of the sentence if the server reports an error. */
+  run<T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T>
+}
+
+/** Two hours: longer than any reader has. */
+const readerWaitMs = 7_200_000
+const defaultViewBytes = 50 * 1024 ** 3
+
+/** Opens no connection before it is used. */
+export function postgresServer(
+  access: WarehouseAccess,
+  { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,
+): PostgresServer {
+  const retention = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
+  // The two more are for a load that was cut off and is not quite gone.
+  const pools: PostgresPools = {
+    copies: loadPool(access, 2 * loads + 2),
+    transactions: loadPool(access, loads + 2),
+    statements: loadPool(access, 5),
+    databaseBytes,
+    makeRoom: oneAtATime((most) => makeRoom(pools.statements, retention, most)),
+  }
+  limitStatements(pools.statements, { databaseBytes, makeRoom: pools.makeRoom })
+  return {
+    access,
+    pools,
+    retention,
+    waitMs,
+    viewBytes,
+    run: async (place, work) =>
+      withClient(pools.statements, undefined, work).catch((error: unknown) => {
+        throw warehouseProblem(error, { place })
+      }),
+  }
+}
+
+/** Runs one call at a time, so that all callers occupy one connection. Pending calls with the same argument share their result. */
+function oneAtATime(work: (most: number) => Promise<number>): (most?: number) => Promise<number> {
+  const pending = new Map<number, Promise<number>>()
+  let last: Promise<unknown> = Promise.resolve()
+  return (most = 0) => {
+    const shared = pending.get(most)
+    if (shared) return shared
+    const result = last.then(() => work(most)).finally(() => pending.delete(most))
+    pending.set(most, result)
+    last = result.catch(() => {})
+    return result
+  }
+}

@@ -1,0 +1,210 @@
+import { escapeIdentifier, type ClientBase } from 'pg'
+import type { StagedRecords } from '../../load-target.ts'
+import { noKey, recordsOf, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
+import { type PublishOptions, WarehouseProblem } from '../../warehouse.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { feedOf } from '../postgres-catalog.ts'
+import { tableBytes } from '../server/database-limit.ts'
+import { completeStaging, planPublication } from './plan-publication.ts'
+import { findLastEntry } from './ledger.ts'
+import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
+import { qualified } from '../names.ts'
+import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { warehouseProblem } from '../problems.ts'
+import { fedColumns } from '../../shape/feed-memory.ts'
+import { readShape, type PostgresShape } from '../table-shape.ts'
+import { originComment } from '../staging.ts'
+
+/** A NULL key matches no row; the worst case is a full scan of both sides. */
+const setMergeTimeout = `set local statement_timeout = '12h'`
+
+/**
+ * Merges increments into the live partition in place. If the table's shape or key must change, the table's other rows are copied
+ * to the staging table instead, which then replaces the table like any other load: readers never wait for a rewrite. This
+ * function performs the slow part before the publishing transaction.
+ *
+ * Rows that are parts of records are copied whenever their records are, and before them: the records' staging table must contain
+ * only the increment's records while it determines which parts are gone.
+ */
+export async function prepareMerges(
+  pools: PostgresPools,
+  loads: readonly PostgresStagedTable[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const load of loads) {
+    if (load.keys.length === 0) throw noKey(load.problemContext.place)
+    load.records = recordsOf(loads, load.target)
+  }
+  const copiedRows = new Set<PostgresStagedTable>()
+  for (const load of loads) if (!(await canMergeInPlace(pools, load, signal))) copiedRows.add(load)
+  for (const load of loads) if (load.records && copiedRows.has(load.records)) copiedRows.add(load)
+  for (const load of loads) if (load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
+  for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
+}
+
+/** Returns true if only rows change, or if the table does not exist yet. */
+async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await withClient(pools.transactions, signal, async (client) => {
+      await client.query('begin')
+      const live = await readShape(client, load.target.schema, load.target.table)
+      const staging = await readShape(client, 'sluice', load.stagingTable)
+      load.fedBefore = fedColumns(feedOf(live, await findLastEntry(client, live?.partition)))
+      await client.query('rollback')
+      if (live?.owned && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
+      // The table stays the same, so older transactions continue with the rows that they see.
+      if (live?.partition !== undefined) load.older = []
+      return true
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, load.problemContext)
+  }
+}
+
+async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<void> {
+  const { schema, table } = load.target
+  try {
+    const needed = await withClient(pools.statements, signal, (client) => tableBytes(client, schema, [table]))
+    await assertFree(pools, signal, { needed })
+    await withClient(pools.transactions, signal, async (client) => {
+      await client.query(`begin; ${setMergeTimeout}`)
+      const live = await readShape(client, schema, table)
+      const staging = await readShape(client, 'sluice', load.stagingTable)
+      if (!live?.owned || live.partition === undefined || !staging) {
+        await client.query('rollback')
+        return
+      }
+      load.copiedRows = await copyRowsToStaging(client, load, live, staging)
+      await client.query('commit')
+      load.older = [await listOlderSnapshots(client)]
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, load.problemContext)
+  }
+}
+
+/** Returns true if only rows change: same key, and every replaced column exists on both sides with the same type. */
+export function fitsInPlace(load: PostgresStagedTable, live: PostgresShape, staging: PostgresShape): boolean {
+  const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+  const types = new Map(live.columns.map(({ name, type }) => [name, type]))
+  const staged = new Set(staging.columns.map(({ name }) => name))
+  return (
+    key.toSorted().join('\0') === load.keys.toSorted().join('\0') &&
+    mergedColumns(load, staging).every(({ name, type }) => types.get(name) === type) &&
+    load.fedBefore.every((name) => staged.has(name) || !types.has(name))
+  )
+}
+
+/** The columns that the increment replaces. The staging table has them all once it is complete. */
+function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
+  const replaced = replacedColumns(load)
+  return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
+}
+
+/** Updates rows with an existing key if their values differ, and inserts the others. Returns the increase of the row count. */
+export async function mergeInPlace(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  partition: string,
+  staging: PostgresShape,
+): Promise<number> {
+  const [into, from] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
+  const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
+  const keys = load.keys.map((name) => escapeIdentifier(name))
+  const rest = columns.filter((column) => !keys.includes(column))
+  const same = keys.map((key) => `live.${key} = came.${key}`).join(' and ')
+  const of = (table: string) => rest.map((column) => `${table}.${column}`).join(', ')
+  await client.query(setMergeTimeout)
+  const records = stagedRecords(load.records, load.target.partOf)
+  const known = records && (await readColumnNames(client, partition)).has(records.column)
+  const removed = known
+    ? await client.query(
+        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as came where ${same})`,
+      )
+    : undefined
+  if (rest.length > 0)
+    await client.query(
+      `update ${into} as live set (${rest.join(', ')}) = row(${of('came')}) from ${from} as came
+       where ${same} and row(${of('live')}) is distinct from row(${of('came')})`,
+    )
+  const { rowCount } = await client.query(
+    `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as came
+     where not exists (select from ${into} as live where ${same})`,
+  )
+  return rowCount! - (removed?.rowCount ?? 0)
+}
+
+/**
+ * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
+ * have different types for them.
+ */
+export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
+  const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
+  return `exists (select from ${qualified('sluice', staging)} as record where ${id} = ${alias}.${escapeIdentifier(column)}::text)`
+}
+
+async function readColumnNames(client: ClientBase, partition: string): Promise<ReadonlySet<string>> {
+  const shape = await readShape(client, 'sluice', partition)
+  return new Set(shape?.columns.map(({ name }) => name))
+}
+
+async function copyRowsToStaging(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  live: PostgresShape,
+  staging: PostgresShape,
+) {
+  const partition = live.partition!
+  const last = await findLastEntry(client, partition)
+  if (!last) throw concurrentlyChanged(load)
+  load.fedBefore = fedColumns(feedOf(live, last))
+  const [old, here] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
+  const { table } = planPublication(load, { live, staging, last, merging: true })
+  for (const statement of completeStaging(here, table)) await client.query(statement)
+  const completed = (await readShape(client, 'sluice', load.stagingTable))!
+  const types = new Map(completed.columns.map(({ name, type }) => [name, type]))
+  const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
+  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  if (lacking.length > 0) throw keyWithoutValues(load, lacking)
+  const same = load.keys.map((name) => `${cast(name)} = came.${escapeIdentifier(name)}`).join(' and ')
+  const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
+  const kept = live.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
+  await client.query(`analyze ${here}`)
+  if (kept.length > 0)
+    await client.query(
+      `update ${here} as came set ${kept.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
+       from ${old} as old where ${same}`,
+    )
+  const names = live.columns.map(({ name }) => name)
+  const records = stagedRecords(load.records, load.target.partOf)
+  const notReplacedParts = records && names.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+  const { rowCount } = await client.query(
+    `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
+     select ${names.map(cast).join(', ')} from ${old} as old
+     where not exists (select from ${here} as came where ${same})${notReplacedParts}`,
+  )
+  // A later attempt would otherwise treat these rows as rows of the increment.
+  await client.query(originComment(load.stagingTable, { ...load.target, merged: true }))
+  return { rows: rowCount!, from: last.run }
+}
+
+/** A merge without a key only appends rows, so a repeated run appends them twice. */
+export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
+  if (mode !== 'MERGE') return 'REPLACE'
+  if (load.keys.length === 0) throw noKey(load.problemContext.place)
+  return mode
+}
+
+export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
+  const sentence = `Another run changed ${problemContext.place} while this one was merging into it. The run is retried.`
+  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+}
+
+function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {
+  return new WarehouseProblem(
+    'NO_PRIMARY_KEY',
+    `Rows cannot be merged into ${problemContext.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Let the pipeline replace the table once.`,
+  )
+}

@@ -1,0 +1,114 @@
+import { memoryOf, planLoad } from '../../shape/load-shape.ts'
+import type { FeedMemory } from '../../shape/feed-memory.ts'
+import { type TablePlan, planTable } from '../../shape/plan-table.ts'
+import { feedOf } from '../postgres-catalog.ts'
+import type { LastEntry } from './ledger.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
+import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
+import { storedAs, typeRules } from '../types.ts'
+import { escapeIdentifier } from 'pg'
+import { type StagingColumn, columnComments, columnList } from '../staging.ts'
+
+interface PublicationInputs {
+  live: PostgresShape | undefined
+  staging: PostgresShape
+  last: LastEntry | undefined
+  merging: boolean
+}
+
+/** Plans the table after its staged rows are published, and its memory for the next load. Throws as `planLoad` does. */
+export function planPublication(
+  load: PostgresStagedTable,
+  { live, staging, last, merging }: PublicationInputs,
+): { table: TablePlan<TypedColumn>; feed: FeedMemory } {
+  const before = feedOf(live, last)
+  const plan = planLoad(typeRules, before, {
+    target: load.target,
+    held: load.held,
+    sourceRows: load.written?.sourceRows,
+    merging,
+  })
+  const now = new Map(plan.columns.map((column) => [column.name, column]))
+  const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
+  // Another load may have widened the table since this one began. Columns that a transformation changed stay as they are.
+  const brought = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
+  const staged = brought.map((column) => {
+    const untouched = plannedColumns.get(column.name)?.type === column.type
+    const wanted = untouched ? now.get(column.name) : undefined
+    return wanted ? { ...column, type: wanted.type, dataType: wanted.dataType } : column
+  })
+  const table = planTable(typeRules, live && columnsOf(live), staged, plan, { merging })
+  const types = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
+  // The staging table may have been completed already.
+  const missing = table.missing.filter(({ name }) => !types.has(name))
+  const restaged = table.columns.filter(({ name, type }) => types.has(name) && types.get(name) !== type)
+  return {
+    table: { ...table, missing, restaged },
+    feed: memoryOf(load.target, before, table.memory, load.reading),
+  }
+}
+
+/** A column of a table or staging table with its type's name in the API. */
+export type TypedColumn = StagingColumn & ReturnType<typeof storedAs>
+
+export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): TypedColumn[] =>
+  columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
+
+/** Returns the statements that prepare a staging table to replace its table. They lock no table that others use. */
+export function completeStaging(staging: string, { missing, restaged }: TablePlan<TypedColumn>): string[] {
+  return [
+    ...missing.map((column) => `alter table ${staging} add column ${columnList([column])}`),
+    ...restaged.map(({ name, type }) => `alter table ${staging} alter column ${escapeIdentifier(name)} type ${type}`),
+  ]
+}
+
+interface TableEvolution {
+  /** The table's statements between detaching the old partition and attaching the new one. */
+  forTable: string[]
+  /** The partition key changes, which PostgreSQL rejects: the publication recreates the (empty) parent. */
+  rebuild: boolean
+}
+
+/** Returns the statements that change a table without rows to its plan. `fed` are the columns whose labels the source knows. */
+export function planEvolution(
+  table: string,
+  live: PostgresShape,
+  plan: TablePlan<TypedColumn>,
+  fed: readonly string[],
+): TableEvolution {
+  const there = new Map(live.columns.map((column) => [column.name, column]))
+  const isKey = (name: string) => there.get(name)?.partitionKey === true
+  const rebuild = plan.dropped.some(isKey) || plan.retyped.some(({ name }) => isKey(name))
+  const added = plan.columns.filter(({ name }) => !there.has(name))
+  const relabelled = plan.columns.filter(
+    ({ name, label }) => isRelabelled(there.get(name), label) && fed.includes(name),
+  )
+  return {
+    rebuild,
+    forTable: [
+      ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
+      ...plan.retyped.map(({ name, type }) => {
+        const column = escapeIdentifier(name)
+        // The table has no rows of its own while this runs, so that no value has to be converted.
+        return `alter table ${table} alter column ${column} type ${type} using null::${type}`
+      }),
+      ...added.map((column) => `alter table ${table} add column ${columnList([column])}`),
+      ...columnComments(table, added),
+      ...columnComments(table, relabelled),
+    ],
+  }
+}
+
+const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =>
+  before !== undefined && before.label !== label
+
+/** Creates the table that readers use: it has no rows of its own, only one default partition at a time. */
+export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
+  // Text never has to widen, so as a key it seldom forces a rebuild.
+  const key = columns.find(({ type }) => type === 'text') ?? columns[0]!
+  return [
+    `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(key.name)})`,
+    ...columnComments(table, columns),
+    `grant select on ${table} to ${escapeIdentifier(read)}`,
+  ]
+}

@@ -1,0 +1,71 @@
+import type { PlannedTable, PlanOptions } from '../../warehouse.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { planEvolution, planPublication } from './plan-publication.ts'
+import { findLastEntry } from './ledger.ts'
+import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.ts'
+import { tableNotOwned, warehouseProblem } from '../problems.ts'
+import { mergeModeOf } from './merge.ts'
+import { qualified } from '../names.ts'
+import { prepareLoads, readyTableOf } from './publish.ts'
+import { rowsAfterPublication } from './staged-rows-preview.ts'
+import { readShape } from '../table-shape.ts'
+import { findBlockingViews } from './swap.ts'
+
+/** Counting the rows of a merge compares both sides by their key. */
+const longest = `set local statement_timeout = '12h'`
+
+/** See `Loader.plan`. It does not block readers and other loads. */
+export async function planTables(
+  pools: PostgresPools,
+  given: readonly PostgresStagedTable[],
+  options: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable[]> {
+  const loads = await prepareLoads({ pools, loads: given, options }, signal)
+  const tables: PlannedTable[] = []
+  for (const load of loads) tables.push(await planLoadedTable(pools, load, options, signal))
+  await options.onPlan?.(tables)
+  await options.gate?.(
+    loads.map((load) => readyTableOf(load, options)),
+    signal,
+  )
+  return tables
+}
+
+/** Makes the same comparison as `planSwap`. */
+async function planLoadedTable(
+  pools: PostgresPools,
+  load: PostgresStagedTable,
+  options: PlanOptions,
+  signal: AbortSignal,
+): Promise<PlannedTable> {
+  const { schema, table } = load.target
+  try {
+    return await withClient(pools.transactions, signal, async (client) => {
+      await client.query(`begin read only; ${longest}`)
+      const live = await readShape(client, schema, table)
+      if (live && !live.owned) throw tableNotOwned(load.problemContext)
+      const staging = await readShape(client, 'sluice', load.stagingTable)
+      if (!staging) throw stagingTableMissing(load)
+      const last = await findLastEntry(client, live?.partition)
+      const merging = mergeModeOf(load, options) === 'MERGE' && live?.partition !== undefined
+      const { table: plan } = planPublication(load, { live, staging, last, merging })
+      const { rows } = await client.query<{ count: number }>(
+        `select count(*)::float8 as count from (${rowsAfterPublication(readyTableOf(load, options), staging, live)}) r`,
+      )
+      const rowsAfter = rows[0]!.count
+      if (live && (!merging || load.copiedRows)) {
+        const { rebuild } = planEvolution(qualified(schema, table), live, plan, load.fed)
+        await findBlockingViews(client, load.problemContext, live, plan, rebuild)
+      }
+      const falls = live && !merging ? fallOfRows(load.target, last?.tableRows, load.written!.rows) : []
+      await client.query('rollback')
+      const changes = live ? [...plan.changes, ...falls] : []
+      return { schema, table, ...(live && { rowsBefore: last?.tableRows ?? live.estimatedRows }), rowsAfter, changes }
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw warehouseProblem(error, load.problemContext)
+  }
+}

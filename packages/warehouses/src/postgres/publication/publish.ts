@@ -1,0 +1,233 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PoolClient } from 'pg'
+import { failpoint } from '@sluice/process'
+import {
+  assertCurrentAttempt,
+  type Publication,
+  type PublishedTable,
+  type PublishOptions,
+  type ReadyTable,
+  WarehouseProblem,
+} from '../../warehouse.ts'
+import { describeReadyTable } from '../../ready-to-publish.ts'
+import { fedColumns } from '../../shape/feed-memory.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { findPublication } from '../postgres-catalog.ts'
+import { type RetentionPolicy, keepReplaced } from './kept-tables.ts'
+import { enterLedger, enterRun, type LedgerEntry, idleTransactionTimeout } from './ledger.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
+import { mergeModeOf, prepareMerges } from './merge.ts'
+import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
+import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
+import { interruptAutovacuum, planSwap, type TableSwap } from './swap.ts'
+import { completeStagingTable, analyzeParent, indexAndAnalyze } from './prepare.ts'
+import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
+import { dropDetached } from '../staging.ts'
+
+/**
+ * Lock time-outs in milliseconds, one per try. While a try waits for readers, new readers queue after it, so the first tries are short.
+ */
+const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
+
+/** The lock time-out in milliseconds of each further try while a reader holds the table, and the pause between two tries. */
+const shortLockTimeoutMs = 100
+const retryPauseMs = 2_000
+
+/** SQLSTATE lock_not_available: the lock timeout passed. */
+const lockNotAvailable = '55P03'
+
+/** The loads to publish and the role that reads them. */
+interface PublishRequest {
+  pools: PostgresPools
+  loads: readonly PostgresStagedTable[]
+  read: string
+  retention: RetentionPolicy
+  isCurrentAttempt: () => Promise<boolean>
+  options: PublishOptions
+  /** Milliseconds that staged rows wait for readers of the table. */
+  waitMs: number
+}
+
+/**
+ * See `Loader.publish`. An abort rolls back any running step, including a long merge; after the swap has started, an abort
+ * waits for its end: a few milliseconds or one lock time-out.
+ */
+export async function publish(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
+  const { options } = publishing
+  const [first] = publishing.loads
+  if (!first) throw new Error('Nothing to publish.')
+  const loads = await prepareLoads(publishing, signal)
+  await options.gate?.(
+    loads.map((load) => readyTableOf(load, options)),
+    signal,
+  )
+  await waitUntilVisible(publishing, loads, signal)
+  return retryWhileTableIsRead(first.problemContext, { ...options, waitMs: publishing.waitMs }, signal, (wait) =>
+    swapAll({ ...publishing, loads }, wait, signal),
+  )
+}
+
+/** The time that a publication waits for readers of its table, and the callbacks that report it. */
+export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | 'onWait'> {
+  /** Milliseconds. */
+  waitMs: number
+}
+
+/** Retries the swap until no reader holds the table. `swap` receives the lock timeout of each try in milliseconds. */
+export async function retryWhileTableIsRead<T>(
+  scene: ProblemContext,
+  { waitMs, onWait }: SwapOptions,
+  signal: AbortSignal,
+  swap: (wait: number) => Promise<T>,
+): Promise<T> {
+  await failpoint('before-swap')
+  const until = performance.now() + waitMs
+  for (let tries = 0; ; tries += 1) {
+    signal.throwIfAborted()
+    try {
+      return await swap(lockTimeoutsMs[tries] ?? shortLockTimeoutMs)
+    } catch (error) {
+      const { code = '' } = error as { code?: string }
+      const early = tries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
+      const again = early || (code === lockNotAvailable && performance.now() < until)
+      if (!again) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
+    }
+    if (tries + 1 === lockTimeoutsMs.length)
+      onWait?.(`${scene.place} is being read. The rows are published once its readers have ended.`)
+    await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
+      () => {},
+    )
+  }
+}
+
+/** Does the slow work before any reader has to wait. Returns the loads in the order in which their tables are locked. */
+export async function prepareLoads(
+  { pools, loads: given, options }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
+  signal: AbortSignal,
+): Promise<PostgresStagedTable[]> {
+  const loads = given.toSorted((one, other) => (one.problemContext.place < other.problemContext.place ? -1 : 1))
+  const merging = options.mode === 'MERGE'
+  for (const load of loads) await completeStagingTable(pools, load, merging, signal)
+  if (merging) await prepareMerges(pools, loads, signal)
+  for (const load of loads) await Promise.all([indexAndAnalyze(pools, load, signal), interruptAutovacuum(pools, load)])
+  return loads
+}
+
+export const readyTableOf = (load: PostgresStagedTable, options: Pick<PublishOptions, 'mode'>): ReadyTable =>
+  describeReadyTable(load, mergeModeOf(load, options) === 'MERGE' && !load.copiedRows, load.records)
+
+async function waitUntilVisible(
+  { pools, options, waitMs }: PublishRequest,
+  loads: readonly PostgresStagedTable[],
+  signal: AbortSignal,
+): Promise<void> {
+  const older = loads.flatMap((load) => load.older)
+  await waitForOlderSnapshots(pools.statements, older, { waitMs, onWait: options.onWait }, signal).catch(
+    (error: unknown) => {
+      signal.throwIfAborted()
+      throw warehouseProblem(error, loads[0]!.problemContext)
+    },
+  )
+}
+
+async function swapAll(
+  { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
+  wait: number,
+  signal: AbortSignal,
+): Promise<Publication> {
+  const { run, attempt } = loads[0]!.target
+  const { ledgerKey } = retention
+  const { publication, swaps, freed } = await withClient(pools.transactions, signal, async (client, borrowed) => {
+    await client.query(
+      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+    )
+    const publishedAt = await enterRun(client, ledgerKey, { run, attempt })
+    if (!publishedAt) return { publication: await readEarlierPublication(client, run), swaps: [], freed: [] }
+    const swaps: TableSwap[] = []
+    for (const load of loads) swaps.push(await planSwap(client, load, mergeModeOf(load, options), read, wait))
+    for (const swap of swaps) await enterLedger(client, ledgerKey, entryOf(run, swap, options))
+    const freed = await keepReplaced(client, retention, run, swaps.map(replacedTable))
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    borrowed.ignoreAbort()
+    await commitSwaps(
+      client,
+      swaps.map(({ load, ...swap }) => ({ ...swap, place: load.problemContext.place })),
+    )
+    // What was merged into another partition is left in the staging table, to be dropped.
+    for (const { load, partition } of swaps) load.published = partition === load.stagingTable
+    await flushWal(client)
+    return {
+      publication: { run, attempt, publishedAt, ...sumTables(swaps.map(({ published }) => published)) },
+      swaps,
+      freed,
+    }
+  })
+  await failpoint('published')
+  const tidied = cleanUp(pools, swaps, freed)
+  if (options.onBackgroundWork) options.onBackgroundWork(tidied)
+  else await tidied
+  return publication
+}
+
+/** Returns the table that a swap removes from readers. */
+const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
+  schema: load.target.schema,
+  table: load.target.table,
+  partition: oldPartition ?? null,
+  inPlace: partition !== load.stagingTable,
+})
+
+/** After the commit nothing may fail any more: a partition that stays is swept, statistics come next time. */
+async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
+  await Promise.allSettled([
+    ...freed.map((partition) => dropDetached(pools.statements, partition)),
+    ...swaps.map(({ load }) => load.published && analyzeParent(pools, load)),
+  ])
+  if (pools.databaseBytes) await pools.makeRoom(pools.databaseBytes).catch(() => {})
+}
+
+function entryOf(
+  run: string,
+  { load, partition, tableRows, published, feed }: TableSwap,
+  options: PublishOptions,
+): LedgerEntry {
+  const mode = mergeModeOf(load, options)
+  // Of a table that other rows were merged into, nothing was measured.
+  const whole = partition === load.stagingTable && !load.copiedRows
+  return {
+    run,
+    partition,
+    published,
+    fedColumns: fedColumns(feed),
+    feed,
+    mode,
+    tableRows,
+    cursor: options.cursors?.[load.target.table],
+    profile: whole ? load.profile : undefined,
+  }
+}
+
+export async function readEarlierPublication(client: PoolClient, run: string): Promise<Publication> {
+  await client.query('rollback')
+  const found = await findPublication(client, run)
+  if (!found)
+    throw new WarehouseProblem('WAREHOUSE_BUSY', 'Another attempt of this run was publishing just now.', {
+      retryable: true,
+    })
+  return found
+}
+
+export function sumTables(tables: PublishedTable[]) {
+  return {
+    rows: tables.reduce((sum, { rows }) => sum + rows, 0),
+    bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
+    tables,
+  }
+}
+
+/** The publication already handles the views it knows; this reports any other reason for which the server refuses to widen a column. */
+function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
+  const { code, detail } = error as { code?: string; detail?: string }
+  if (code !== '0A000' && code !== '2BP01') return undefined
+  return viewsDepend(scene, detail ?? 'unnamed', error)
+}

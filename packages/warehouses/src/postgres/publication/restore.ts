@@ -1,0 +1,232 @@
+import type { ClientBase } from 'pg'
+import { failpoint } from '@sluice/process'
+import {
+  assertCurrentAttempt,
+  type Publication,
+  type PublishedTable,
+  type RestoreTarget,
+  type TableChange,
+} from '../../warehouse.ts'
+import type { FeedMemory } from '../../shape/feed-memory.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { dependentViews, type DependentView } from '../views/dependent-views.ts'
+import { flushWal, commitSwaps } from './commit-swaps.ts'
+import { columnsOf, createTable, planEvolution } from './plan-publication.ts'
+import {
+  type KeptTable,
+  type RetentionPolicy,
+  keepRestored,
+  nothingKept,
+  placeOf,
+  takeKeptTables,
+} from './kept-tables.ts'
+import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
+import { tableNotOwned } from '../problems.ts'
+import { blockAutovacuum, findBlockingViews } from './swap.ts'
+import { qualified } from '../names.ts'
+import { analyzeTable } from './prepare.ts'
+import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
+import { readShape, type PostgresShape } from '../table-shape.ts'
+import { columnComments, columnList } from '../staging.ts'
+
+interface RestoreRequest {
+  pools: PostgresPools
+  target: RestoreTarget
+  /** The role that reads the rows. */
+  read: string
+  retention: RetentionPolicy
+  isCurrentAttempt: () => Promise<boolean>
+  options: SwapOptions
+}
+
+interface RestoredTable {
+  place: string
+  statements: string[]
+  views: DependentView[]
+  /** The detached table, which the restore keeps as the next previous version. */
+  replaced: KeptTable
+  published: PublishedTable
+  entry: LedgerEntry
+}
+
+/**
+ * See `Loader.restore`. The kept partitions swap places with the current ones, by the same statements as a load's: no row is
+ * copied. The ledger's data about a partition (cursor, memory of the last feed, profile) is valid for it again.
+ */
+export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
+  const { pools, target, options } = restoring
+  const scene = { place: qualified(target.schema, target.table) }
+  return retryWhileTableIsRead(scene, options, signal, async (wait) => {
+    const { publication, returned } = await restoreAll(restoring, wait, signal)
+    await failpoint('published')
+    const tidied = Promise.all(returned.map(({ place }) => analyzeTable(pools, place))).then(() => {})
+    if (options.onBackgroundWork) options.onBackgroundWork(tidied)
+    else await tidied
+    return publication
+  })
+}
+
+async function restoreAll(
+  { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
+  wait: number,
+  signal: AbortSignal,
+): Promise<{ publication: Publication; returned: RestoredTable[] }> {
+  const { run, attempt } = target
+  return withClient(pools.transactions, signal, async (client, borrowed) => {
+    await client.query(
+      `begin; set local lock_timeout = ${wait}; set local statement_timeout = '30s'; ${idleTransactionTimeout}`,
+    )
+    const publishedAt = await enterRun(client, retention.ledgerKey, { run, attempt })
+    if (!publishedAt) return { publication: await readEarlierPublication(client, run), returned: [] }
+    const kept = await takeKeptTables(client, retention, target)
+    if (!kept) throw nothingKept(placeOf(target))
+    const returned: RestoredTable[] = []
+    for (const one of kept) returned.push(await planRestoredTable(client, run, one, read, wait))
+    for (const { entry } of returned) await enterLedger(client, retention.ledgerKey, entry)
+    await keepRestored(
+      client,
+      retention,
+      run,
+      returned.map(({ replaced }) => replaced),
+    )
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    borrowed.ignoreAbort()
+    await commitSwaps(
+      client,
+      returned.map((one) => ({ ...one, restores: true })),
+    )
+    await flushWal(client)
+    const tables = returned.map(({ published }) => published)
+    return { publication: { run, attempt, publishedAt, ...sumTables(tables) }, returned }
+  })
+}
+
+async function planRestoredTable(
+  client: ClientBase,
+  run: string,
+  { schema, table, partition }: KeptTable,
+  read: string,
+  wait: number,
+): Promise<RestoredTable> {
+  const place = qualified(schema, table)
+  const scene = { place }
+  const kept = partition === null ? undefined : await readShape(client, 'sluice', partition)
+  if (partition !== null && !kept) throw nothingKept(place)
+  if (await readShape(client, schema, table))
+    await client.query(`lock table only ${place} in share update exclusive mode`)
+  const live = await readShape(client, schema, table)
+  if (live && !live.owned) throw tableNotOwned(scene)
+  if (live?.partition) await client.query(blockAutovacuum(qualified('sluice', live.partition), wait))
+  if (partition !== null) await client.query(blockAutovacuum(qualified('sluice', partition), wait))
+  const last = await findLastEntry(client, partition ?? undefined)
+  const attached =
+    partition === null ? [] : [`alter table ${place} attach partition ${qualified('sluice', partition)} default`]
+  const detached = live?.partition
+    ? [`alter table ${place} detach partition ${qualified('sluice', live.partition)}`]
+    : []
+  const change =
+    kept && partition !== null ? await planShapeChange(client, { place, live, kept, partition, read }) : unchanged
+  const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
+  const rows = last?.tableRows ?? 0
+  const published: PublishedTable = { schema, table, rows, bytes: last?.bytes ?? 0, changes: change.changes }
+  return {
+    place,
+    statements: [...detached, ...change.statements, ...attached],
+    views: change.views,
+    replaced: { schema, table, partition: live?.partition ?? null },
+    published,
+    entry: {
+      run,
+      partition: partition ?? '',
+      published,
+      fedColumns: last?.fedColumns ?? [],
+      mode: 'RESTORE',
+      tableRows: rows,
+      cursor: last?.cursor ?? undefined,
+      profile: last?.profile ?? undefined,
+      feed,
+    },
+  }
+}
+
+interface ShapeChange {
+  statements: string[]
+  views: DependentView[]
+  changes: TableChange[]
+  /** Columns that have come since and that views read: they stay, empty. */
+  stay: ReturnType<typeof columnsOf>
+}
+
+const unchanged: ShapeChange = { statements: [], views: [], changes: [], stay: [] }
+
+interface RestoredShapes {
+  place: string
+  live: PostgresShape | undefined
+  kept: PostgresShape
+  partition: string
+  read: string
+}
+
+/**
+ * Restores the table's earlier columns and types. A column added since then is dropped, unless views read it: then it stays
+ * without values.
+ */
+async function planShapeChange(
+  client: ClientBase,
+  { place, live, kept, partition, read }: RestoredShapes,
+): Promise<ShapeChange> {
+  const before = columnsOf(kept)
+  if (!live) return { ...unchanged, statements: createTable(place, before, read) }
+  const now = columnsOf(live)
+  const names = new Set(before.map(({ name }) => name))
+  const stay: typeof now = []
+  for (const column of now.filter(({ name }) => !names.has(name)))
+    if ((await dependentViews(client, live.oid, [column.name])).length > 0) stay.push(column)
+  const there = new Map(now.map((column) => [column.name, column]))
+  const dropped = now
+    .map(({ name }) => name)
+    .filter((name) => !names.has(name) && !stay.some((one) => one.name === name))
+  const retyped = before.filter(({ name, type }) => there.has(name) && there.get(name)!.type !== type)
+  const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
+  const { forTable, rebuild } = planEvolution(place, live, plan, [...names])
+  const here = qualified('sluice', partition)
+  const completed =
+    stay.length === 0
+      ? []
+      : [
+          ...stay.map((column) => `alter table ${here} add column ${columnList([column])}`),
+          ...columnComments(here, stay),
+        ]
+  const reshaped = rebuild ? [`drop table ${place}`, ...createTable(place, plan.columns, read)] : forTable
+  return {
+    statements: [...completed, ...reshaped],
+    views: await findBlockingViews(client, { place }, live, plan, rebuild),
+    changes: [
+      ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
+      ...before
+        .filter(({ name }) => !there.has(name))
+        .map(({ name, type }): TableChange => ({ kind: 'COLUMN_ADDED', column: name, to: type })),
+      ...retyped.map(
+        ({ name, type }): TableChange => ({
+          kind: 'TYPE_CHANGED',
+          column: name,
+          from: there.get(name)!.type,
+          to: type,
+        }),
+      ),
+    ],
+    stay,
+  }
+}
+
+function rememberVanished(feed: FeedMemory, stay: ReturnType<typeof columnsOf>): FeedMemory {
+  if (stay.length === 0) return feed
+  const added = stay.map(({ name, label, type, dataType }) => ({
+    name,
+    label,
+    type,
+    dataType,
+    vanished: true as const,
+  }))
+  return { ...feed, columns: [...feed.columns, ...added] }
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { stagingTables } from '../../../test/leftovers.ts'
+import { columns, loadAll, never, numbered, stage } from '../../../test/rows.ts'
+import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
+import { binary, numberedTuples } from '../../../test/tuples.ts'
+import { LeaseLost, type StagedTable } from '../../warehouse.ts'
+
+const two = columns({ id: 'INTEGER', name: 'TEXT' })
+
+describe('staged loads', () => {
+  const scratch = scratchWarehouseForAll()
+  let table: string
+  let target: { schema: string; table: string; columns: typeof two; run: string; attempt: number }
+
+  beforeEach(async () => {
+    table = word('cases_')
+    target = { schema: 'health', table, columns: two, run: word('run'), attempt: 1 }
+    await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
+  })
+
+  const rowsOf = async () => (await scratch.warehouse.catalog.findTable('health', table))?.rowCount
+  /** The stored state of loads, as the database returns it. */
+  const describeLoads = async (...loads: StagedTable[]) =>
+    JSON.parse(JSON.stringify(await scratch.warehouse.loader.describeStaged!(loads, never)))
+  const adopt = (staged: unknown, attempt: number) =>
+    scratch.warehouse.loader.adoptStaged!('health', staged, attempt, never)
+  const publish = (loads: readonly StagedTable[]) => scratch.warehouse.loader.publish(loads, async () => true, never)
+
+  it('can be published and dropped only by the attempt that adopted them last', async () => {
+    await using first = await stage(scratch.warehouse, target, numbered(5))
+    const staged = await describeLoads(first)
+    const [second] = (await adopt(staged, 2))!
+    const [third] = (await adopt(staged, 3))!
+    for (const older of [first, second!]) {
+      await expect(publish([older])).rejects.toBeInstanceOf(LeaseLost)
+      await older[Symbol.asyncDispose]()
+    }
+    for (const attempt of [1, 2, 3]) expect(await adopt(staged, attempt)).toBeUndefined()
+    expect(await stagingTables(scratch.superuser)).toEqual([third!.stagingTable])
+    expect(await publish([third!])).toMatchObject({ attempt: 3, rows: 5 })
+    expect([await adopt(staged, 4), await rowsOf(), await stagingTables(scratch.superuser)]).toEqual([undefined, 5, []])
+  })
+
+  it('are adopted all or none', async () => {
+    const other = { ...target, table: word('other_') }
+    await using kept = await stage(scratch.warehouse, target, numbered(5))
+    const dropped = await stage(scratch.warehouse, other, numbered(5))
+    const staged = await describeLoads(kept, dropped)
+    await dropped[Symbol.asyncDispose]()
+    expect(await adopt(staged, 2)).toBeUndefined()
+    expect(await publish([kept])).toMatchObject({ attempt: 1, rows: 5 })
+  })
+
+  it('are not adopted when rows are missing', async () => {
+    await using load = await stage(scratch.warehouse, target, numbered(5))
+    const staged = await describeLoads(load)
+    await scratch.superuser.query(`delete from sluice."${load.stagingTable}" where id = 1`)
+    expect(await adopt(staged, 2)).toBeUndefined()
+  })
+
+  it('are not adopted when another transaction locks them for long, or published them', async () => {
+    await using load = await stage(scratch.warehouse, target, numbered(5))
+    const staged = await describeLoads(load)
+    await using other = await connectedAs(scratch.access, 'load')
+    await other.query(`begin; lock table sluice."${load.stagingTable}" in access share mode`)
+    const adopting = adopt(staged, 2)
+    await sleep(500)
+    await other.query('commit')
+    const [adopted] = (await adopting)!
+    await publish([adopted!])
+    expect(await adopt(staged, 3)).toBeUndefined()
+  })
+
+  it('have the columns that only the published table has after a first try to publish them', async () => {
+    const three = columns({ id: 'INTEGER', name: 'TEXT', more: 'TEXT' })
+    await loadAll(scratch.warehouse, { table, columns: three }, [[1, 'a', 'b']])
+    await using first = await stage(scratch.warehouse, target, numbered(5))
+    const staged = await describeLoads(first)
+    const refused = scratch.warehouse.loader.publish([first], async () => false, never)
+    await expect(refused).rejects.toBeInstanceOf(LeaseLost)
+    const { tables } = await publish((await adopt(staged, 2))!)
+    expect(tables[0]!.changes).toMatchObject([{ kind: 'COLUMN_VANISHED', column: 'more' }])
+  })
+
+  it('wait for readers that are older than their rows', async () => {
+    await using reader = await connectedAs(scratch.access, 'read')
+    await reader.query('begin isolation level repeatable read')
+    await reader.query('select 1')
+    const count = async () => (await reader.query(`select count(*)::int from health.${table}`)).rows[0].count
+    await using load = await scratch.warehouse.loader.stage(target, never)
+    await load.write(
+      binary(() => numberedTuples(5), { size: 1 << 30 }),
+      never,
+    )
+    const publishing = publish((await adopt(await describeLoads(load), 2))!)
+    await sleep(600)
+    expect(await count()).toBe(3)
+    await reader.query('commit')
+    await publishing
+    expect(await count()).toBe(5)
+  })
+})

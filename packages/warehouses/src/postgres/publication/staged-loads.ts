@@ -1,0 +1,114 @@
+import { type ClientBase, escapeIdentifier } from 'pg'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { idleTransactionTimeout } from './ledger.ts'
+import { stagingTableMissing, PostgresStagedTable } from '../staged-table.ts'
+import { qualified } from '../names.ts'
+import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { warehouseProblem } from '../problems.ts'
+import { originComment, parseOrigin } from '../staging.ts'
+
+/** Data that the publication of a written load needs in addition to its rows. JSON. */
+export interface StagedLoad
+  extends Pick<
+    PostgresStagedTable,
+    'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
+  > {
+  /** The oid of the staging table. */
+  oid: number
+  /** The file that has its rows. A table whose rows were rewritten has another file. */
+  file: number
+}
+
+/** SQLSTATEs: the table is gone, or another session holds a lock on it for too long. */
+const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
+
+export async function describeStaged(
+  { statements }: PostgresPools,
+  loads: readonly PostgresStagedTable[],
+  signal: AbortSignal,
+): Promise<StagedLoad[]> {
+  const described: StagedLoad[] = []
+  for (const load of loads) {
+    const { target, planned, written, older, transformed, profile, held, reading } = load
+    try {
+      const { rows } = await withClient(statements, signal, (client) =>
+        client.query<{ oid: number; file: number; brought: string[] }>(
+          `select oid::int8::float8 as oid, pg_relation_filenode(oid)::int8::float8 as file,
+             array(select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum) as brought
+           from pg_class c where oid = to_regclass($1)`,
+          [qualified('sluice', load.stagingTable)],
+        ),
+      )
+      if (!rows[0]) throw stagingTableMissing(load)
+      // A publication adds the columns that only the published table has. The next attempt must know which ones those are.
+      load.brought = rows[0].brought
+      described.push({ target, planned, written, older, transformed, profile, held, reading, ...rows[0] })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw warehouseProblem(error, load.problemContext)
+    }
+  }
+  return described
+}
+
+/** See `Loader.adoptStaged`. The new names of the staging tables keep the earlier attempt from publishing or dropping them. */
+export async function adoptStaged(
+  pools: PostgresPools,
+  staged: readonly StagedLoad[],
+  attempt: number,
+  signal: AbortSignal,
+): Promise<PostgresStagedTable[] | undefined> {
+  const adopted = staged.map(({ oid, file, target, planned, ...written }) => {
+    const load = new PostgresStagedTable(pools, { ...target, attempt }, planned)
+    return { oid, file, load: Object.assign(load, written) }
+  })
+  try {
+    return await withClient(pools.transactions, signal, async (client) => {
+      // An attempt that is stopped in its publication holds its locks for as long as `notForLong` says.
+      await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
+      for (const one of adopted)
+        if (!(await takeOver(client, one))) {
+          await client.query('rollback')
+          return undefined
+        }
+      await client.query('commit')
+      return adopted.map(({ load }) => load)
+    })
+  } catch (error) {
+    if (unavailableCodes.has((error as { code?: string }).code ?? '')) return undefined
+    signal.throwIfAborted()
+    throw warehouseProblem(error, { place: 'the warehouse' })
+  }
+}
+
+/** False if the table is gone, incomplete, published, kept, merged with published rows, or a later attempt's. */
+async function takeOver(
+  client: ClientBase,
+  { oid, file, load }: { oid: number; file: number; load: PostgresStagedTable },
+): Promise<boolean> {
+  const { rows: named } = await client.query<{ name: string }>(
+    `select relname as name from pg_class where oid = $1::int8::oid and relnamespace = 'sluice'::regnamespace`,
+    [oid],
+  )
+  if (!named[0]) return false
+  const table = qualified('sluice', named[0].name)
+  await client.query(`lock table only ${table} in access exclusive mode`)
+  const { rows: locked } = await client.query<{ file: number; comment: string | null }>(
+    `select pg_relation_filenode(oid)::int8::float8 as file, obj_description(oid, 'pg_class') as comment from pg_class
+     where oid = $1::int8::oid and relname = $2 and not relispartition
+       and relname not in (select partition_name from sluice.kept_table where partition_name is not null)`,
+    [oid, named[0].name],
+  )
+  const { run, attempt, merged } = parseOrigin(locked[0]?.comment) ?? {}
+  const { target, stagingTable, written } = load
+  if (run !== target.run || attempt === undefined || attempt >= target.attempt || merged) return false
+  // A server that lost its last commits in a crash may have the table without its rows.
+  const { rows } = await client.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
+  if (rows[0]!.count !== written?.rows) return false
+  await client.query(
+    `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${originComment(stagingTable, target)}`,
+  )
+  // The earlier attempt rewrote the rows for its publication, so readers that began before that do not see them.
+  if (locked[0]!.file !== file) load.older = [await listOlderSnapshots(client)]
+  return true
+}

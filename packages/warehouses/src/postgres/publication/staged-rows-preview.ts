@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto'
+import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
+import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
+import { type PostgresPools, type WarehouseAccess, withClient } from '../postgres-connections.ts'
+import { qualified } from '../names.ts'
+import { warehouseProblem } from '../problems.ts'
+import { type PostgresShape, readShape } from '../table-shape.ts'
+import { dropRunSchema } from '../transformation/transformation-schema.ts'
+import { withQueryPlanner } from '../queries/query-planning.ts'
+import { isPartOf } from './merge.ts'
+
+/** Locks each table only while its shape is read; the preview does not block readers. */
+const brief = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
+
+/**
+ * See `Loader.exposeStagedRows`. Two schemas of this run: in `shown`, views on the rows that are about to be published; in `bare`,
+ * empty tables of the same shape. A query that is explained with `bare` in the place of `shown` touches the live table only
+ * if it would get at it past the views.
+ */
+export async function exposeStagedRows(
+  pools: PostgresPools,
+  access: WarehouseAccess,
+  tables: readonly ReadyTable[],
+  { run, attempt }: { run: string; attempt: number },
+): Promise<StagedRowsPreview> {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([run, attempt, tables]))
+    .digest('hex')
+    .slice(0, 16)
+  const [shown, bare] = [`sluice_shown_${hash}`, `sluice_bare_${hash}`]
+  const drop = async () => {
+    for (const schema of [shown, bare]) await dropPersistently(pools, schema)
+  }
+  const place = qualified(tables[0]!.schema, tables[0]!.table)
+  const live = await withClient(pools.statements, undefined, async (client) => {
+    await client.query(`begin; ${brief}`)
+    await client.query(
+      [shown, bare].flatMap((schema) => schemaFor(schema, access.read.user, { run, attempt, ...tables[0]! })).join(';'),
+    )
+    const oids: number[] = []
+    for (const table of tables)
+      oids.push(...(await createPreviewRelations(client, { shown, bare, read: access.read.user }, table)))
+    await client.query('commit')
+    return oids
+  }).catch(async (error: unknown) => {
+    await drop().catch(() => {})
+    throw warehouseProblem(error, { place })
+  })
+  return {
+    schema: shown,
+    oldRows: (query, signal) => {
+      const schemas = (query.schemas ?? []).map((name) => (name === shown ? bare : name))
+      return findOldRows(access, live, { ...query, schemas }, signal)
+    },
+    async [Symbol.asyncDispose]() {
+      await drop().catch((error: unknown) => {
+        throw warehouseProblem(error, { place })
+      })
+    },
+  }
+}
+
+/** The server may still hold a view that a query used, shortly after the query was stopped. */
+async function dropPersistently({ statements }: PostgresPools, schema: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await dropRunSchema(statements, schema)
+      return
+    } catch (error) {
+      if (tries === 5) throw error
+    }
+  }
+}
+
+/** The comment lets maintenance drop the schema after a worker crash. */
+function schemaFor(schema: string, read: string, { run, attempt, schema: of, table }: Origin): string[] {
+  const name = escapeIdentifier(schema)
+  const origin = escapeLiteral(JSON.stringify({ run, attempt, schema: of, table }))
+  return [
+    `drop schema if exists ${name} cascade`,
+    `create schema ${name}`,
+    `comment on schema ${name} is ${origin}`,
+    `grant usage on schema ${name} to ${escapeIdentifier(read)}`,
+  ]
+}
+
+interface Origin extends ReadyTable {
+  run: string
+  attempt: number
+}
+
+/** Puts a table into both schemas. Returns the oids of the relations with the last load's rows. */
+async function createPreviewRelations(
+  client: ClientBase,
+  { shown, bare, read }: { shown: string; bare: string; read: string },
+  ready: ReadyTable,
+): Promise<number[]> {
+  const staging = (await readShape(client, 'sluice', ready.staging))!
+  const live = await readShape(client, ready.schema, ready.table)
+  const [view, empty] = [qualified(shown, ready.table), qualified(bare, ready.table)]
+  const reader = escapeIdentifier(read)
+  await client.query(
+    [
+      `create view ${view} as ${rowsAfterPublication(ready, staging, live)}`,
+      `grant select on ${view} to ${reader}`,
+      `create table ${empty} as table ${view} with no data`,
+      `grant select on ${empty} to ${reader}`,
+    ].join(';'),
+  )
+  const { rows } = await client.query<{ oid: number }>(
+    'select relid::int8::float8 as oid from pg_partition_tree($1::oid) union select $1::oid::int8::float8 where $1 is not null',
+    [live?.oid ?? null],
+  )
+  return rows.map(({ oid }) => oid)
+}
+
+const seconds = 30
+
+/**
+ * The live tables themselves and what shows their rows: views, and what materialised ones keep. Of these, those that the
+ * statement before has locked, which are all that it names or that views lead it to. What is named comes first.
+ */
+const lockedOldRelations = `
+  with recursive old (oid, depth) as (
+    select oid, 0 from unnest($1::oid[]) as live (oid)
+    union
+    select r.ev_class, old.depth + 1 from old
+      join pg_depend d on d.refobjid = old.oid and d.refclassid = 'pg_class'::regclass and d.classid = 'pg_rewrite'::regclass
+      join pg_rewrite r on r.oid = d.objid and r.ev_class <> old.oid
+  )
+  select format('%s.%s', n.nspname, c.relname) as name, c.relkind in ('v', 'm') as view
+  from old join pg_class c on c.oid = old.oid join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname <> 'sluice' and n.nspname not like 'sluice\\_%' and exists (
+    select from pg_locks l where l.pid = pg_backend_pid() and l.locktype = 'relation' and l.relation = c.oid
+      and l.database = (select oid from pg_database where datname = current_database()))
+  order by view desc, depth desc, name limit 1`
+
+/** See `StagedRowsPreview.oldRows`. `live` are the oids of the tables and their partitions. */
+function findOldRows(
+  access: WarehouseAccess,
+  live: readonly number[],
+  query: UserQuery,
+  signal: AbortSignal,
+): Promise<OldRows | undefined> {
+  return withQueryPlanner(access, query, { seconds, signal }, async (client, plan) => {
+    await plan(query.schemas ?? [])
+    const { rows } = await client.query<OldRows>(lockedOldRelations, [live])
+    return rows[0]
+  })
+}
+
+/**
+ * Returns the query for the rows that a table will have: those of the staging table and, if they are merged into the live
+ * partition, that partition's other rows. The result equals that of `mergeInPlace`.
+ */
+export function rowsAfterPublication(
+  { staging: name, merge }: ReadyTable,
+  staging: PostgresShape,
+  live: PostgresShape | undefined,
+): string {
+  const here = qualified('sluice', name)
+  const known = new Set(staging.columns.map((column) => column.name))
+  const isMerged = merge !== undefined && live?.partition !== undefined
+  const before = (live?.columns ?? []).map((column) => column.name).filter((column) => isMerged || known.has(column))
+  const added = staging.columns.map((column) => column.name).filter((column) => !before.includes(column))
+  const columns = [...before, ...added]
+  if (merge === undefined || live?.partition === undefined) return `select ${list(columns)} from ${here}`
+
+  const old = qualified('sluice', live.partition)
+  const same = merge.keys.map((key) => `came.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
+  const brought = new Set(merge.columns ?? known)
+  const merged = columns.map((column) => `${brought.has(column) ? 'came' : 'old'}.${escapeIdentifier(column)}`)
+  const { records } = merge
+  const notReplacedParts = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as came where ${same})${notReplacedParts}
+    union all select ${merged.join(', ')} from ${here} as came left join ${old} as old on ${same}`
+}
+
+const list = (columns: readonly string[], of?: string) =>
+  columns.map((column) => (of ? `${of}.${escapeIdentifier(column)}` : escapeIdentifier(column))).join(', ')

@@ -1,0 +1,192 @@
+import type { ClientBase } from 'pg'
+import type { TableChange } from '../../load-target.ts'
+import type { PublishedTable } from '../../warehouse.ts'
+import { type DependentView, dependentViews } from '../views/dependent-views.ts'
+import { type FeedMemory, fedColumns } from '../../shape/feed-memory.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publication.ts'
+import type { TablePlan } from '../../shape/plan-table.ts'
+import { feedOf } from '../postgres-catalog.ts'
+import { type LastEntry, findLastEntry } from './ledger.ts'
+import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
+import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
+import { qualified } from '../names.ts'
+import { type PostgresShape, readShape } from '../table-shape.ts'
+
+export interface TableSwap {
+  load: PostgresStagedTable
+  /** Short statements that change what readers see, between the dropping of all views and their making. */
+  statements: string[]
+  /** The partition that contains the rows after the swap. */
+  partition: string
+  /** Rows of the whole table from now on. */
+  tableRows: number
+  /** Views that block the swap, each after all its dependencies. */
+  views: DependentView[]
+  /** Detached by them, to be kept or dropped. */
+  oldPartition?: string
+  published: PublishedTable
+  feed: FeedMemory
+}
+
+/**
+ * Prepares a table for its swap, inside the publishing transaction. SHARE UPDATE EXCLUSIVE blocks other publishers of the table
+ * and does not block readers.
+ */
+export async function planSwap(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  mode: 'REPLACE' | 'MERGE',
+  read: string,
+  wait: number,
+): Promise<TableSwap> {
+  const { schema, table } = load.target
+  const names = { table: qualified(schema, table), staging: qualified('sluice', load.stagingTable) }
+  const attach = `alter table ${names.table} attach partition ${names.staging} default`
+  const staging = await readShape(client, 'sluice', load.stagingTable)
+  if (!staging) throw stagingTableMissing(load)
+  const { rows, bytes } = load.written!
+  const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
+  await client.query(`${blockAutovacuum(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`)
+
+  const before = await readShape(client, schema, table)
+  if (!before) {
+    if (load.copiedRows) throw concurrentlyChanged(load)
+    for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
+    const { table: plan, feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
+    published.changes = plan.changes
+    return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
+  }
+  if (!before.owned) throw tableNotOwned(load.problemContext)
+  await client.query(`lock table only ${names.table} in share update exclusive mode`)
+  // Reads the shape again: another load may have published before the lock.
+  const current = await readShape(client, schema, table)
+  if (!current?.owned) throw tableNotOwned(load.problemContext)
+
+  if (current.partition) await client.query(blockAutovacuum(qualified('sluice', current.partition), wait))
+  const last = await findLastEntry(client, current.partition)
+  const merging = mode === 'MERGE' && current.partition !== undefined
+  const { table: plan, feed } = planPublication(load, { live: current, staging, last, merging })
+  const evolution = planEvolution(names.table, current, plan, load.fed)
+  published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
+  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
+  if (merging) {
+    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.forTable, last)
+    if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
+    swap.tableRows += load.copiedRows.rows
+  }
+  for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
+  const reshape = evolution.rebuild
+    ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
+    : evolution.forTable
+  const views = await findBlockingViews(client, load.problemContext, current, plan, evolution.rebuild)
+  if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
+    published.changes.push(...describeRecreated(views))
+  const detach = current.partition
+    ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
+    : []
+  return {
+    ...swap,
+    statements: [...detach, ...reshape, attach],
+    views,
+    ...(current.partition && { oldPartition: current.partition }),
+  }
+}
+
+const mostNamedViews = 10
+
+/**
+ * Names the plain views that are created again. PostgreSQL adds casts to their definitions, so a view over a column that
+ * became text can be valid and fail when it is read. A materialised view is filled in the load, which fails if the view does.
+ */
+function describeRecreated(views: readonly DependentView[]): TableChange[] {
+  const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
+  if (names.length === 0) return []
+  const more = names.length > mostNamedViews ? ` and ${names.length - mostNamedViews} more` : ''
+  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, mostNamedViews).join(', ')}${more}` }]
+}
+
+/**
+ * Returns the statements of a publication for all its tables. Views come first and last, in the order in which a reader's query
+ * locks them: view, then table. A view over several of the tables is dropped once and created once.
+ */
+export function statementsOf(
+  swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
+): string[] {
+  const all = swaps.flatMap(({ views }) => views)
+  // A view precedes the views over it at each of its places: its last place is after all its dependencies and before all its
+  // dependents.
+  const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
+  return [
+    ...views.toReversed().map(({ drop }) => drop),
+    ...swaps.flatMap(({ statements }) => statements),
+    ...views.flatMap(({ create }) => create),
+  ]
+}
+
+async function planMergeInPlace(
+  client: ClientBase,
+  swap: Omit<TableSwap, 'statements'>,
+  current: PostgresShape,
+  staging: PostgresShape,
+  forTable: string[],
+  last: LastEntry | undefined,
+): Promise<TableSwap> {
+  const { load } = swap
+  if (!last) throw concurrentlyChanged(load)
+  load.fedBefore = fedColumns(feedOf(current, last))
+  if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
+  const partition = current.partition!
+  const added = await mergeInPlace(client, load, partition, staging)
+  // No columns are added or widened here, so these are labels.
+  return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
+}
+
+/** @throws WarehouseProblem VIEWS_DEPEND if another role owns one of them: the call changes nothing, the old data stays. */
+export async function findBlockingViews(
+  client: ClientBase,
+  scene: ProblemContext,
+  current: PostgresShape,
+  { retyped, dropped }: Pick<TablePlan<TypedColumn>, 'retyped' | 'dropped'>,
+  rebuild: boolean,
+): Promise<DependentView[]> {
+  const columns = [...retyped.map(({ name }) => name), ...dropped]
+  if (columns.length === 0) return []
+  const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
+  const foreign = views.filter(({ owned }) => !owned).map(({ name }) => name)
+  if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
+  return views
+}
+
+/**
+ * Autovacuum yields to a process that has waited one second (`deadlock_timeout`) for a conflicting lock. If that process were the
+ * swap with its exclusive lock, readers would queue after it for that second; the lock here does not block readers.
+ */
+const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
+
+/**
+ * Returns SQL that locks a table against autovacuum in a transaction that will swap, and then sets its lock time-out to `wait`
+ * milliseconds. `table` is quoted.
+ */
+export function blockAutovacuum(table: string, wait: number): string {
+  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
+}
+
+/**
+ * Interrupts autovacuum on the partition that the publication will replace, while the new one is being prepared. Autovacuum works
+ * there for minutes after a large load, and returns after one minute at the earliest. Never throws.
+ */
+export async function interruptAutovacuum(
+  { statements }: PostgresPools,
+  { target }: PostgresStagedTable,
+): Promise<void> {
+  await withClient(statements, undefined, async (client) => {
+    const partition = (await readShape(client, target.schema, target.table))?.partition
+    if (partition === undefined) return
+    await client.query(
+      `begin; set local lock_timeout = '2s'; ${lockAgainstAutovacuum(qualified('sluice', partition))}; commit`,
+    )
+  }).catch(() => {})
+}

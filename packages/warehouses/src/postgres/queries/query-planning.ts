@@ -1,0 +1,121 @@
+import { type Client, DatabaseError, escapeIdentifier } from 'pg'
+import type { AmbiguousTable, UserQuery } from '../../warehouse.ts'
+import { type WarehouseAccess, destroySocket, readClient } from '../postgres-connections.ts'
+import { queryProblem } from './query-problems.ts'
+import { beginReading, executeOne, endReadSession } from './read-transaction.ts'
+
+/** Omits ANALYZE, so the server plans the statement and does not run it. After a list of options, ANALYZE is not a keyword. */
+const explain = 'explain (costs off) '
+
+/**
+ * Makes the server plan a query, in these schemas. The server then locks the relations that the query names, and those that views
+ * lead to.
+ */
+export type QueryPlanner = (schemas: readonly string[]) => Promise<void>
+
+/**
+ * A connection of role `read` on which a query is planned, as often as `work` likes; each time lets go of what the one before
+ * locked. Throws what `QueryRunner.query` throws, and the signal's reason when it aborts.
+ */
+export async function withQueryPlanner<T>(
+  access: WarehouseAccess,
+  query: UserQuery,
+  { seconds, signal }: { seconds: number; signal: AbortSignal },
+  work: (client: Client, plan: QueryPlanner) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted()
+  const client = readClient(access)
+  const abort = () => destroySocket(client)
+  signal.addEventListener('abort', abort, { once: true })
+  const plan: QueryPlanner = async (schemas) => {
+    await client.query(`rollback to savepoint planned; set local search_path = ${pathOf(schemas)}`)
+    await executeOne(client, explain + query.text, query.values, query.texts)
+  }
+  try {
+    await client.connect()
+    const begin = beginReading({ searchPath: 'pg_catalog', idle: 30 })
+    await client.query(`${begin}; set local statement_timeout = '${seconds}s'; select; savepoint planned`)
+    return await work(client, plan)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw queryProblem(error, { query, prefix: explain.length, seconds })
+  } finally {
+    signal.removeEventListener('abort', abort)
+    await endReadSession(client)
+  }
+}
+
+const pathOf = (schemas: readonly string[]) => schemas.map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
+
+/** Returns whether the server rejected the statement because of a name, a type or the syntax. */
+export const isSyntaxOrNameError = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.code?.startsWith('42') === true
+
+/** Planning is quick, or the query itself will say what keeps it. */
+const seconds = 10
+
+/** The tables and views that the plan before has locked and that others of these schemas have a namesake of. */
+const namesakes = `
+  select c.oid::int8::float8 as oid, c.relname::text as name, found.schemas
+  from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
+  cross join lateral (
+    select array_agg(of.nspname::text order by of.nspname::text collate "C") as schemas
+    from pg_class o join pg_namespace of on of.oid = o.relnamespace
+    where o.relname = c.relname and of.nspname = any ($1::text[]) and o.relkind in ('r', 'p', 'v', 'm', 'f')) found
+  where l.pid = pg_backend_pid() and l.locktype = 'relation' and n.nspname = any ($1::text[])
+    and l.database = (select oid from pg_database where datname = current_database())
+    and cardinality(found.schemas) > 1
+  order by c.relname collate "C"`
+
+interface AmbiguousRelation extends AmbiguousTable {
+  oid: number
+}
+
+/**
+ * See `QueryRunner.findAmbiguousTable`. The server plans the query with the schemas in their order and in reverse order: if a name
+ * refers to different tables, it is unqualified. So the server itself resolves the names.
+ */
+export function ambiguousTable(
+  access: WarehouseAccess,
+  query: UserQuery,
+  preferred: number,
+  signal: AbortSignal,
+): Promise<AmbiguousTable | undefined> {
+  const schemas = query.schemas ?? []
+  const [first, others] = [schemas.slice(0, preferred), schemas.slice(preferred)]
+  if (others.length < 2) return Promise.resolve(undefined)
+  return withQueryPlanner(access, query, { seconds, signal }, async (client, plan) => {
+    const planned = (order: readonly string[]) =>
+      plan(order).then(
+        () => namesakesOf(client, others),
+        (error: unknown) => {
+          // The one of them may have columns that the other has not.
+          if (isSyntaxOrNameError(error)) return undefined
+          throw error
+        },
+      )
+    const read = await planned(schemas)
+    if (read?.length === 0) return undefined
+    const turned = await planned([...first, ...others.toReversed()])
+    const either = read ?? turned
+    if (!either) return undefined
+    const found =
+      read && turned
+        ? (findMissing(read, turned) ?? findMissing(turned, read))
+        : (either.find(({ name }) => hasBareName(query.text, name)) ?? either[0])
+    return found && { name: found.name, schemas: found.schemas }
+  })
+}
+
+/** Returns the first relation of `some` that `others` lacks. */
+const findMissing = (
+  some: readonly AmbiguousRelation[],
+  others: readonly AmbiguousRelation[],
+): AmbiguousRelation | undefined => some.find(({ oid }) => others.every((other) => other.oid !== oid))
+
+const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
+  (await client.query<AmbiguousRelation>(namesakes, [schemas])).rows
+
+/** Returns whether the text contains the unqualified name. */
+const hasBareName = (text: string, name: string): boolean =>
+  new RegExp(String.raw`(?<![\w$.]|\."|\w")"?${RegExp.escape(name)}"?(?![\w$"])`, 'iu').test(text)

@@ -1,0 +1,100 @@
+import { DatabaseError } from 'pg'
+import { missingTableAdvice, type UserQuery, WarehouseProblem } from '../../warehouse.ts'
+import { warehouseProblem } from '../problems.ts'
+import { asSentence } from '@sluice/process'
+
+/** The text before the user's query, in characters, and the query's time limit. */
+export interface QueryContext {
+  query: UserQuery
+  prefix: number
+  seconds: number
+}
+
+/** Refused because of what the query wants, not because of how it is written. By SQLSTATE. */
+const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
+
+/** Classes in which the query itself is what failed, so that the server's own words help. */
+const queryFaultClasses = new Set([
+  '22',
+  '42',
+  '54',
+  '0A',
+  '21',
+  '23',
+  '25',
+  '26',
+  '34',
+  '3F',
+  '2B',
+  '38',
+  '39',
+  'P0',
+  'XX',
+])
+
+/**
+ * Turns an error of a user's query into a problem with the server's message and the position in the user's text; it shows no SQL
+ * of the service.
+ */
+export function queryProblem(error: unknown, context: QueryContext): unknown {
+  if (!(error instanceof DatabaseError)) return warehouseProblem(error, { place: 'the warehouse' })
+  const code = error.code ?? ''
+  const words = sentenceOf(error, context.query)
+  const problem = (name: string, sentence: string, retryable = false) =>
+    new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${words}`), retryable })
+
+  if (code === '57014' || code === '25P04') return tooSlow(context.seconds)
+  if (['55P03', '40P01', '40001'].includes(code))
+    return problem('TABLE_BUSY', 'A table of this query is being changed just now. Try again in a moment.', true)
+  if (code === '53400')
+    return problem('RESULT_TOO_LARGE', 'The query needs more temporary space than is allowed. Narrow it down.')
+  if (isNotASelect(code, context.query.text))
+    return problem('SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT, WITH, VALUES or TABLE.')
+  if (notAllowed.has(code))
+    return problem('SQL_NOT_ALLOWED', `The query may not do this${place(error, context)}: ${words}`)
+  if (code === '08P01')
+    return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
+  if (queryFaultClasses.has(code.slice(0, 2)))
+    return problem(
+      'QUERY_FAILED',
+      `The query failed${place(error, context)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
+    )
+  return warehouseProblem(error, { place: 'the warehouse' })
+}
+
+export function tooSlow(seconds: number): WarehouseProblem {
+  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped.`
+  return new WarehouseProblem('QUERY_TIMEOUT', sentence)
+}
+
+/**
+ * Returns whether the text is several statements, or not a query: the server only reports a syntax error at the beginning of the text.
+ */
+function isNotASelect(code: string, text: string): boolean {
+  if (code !== '42601') return false
+  const bare = text.replace(/^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)+/, '')
+  return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
+}
+
+/** A table alias that is not in the FROM clause has the same code. */
+const isMissingTable = ({ code, message }: DatabaseError): boolean =>
+  code === '42P01' && message.startsWith('relation ')
+
+/** Line and column in the user's text, from 1. The server counts characters, not UTF-16 units. */
+function place({ position }: DatabaseError, { query, prefix }: QueryContext): string {
+  const before = Number(position) - 1 - prefix
+  if (!position || before < 0) return ''
+  const lines = [...query.text].slice(0, before).join('').split('\n')
+  return ` in line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
+}
+
+/** The server repeats what it could not read, and that may be the value of a secured variable. */
+function sentenceOf({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
+  let words = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
+  for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {
+    if (!value) continue
+    words = words.replaceAll(`"${value}"`, 'the value of a variable')
+    if (value.length > 3) words = words.replace(new RegExp(RegExp.escape(value), 'giu'), '…')
+  }
+  return words
+}

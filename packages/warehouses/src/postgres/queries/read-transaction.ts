@@ -1,0 +1,136 @@
+import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryConfig, types } from 'pg'
+import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
+import { destroySocket } from '../postgres-connections.ts'
+
+/** Everything as the text PostgreSQL sends; `toCell` decides what becomes a number. */
+const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
+
+/** Begins a read-only transaction of role `read`, with short waits and fixed text formats. */
+export function beginReading({ searchPath, idle }: { searchPath: string; idle: number }): string {
+  return `begin isolation level repeatable read read only;
+    set local lock_timeout = '5s'; set local idle_in_transaction_session_timeout = '${idle}s';
+    set local search_path = ${searchPath};
+    set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local extra_float_digits = 1;
+    set local max_parallel_workers_per_gather = 0`
+}
+
+/** Ends the session properly if the connection is alive; otherwise the server logs an unexpected end for every page. */
+export async function endReadSession(client: Client): Promise<void> {
+  const timer = setTimeout(() => destroySocket(client), 1_000)
+  await client
+    .query('rollback')
+    .then(() => client.end())
+    .catch(() => {})
+  clearTimeout(timer)
+  destroySocket(client)
+}
+
+/** Uses the extended protocol, which accepts only one statement. */
+export async function executeOne(
+  client: Client,
+  text: string,
+  values: readonly (string | null)[] = [],
+  texts: ReadonlySet<number> = new Set(),
+): Promise<void> {
+  // The library sends an array of type ids to the server, and uses the same object to parse the results.
+  const wanted = Object.assign(
+    values.map((value, index) => (texts.has(index) ? unsaid : typeOf(value))),
+    { getTypeParser: types.getTypeParser.bind(types) },
+  )
+  const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
+  await client.query(query as unknown as QueryConfig)
+}
+
+const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
+
+/**
+ * The type of a value: of a number, its own, so that `column > 500` compares numbers or fails, and never texts. Everything else,
+ * leading zeros too, is what the query makes of it.
+ */
+function typeOf(value: string | null): number {
+  if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unsaid
+  if (value.includes('.')) return numeric
+  const size = BigInt(value)
+  if (BigInt.asIntN(32, size) === size) return integer
+  return BigInt.asIntN(64, size) === size ? bigint : numeric
+}
+
+export interface FetchedRows {
+  fields: FieldDef[]
+  rows: (string | null)[][]
+  /** The byte cap cut it short, and the connection with it. */
+  truncated: boolean
+}
+
+/** Rows of the first FETCH: as many as a page usually has. */
+const firstBatch = 100
+
+/**
+ * Fetches this many rows of cursor `page`. Counts bytes at the socket, so that even one unlimited row cannot fill the memory of
+ * this process; the server stores all rows of a FETCH before it sends the first, so each fetch requests no more than the caller
+ * will take. `before` runs ahead of each.
+ */
+export async function fetchRows(
+  client: Client,
+  count: number,
+  maximumBytes: number,
+  before?: string,
+): Promise<FetchedRows> {
+  const { stream } = (client as unknown as { connection: { stream: NodeJS.ReadableStream } }).connection
+  const fetched: FetchedRows = { fields: [], rows: [], truncated: false }
+  let bytes = 0
+  const weigh = (chunk: Buffer) => {
+    bytes += chunk.byteLength
+    if (bytes <= maximumBytes || fetched.truncated) return
+    fetched.truncated = true
+    destroySocket(client)
+  }
+  stream.on('data', weigh)
+  try {
+    for (let [batch, left] = [firstBatch, count]; left > 0; ) {
+      const wanted = Math.min(batch, left)
+      const had = fetched.rows.length
+      if (before) await client.query(before)
+      await fetchBatch(client, wanted, fetched)
+      if (fetched.truncated || fetched.rows.length < had + wanted) break
+      left -= wanted
+      const rowsInReach = Math.ceil((maximumBytes - bytes) / (bytes / fetched.rows.length))
+      batch = Math.max(1, rowsInReach)
+    }
+  } finally {
+    stream.off('data', weigh)
+  }
+  return fetched
+}
+
+function fetchBatch(client: Client, wanted: number, into: FetchedRows): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const text = `fetch forward ${wanted} from page`
+    const query = client.query(new Query({ text, rowMode: 'array', types: asText, queryMode: 'extended' } as never))
+    query.on('row', (row, result) => {
+      into.fields = result!.fields
+      into.rows.push(row as unknown as (string | null)[])
+    })
+    query.on('end', (result) => {
+      into.fields = result.fields
+      resolve()
+    })
+    query.on('error', (error) => (into.truncated ? resolve() : reject(error)))
+  })
+}
+
+const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
+
+export function toCells(rows: (string | null)[][], columns: readonly WarehouseColumn[]): RowCell[][] {
+  return rows.map((row) => row.map((text, index) => toCell(text, columns[index]!)))
+}
+
+function toCell(text: string | null, { dataType }: WarehouseColumn): RowCell {
+  if (text === null) return null
+  if (dataType === 'BOOLEAN') return text === 't'
+  if (dataType === 'JSONB') return JSON.parse(text)
+  if (!numbers.has(dataType)) return text
+  const number = Number(text)
+  // JSON has no NaN or Infinity; their names say more than null.
+  return Number.isFinite(number) ? number : text
+}

@@ -1,0 +1,238 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Client, Pool, type PoolClient } from 'pg'
+import { WarehouseProblem } from '../../warehouse.ts'
+import { type WarehouseAccess, readClient, readPoolConfig, withClient } from '../postgres-connections.ts'
+import { freeBytes, warehouseFull } from '../server/database-limit.ts'
+import { endReadSession } from './read-transaction.ts'
+
+/** Locks that a statement of a user may hold. The table of locks is the whole server's: who fills it stops every database. */
+const mostLocks = 2_000
+
+/** Milliseconds between two looks, and looks between two at the size of the database. */
+const interval = 250
+const looksForSize = 12
+
+export interface WatchLimits {
+  /** Bytes that the client's database may have; no limit when absent. */
+  databaseBytes?: number | undefined
+  /** Frees disk space until the database has at most this many bytes. */
+  makeRoom?(mostBytes: number): Promise<number>
+}
+
+interface WatchedSession {
+  /** Called once, when the statement exceeds its limits. */
+  stop(reason: WarehouseProblem): void
+  /** Whether the statement writes. */
+  writes: boolean
+  /** Bytes of the tables that its load replaces. The database may exceed its limit by these bytes. */
+  replaced?: number
+}
+
+/**
+ * Looks at sessions in which SQL of users runs, from a connection that is open before the server could be full, and stops those that
+ * hold too many locks or fill the disk. It opens its connection for statements that take longer than a look.
+ */
+export class StatementWatch {
+  readonly #pool: Pool
+  readonly #limits: WatchLimits
+  readonly #watched = new Map<number, WatchedSession>()
+  #looking = false
+
+  constructor(pool: Pool, limits: WatchLimits = {}) {
+    this.#pool = pool
+    this.#limits = limits
+  }
+
+  /** Watches the session of a process number until it is disposed of. */
+  watch(session: number, watched: WatchedSession): Disposable {
+    this.#watched.set(session, watched)
+    if (!this.#looking) void this.#look()
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#watched.get(session) === watched) this.#watched.delete(session)
+      },
+    }
+  }
+
+  async #look(): Promise<void> {
+    this.#looking = true
+    let client: PoolClient | undefined
+    let failed = false
+    try {
+      for (let look = 1; ; look += 1) {
+        await sleep(interval)
+        if (this.#watched.size === 0) return
+        client ??= await this.#pool.connect()
+        await this.#assertFewLocks(client)
+        if (look % looksForSize === 0) await this.#assertRoom(client)
+      }
+    } catch {
+      // The server is unreachable or full. The code below watches the remaining statements again.
+      failed = true
+    } finally {
+      client?.release(failed)
+      this.#looking = false
+      if (this.#watched.size > 0) void this.#look()
+    }
+  }
+
+  async #assertFewLocks(client: PoolClient): Promise<void> {
+    const { rows } = await client.query<{ pid: number; locks: number }>(
+      'select pid, count(*)::int as locks from pg_locks where pid = any($1) group by pid having count(*) > $2',
+      [[...this.#watched.keys()], mostLocks],
+    )
+    for (const { pid, locks } of rows) this.#stop(pid, tooManyLocks(locks))
+  }
+
+  async #assertRoom(client: PoolClient): Promise<void> {
+    const { databaseBytes, makeRoom } = this.#limits
+    const writers = [...this.#watched].filter(([, { writes }]) => writes)
+    if (databaseBytes === undefined || writers.length === 0) return
+    const tooMuch = (free: number) => writers.filter(([, { replaced = 0 }]) => free + replaced < 0)
+    if (tooMuch(await freeBytes(client, databaseBytes)).length === 0) return
+    await makeRoom?.(databaseBytes)
+    for (const [pid] of tooMuch(await freeBytes(client, databaseBytes))) this.#stop(pid, warehouseFull(databaseBytes))
+  }
+
+  #stop(session: number, reason: WarehouseProblem): void {
+    const watched = this.#watched.get(session)
+    this.#watched.delete(session)
+    watched?.stop(reason)
+  }
+}
+
+const watches = new WeakMap<object, StatementWatch>()
+const readPools = new WeakMap<WarehouseAccess, Pool>()
+
+/** Has the sessions that are stopped from this pool watched within limits. */
+export function limitStatements(pool: Pool, limits: WatchLimits): void {
+  watches.set(pool, new StatementWatch(pool, limits))
+}
+
+/** The watch over sessions of role `load`, from connections of that role. */
+export function loadWatch(pool: Pool): StatementWatch {
+  return watchOf(pool, () => pool)
+}
+
+/** The watch over sessions of role `read`, from a connection of its own. */
+export function readWatch(access: WarehouseAccess): StatementWatch {
+  return watchOf(access, () => {
+    const pool = new Pool({ ...readPoolConfig(access), max: 1, idleTimeoutMillis: 1_000, allowExitOnIdle: true })
+    pool.on('error', () => {})
+    readPools.set(access, pool)
+    return pool
+  })
+}
+
+/** Closes the connection that watches readers, if there is one. */
+export async function endReadWatch(access: WarehouseAccess): Promise<void> {
+  watches.delete(access)
+  await readPools.get(access)?.end()
+  readPools.delete(access)
+}
+
+function watchOf(key: object, poolOf: () => Pool): StatementWatch {
+  const known = watches.get(key)
+  if (known) return known
+  const watch = new StatementWatch(poolOf())
+  watches.set(key, watch)
+  return watch
+}
+
+const tooManyLocks = (locks: number) =>
+  new WarehouseProblem(
+    'TOO_MANY_LOCKS',
+    `The statement held ${locks.toLocaleString('en')} locks and was stopped: ${mostLocks.toLocaleString('en')} are allowed, one for each table, index or sequence that it touches. Split it into several statements.`,
+  )
+
+/** Process number at the server. */
+export function sessionOf(client: Client): number | undefined {
+  return (client as unknown as { processID: number | null }).processID ?? undefined
+}
+
+/**
+ * Ends a session whose connection was cut, from another one of the same role, and waits up to two seconds for its end. A cut
+ * alone is noticed within a second, unless what runs there has turned that off. Never throws.
+ */
+export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
+  if (session === undefined) return
+  const client = readClient(access)
+  try {
+    await client.connect()
+    await client.query(
+      `select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user`,
+      [session],
+    )
+  } catch {
+    // A server that rejects new connections ends the lost session's work itself.
+  } finally {
+    await endReadSession(client)
+  }
+}
+
+/** Seconds in which the server should stop a statement itself. */
+const grace = 3
+
+interface StatementLimits {
+  seconds: number
+  signal: AbortSignal
+  /** The name of the statement as part of a sentence. */
+  what: string
+  /** Bytes of the tables that the load of the statement replaces. */
+  replaced?: number
+}
+
+/**
+ * Runs one statement that may call user-defined functions, on a connection that is closed afterwards. Such a function can catch
+ * the server's time-out, and can hide the client's disconnect from the server. So another connection of the same role ends the
+ * process: some seconds after the time limit, when `signal` aborts, or when it holds too many locks or fills the client's
+ * warehouse. Throws QUERY_TIMEOUT, TOO_MANY_LOCKS and WAREHOUSE_FULL.
+ */
+export async function runStoppable<T>(
+  others: Pool,
+  client: PoolClient,
+  { seconds, signal, what, replaced = 0 }: StatementLimits,
+  statement: () => Promise<T>,
+): Promise<T> {
+  const session = (client as unknown as { processID: number }).processID
+  let late = false
+  let beyond: WarehouseProblem | undefined
+  const stop = () => void terminateSession(others, session)
+  const timer = setTimeout(
+    () => {
+      late = true
+      stop()
+    },
+    (seconds + grace) * 1_000,
+  )
+  signal.addEventListener('abort', stop, { once: true })
+  using _watch = loadWatch(others).watch(session, {
+    writes: true,
+    replaced,
+    stop(reason) {
+      beyond = reason
+      stop()
+    },
+  })
+  try {
+    return await statement()
+  } catch (error) {
+    if (beyond) throw beyond
+    if (!late || signal.aborted) throw error
+    const sentence = `${what} took longer than ${seconds} seconds and was stopped.`
+    throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Ends a process of the same role, and waits up to two seconds for that. Never throws: one that has no server left has ended. */
+async function terminateSession(pool: Pool, session: number): Promise<void> {
+  await withClient(pool, undefined, (client) =>
+    client.query(
+      'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user',
+      [session],
+    ),
+  ).catch(() => {})
+}

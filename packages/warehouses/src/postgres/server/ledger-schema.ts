@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto'
+import type { Client, ClientBase } from 'pg'
+import { WarehouseProblem } from '../../warehouse.ts'
+
+/** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
+const version = 6
+
+/** The parameter types of `sluice.enter_table`. A call casts to all of them; otherwise it could resolve to a user's overload. */
+export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
+  'text',
+  'bigint',
+  'jsonb',
+  'jsonb',
+  'jsonb',
+])
+
+/**
+ * The ledger keeps every entry for at least this many days, even if the caller requests fewer: a run may be retried within that time.
+ */
+const minimumDays = 3
+
+/**
+ * The hidden schema: staging tables, partitions and the ledger. `load` can write to the ledger only through functions that
+ * require the key; their digest of the key is stored where `load` cannot read it. Users' SQL for loads also runs as `load`, and
+ * must not forge publications. `load` may have expired entries pruned. `read` has no USAGE: it reaches partitions only through
+ * their parent tables. Runs as the owner, inside a transaction. Idempotent.
+ */
+export async function createLedger(client: Client, load: string, key: string): Promise<void> {
+  await client.query(`
+    create schema if not exists sluice;
+    create table if not exists sluice.ledger (
+      run text constraint ledger_pk primary key,
+      attempt integer not null,
+      published_at timestamptz not null default clock_timestamp()
+    );
+    create table if not exists sluice.ledger_table (
+      run text not null constraint ledger_table_run_fk references sluice.ledger,
+      schema_name text not null,
+      table_name text not null,
+      partition_name text not null,
+      rows bigint not null,
+      bytes bigint not null,
+      fed_columns text[] not null,
+      changes jsonb not null,
+      constraint ledger_table_pk primary key (run, schema_name, table_name)
+    );
+    alter table sluice.ledger_table
+      add column if not exists mode text not null default 'REPLACE',
+      -- Rows of the whole table after this publication; absent in rows of older versions, where it is "rows".
+      add column if not exists table_rows bigint,
+      add column if not exists cursor jsonb,
+      add column if not exists profile jsonb,
+      -- What the source fed, for the next load; absent in rows of older versions.
+      add column if not exists feed jsonb,
+      -- Counted while the table is locked, so the highest is the last; times are taken before.
+      add column if not exists entered bigint generated always as identity;
+    create index if not exists ledger_table_partition_ix on sluice.ledger_table (partition_name);
+    create index if not exists ledger_table_name_ix on sluice.ledger_table (schema_name, table_name);
+    -- What the last publication of a run replaced, all its tables or none. Without a partition there was no table before.
+    create table if not exists sluice.kept_table (
+      run text not null,
+      schema_name text not null,
+      table_name text not null,
+      partition_name text,
+      kept_at timestamptz not null default clock_timestamp(),
+      constraint kept_table_pk primary key (schema_name, table_name)
+    );
+    create index if not exists kept_table_run_ix on sluice.kept_table (run);
+    create or replace function sluice.prune_ledger(days integer) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    declare
+      oldest timestamptz := now() - make_interval(days => greatest(days, ${minimumDays}));
+      pruned bigint;
+    begin
+      delete from sluice.ledger_table t using sluice.ledger l
+      where l.run = t.run and l.published_at < oldest and (
+        not exists (
+          select from pg_class c
+          where c.relname = t.partition_name and c.relnamespace = 'sluice'::regnamespace and c.relispartition)
+        and not exists (select from sluice.kept_table k where k.partition_name = t.partition_name)
+        -- Increments are merged into one partition again and again: the last of them says all.
+        or exists (
+          select from sluice.ledger_table u
+          where u.partition_name = t.partition_name and u.entered > t.entered));
+      delete from sluice.ledger l
+      where l.published_at < oldest and not exists (select from sluice.ledger_table t where t.run = l.run);
+      get diagnostics pruned = row_count;
+      return pruned;
+    end $$;
+    create table if not exists sluice.ledger_key (digest bytea not null);
+    delete from sluice.ledger_key;
+    insert into sluice.ledger_key values ('\\x${createHash('sha256').update(key).digest('hex')}');
+    create or replace function sluice.demand_key(key text) returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      if not exists (select from sluice.ledger_key k where k.digest = sha256(convert_to(key, 'UTF8'))) then
+        raise exception 'the ledger takes entries from Sluice only' using errcode = 'invalid_authorization_specification';
+      end if;
+    end $$;
+    -- Null when the run is there already.
+    create or replace function sluice.enter_run(key text, run text, attempt integer) returns timestamptz
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    declare
+      entered timestamptz;
+    begin
+      perform sluice.demand_key($1);
+      insert into sluice.ledger as l (run, attempt) values ($2, $3)
+      on conflict on constraint ledger_pk do nothing returning l.published_at into entered;
+      return entered;
+    end $$;
+    create or replace function sluice.enter_table(${tableParameters.join(', ')}) returns void
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      perform sluice.demand_key($1);
+      insert into sluice.ledger_table (run, schema_name, table_name, partition_name, rows, bytes, fed_columns, changes,
+        mode, table_rows, cursor, profile, feed)
+      values ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+    end $$;
+    -- Answers what is not kept any more.
+    create or replace function sluice.forget_kept(key text, run text) returns setof sluice.kept_table
+    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      perform sluice.demand_key($1);
+      return query delete from sluice.kept_table k where k.run = $2 returning k.*;
+    end $$;
+    create or replace function sluice.keep_table(key text, run text, schema_name text, table_name text, partition_name text)
+    returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    begin
+      perform sluice.demand_key($1);
+      insert into sluice.kept_table (run, schema_name, table_name, partition_name) values ($2, $3, $4, $5);
+    end $$;
+    revoke execute on function sluice.prune_ledger(integer), sluice.forget_kept(text, text),
+      sluice.keep_table(text, text, text, text, text), sluice.demand_key(text),
+      sluice.enter_run(text, text, integer), sluice.enter_table(${tableParameters.join(', ')}) from public;
+    grant execute on function sluice.prune_ledger(integer), sluice.forget_kept(text, text),
+      sluice.keep_table(text, text, text, text, text), sluice.enter_run(text, text, integer),
+      sluice.enter_table(${tableParameters.join(', ')}) to ${load};
+    grant usage, create on schema sluice to ${load};
+    grant select on sluice.ledger, sluice.ledger_table, sluice.kept_table to ${load};
+    revoke insert on sluice.ledger, sluice.ledger_table from ${load};
+    comment on schema sluice is '${version}';
+  `)
+}
+
+export async function assertLedgerCurrent(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ version: number }>(
+    `select coalesce(obj_description(to_regnamespace('sluice'), 'pg_namespace'), '0')::int as version`,
+  )
+  if (rows[0]!.version < version)
+    throw new WarehouseProblem('WAREHOUSE_OUTDATED', 'The warehouse is of an older version. Provision it again.')
+}
+
+export async function pruneLedger(client: ClientBase, days: number): Promise<number> {
+  const { rows } = await client.query<{ pruned: string }>('select sluice.prune_ledger($1::integer) as pruned', [days])
+  return Number(rows[0]!.pruned)
+}

@@ -1,0 +1,87 @@
+import { Client, escapeIdentifier } from 'pg'
+
+/** The template for new client databases, if it exists: PostgreSQL's own template0, hardened. */
+export const templateDatabase = 'sluice_client_template'
+
+/** Per database and harmless to others' data, but able to exhaust the server's shared lock table or write past READ ONLY. */
+const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowrite', 'pg_notify')
+  or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
+
+/**
+ * Performs the part of the isolation that only a superuser can grant, once per server; idempotent: functions in pg_catalog belong
+ * to the superuser, so a client database's own owner cannot revoke them (it gets the warning «no privileges could be revoked»),
+ * and `temp_file_limit` is a superuser's setting unless granted. `admin` is the role that `provisionWarehouse` runs as;
+ * provisioning also works without this call, but then those two protections are missing. `close` names databases that client
+ * roles must not even connect to, such as the services' own on a shared server.
+ */
+export async function prepareWarehouseServer(
+  superuserUrl: string,
+  options: { admin: string; close?: readonly string[] },
+): Promise<void> {
+  // Longer than the copy of a template takes, which another may be making just now.
+  const client = adminClient(superuserUrl, { lock_timeout: 30_000 })
+  try {
+    await client.connect()
+    await client.query(`select pg_advisory_lock(hashtext('sluice warehouse template'))`)
+    const { rows } = await client.query('select datistemplate from pg_database where datname = $1', [templateDatabase])
+    if (!rows[0]?.datistemplate) await createTemplate(client, superuserUrl)
+    await client.query(`grant set on parameter temp_file_limit to ${escapeIdentifier(options.admin)}`)
+    for (const database of options.close ?? []) {
+      await client.query(`revoke connect, temporary on database ${escapeIdentifier(database)} from public`)
+    }
+  } finally {
+    await endAdmin(client)
+  }
+}
+
+/** Marked as a template last, so that a half-made one of a crash is made again. */
+async function createTemplate(client: Client, superuserUrl: string): Promise<void> {
+  await client.query(`drop database if exists ${templateDatabase}`)
+  await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)
+  const url = new URL(superuserUrl)
+  url.pathname = `/${templateDatabase}`
+  const inside = adminClient(url.href)
+  try {
+    await inside.connect()
+    await inside.query(`do $$ declare f regprocedure; begin
+      for f in select oid from pg_proc where pronamespace = 'pg_catalog'::regnamespace and (${dangerousFunctions}) loop
+        execute format('revoke execute on function %s from public', f);
+      end loop;
+    end $$`)
+    await inside.query('revoke all on schema public from public')
+  } finally {
+    await endAdmin(inside)
+  }
+  await client.query(`revoke connect, temporary on database ${templateDatabase} from public`)
+  await client.query(`alter database ${templateDatabase} with is_template true allow_connections false`)
+}
+
+/** Milliseconds. The last is counted here, for a server that took the statement and says nothing any more. */
+const timeouts = {
+  connectionTimeoutMillis: 5_000,
+  lock_timeout: 10_000,
+  statement_timeout: 30_000,
+  query_timeout: 32_000,
+}
+
+/** Returns a connection for preparing servers and warehouses. Every wait on it is limited; end it with `endAdmin`. */
+export function adminClient(connectionString: string, changed: Partial<typeof timeouts> = {}): Client {
+  const client = new Client({
+    connectionString,
+    application_name: 'sluice provisioning',
+    keepAlive: true,
+    ...timeouts,
+    ...changed,
+  })
+  // Without a listener a connection that breaks between two statements would end the process.
+  client.on('error', () => {})
+  return client
+}
+
+/** Never throws, and does not wait for an unresponsive server. */
+export async function endAdmin(client: Client): Promise<void> {
+  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
+  const timer = setTimeout(() => stream.destroy(), 1_000)
+  await client.end().catch(() => {})
+  clearTimeout(timer)
+}

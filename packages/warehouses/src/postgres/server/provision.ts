@@ -1,0 +1,202 @@
+import { Client, escapeIdentifier, escapeLiteral } from 'pg'
+import { WarehouseProblem } from '../../warehouse.ts'
+import { type WarehouseAccess, ledgerKey } from '../postgres-connections.ts'
+import { adminClient, endAdmin, templateDatabase } from './prepare-server.ts'
+import { createLedger } from './ledger-schema.ts'
+import { warehouseProblem } from '../problems.ts'
+import { type RoleSettings, loadSettings, readSettings } from './role-settings.ts'
+import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
+
+/** Two connections each for at most 64 loads across all workers, plus the short statements of many processes. */
+const mostLoadConnections = 220
+
+/** `key` is the client's short, lower-case name in the warehouse; it never changes. Passwords are printable ASCII. */
+export interface WarehouseClient {
+  key: string
+  loadPassword: string
+  readPassword: string
+}
+
+/**
+ * Creates or repairs a client's warehouse: database `c_<key>` with its hidden schema `sluice`, role `c_<key>_owner` (owns the
+ * database and the ledger, cannot log in), `c_<key>_load` (creates and fills schemas and tables) and `c_<key>_read` (reads
+ * published data). Idempotent; concurrent callers wait for each other; sets the passwords each time.
+ *
+ * `adminUrl`'s role needs only CREATEDB and CREATEROLE. PostgreSQL 16 gives it ADMIN on the roles it creates; on the owner it
+ * also takes SET (to create a database owned by it), never INHERIT, and it takes neither on load and read.
+ * `prepareWarehouseServer` adds the part that only a superuser can.
+ */
+export async function provisionWarehouse(adminUrl: string, client: WarehouseClient): Promise<WarehouseAccess> {
+  const access = warehouseAccess(adminUrl, client)
+  const names = namesOf(client.key)
+  const admin = adminClient(adminUrl)
+  try {
+    await admin.connect()
+    await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${client.key}`])
+    await ensureRole(admin, names.owner, 'nologin')
+    await ensureRole(
+      admin,
+      names.load,
+      `login connection limit ${mostLoadConnections} password '${await scramVerifier(client.loadPassword)}'`,
+    )
+    await ensureRole(
+      admin,
+      names.read,
+      `login connection limit 20 password '${await scramVerifier(client.readPassword)}'`,
+    )
+    await admin.query(`grant ${names.owner} to current_user with inherit false, set true`)
+    await ensureDatabase(admin, names)
+    await applySettings(admin, names.load, loadSettings, names.database)
+    await applySettings(admin, names.read, readSettings, names.database)
+    await lockDown(adminUrl, names, ledgerKey(client.loadPassword))
+  } catch (error) {
+    throw provisioningProblem(error, names.database)
+  } finally {
+    await endAdmin(admin)
+  }
+  return access
+}
+
+/**
+ * Removes what `provisionWarehouse` made for this key: ends its connections, then drops the database and the roles. Missing
+ * objects are not an error. These roles have no rights or objects elsewhere.
+ */
+export async function removeWarehouse(adminUrl: string, key: string): Promise<void> {
+  const names = namesOf(key)
+  // The server removes the files of a large database before it responds.
+  const admin = adminClient(adminUrl, { statement_timeout: 600_000, query_timeout: 602_000 })
+  try {
+    await admin.connect()
+    await admin.query('select pg_advisory_lock(hashtext($1))', [`sluice warehouse ${key}`])
+    const { rows } = await admin.query<{ rolname: string }>('select rolname from pg_roles where rolname = any($1)', [
+      [names.load, names.read, names.owner],
+    ])
+    const roles = rows.map(({ rolname }) => rolname)
+    // To end the sessions of a role takes its privileges. The roles go in the end, and the grants with them.
+    if (roles.length > 0) await admin.query(`grant ${roles.join(', ')} to current_user with inherit true, set true`)
+    if (roles.includes(names.owner)) await admin.query(`drop database if exists ${names.database} with (force)`)
+    if (roles.length > 0) await admin.query(`drop role if exists ${roles.join(', ')}`)
+  } catch (error) {
+    throw provisioningProblem(error, names.database)
+  } finally {
+    await endAdmin(admin)
+  }
+}
+
+/** Returns the access data of a client's warehouse without connecting to it. The warehouse need not exist. */
+export function warehouseAccess(adminUrl: string, client: WarehouseClient): WarehouseAccess {
+  if (!/^[a-z0-9]{1,40}$/.test(client.key))
+    throw new WarehouseProblem('INVALID_NAME', 'A client’s key is 1 to 40 lower-case letters and digits.')
+  const names = namesOf(client.key)
+  const { host, port, ssl } = new Client(adminUrl) as unknown as Pick<WarehouseAccess, 'host' | 'port' | 'ssl'>
+  return {
+    host,
+    port,
+    database: names.database,
+    ...(ssl && { ssl }),
+    load: { user: names.load, password: client.loadPassword },
+    read: { user: names.read, password: client.readPassword },
+  }
+}
+
+type WarehouseNames = ReturnType<typeof namesOf>
+
+/** Letters, digits and underscores only: safe in SQL text without quotes. */
+function namesOf(key: string) {
+  return { database: `c_${key}`, owner: `c_${key}_owner`, load: `c_${key}_load`, read: `c_${key}_read` }
+}
+
+async function ensureRole(admin: Client, role: string, attributes: string): Promise<void> {
+  const { rowCount } = await admin.query('select from pg_roles where rolname = $1', [role])
+  await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
+}
+
+/**
+ * In place of what the role has set for itself. A setting that this server or this administrator does not have is left
+ * out: the others still hold.
+ */
+async function applySettings(admin: Client, role: string, settings: RoleSettings, database: string): Promise<void> {
+  await admin.query(`alter role ${role} reset all`)
+  await admin.query(`alter role ${role} in database ${database} reset all`)
+  for (const [name, value] of Object.entries(settings)) {
+    await admin.query(`alter role ${role} set ${name} = ${escapeLiteral(value)}`).catch((error: { code?: string }) => {
+      if (!['42501', '42704', '22023'].includes(error.code ?? '')) throw error
+    })
+  }
+}
+
+/** Creates the database with connections disabled, so that no session can start before the REVOKE. */
+async function ensureDatabase(admin: Client, { database, owner, load, read }: WarehouseNames): Promise<void> {
+  const { rows } = await admin.query('select pg_get_userbyid(datdba) as owner from pg_database where datname = $1', [
+    database,
+  ])
+  if (rows.length > 0 && rows[0].owner !== owner)
+    throw new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database))
+  if (rows.length === 0) {
+    const { rowCount: hardened } = await admin.query('select from pg_database where datname = $1 and datistemplate', [
+      templateDatabase,
+    ])
+    const template = hardened ? templateDatabase : 'template0'
+    await admin.query(
+      `create database ${database} owner ${owner} template ${template} encoding 'UTF8' allow_connections false`,
+    )
+  }
+  const { rows: who } = await admin.query('select current_user as name')
+  await admin.query(`set role ${owner}`)
+  await admin.query(`revoke all on database ${database} from public`)
+  await admin.query(`grant connect, create, temporary on database ${database} to ${load}`)
+  await admin.query(`grant connect on database ${database} to ${read}, ${escapeIdentifier(who[0].name)}`)
+  await admin.query(`alter database ${database} with allow_connections true`)
+  await admin.query('reset role')
+}
+
+async function lockDown(adminUrl: string, { database, owner, load }: WarehouseNames, key: string): Promise<void> {
+  const url = new URL(adminUrl)
+  url.pathname = `/${database}`
+  const inside = adminClient(url.href)
+  try {
+    await inside.connect()
+    await inside.query('begin')
+    await inside.query(`set local role ${owner}`)
+    await inside.query('revoke all on schema public from public')
+    await createLedger(inside, load, key)
+    await inside.query('commit')
+  } finally {
+    await endAdmin(inside)
+  }
+}
+
+function provisioningProblem(error: unknown, database: string): unknown {
+  const { code } = error as { code?: string }
+  if (code === '55P03') {
+    const sentence = 'Another process is creating the warehouse. Try again in a moment.'
+    return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause: error })
+  }
+  if (code !== '42501') return warehouseProblem(error, { place: database })
+  return new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database), { cause: error })
+}
+
+function databaseNotOwned(database: string): string {
+  return `Database ${database} or its roles exist already and belong to someone else, or the administrator’s role lacks CREATEDB or CREATEROLE.`
+}
+
+const iterations = 4096
+
+/**
+ * The verifier PostgreSQL keeps for a password (RFC 5803, RFC 7677). Sent instead of the password, so that no server
+ * log, statement statistic or network trace ever holds it. Printable ASCII only: SASLprep leaves that as it is.
+ */
+async function scramVerifier(password: string): Promise<string> {
+  if (!/^[\x21-\x7e]{8,128}$/.test(password))
+    throw new Error('A warehouse password has 8 to 128 printable ASCII characters.')
+  const salt = randomBytes(16)
+  const salted = await promisify(pbkdf2)(password, salt, iterations, 32, 'sha256')
+  const storedKey = createHash('sha256').update(hmac(salted, 'Client Key')).digest('base64')
+  const serverKey = hmac(salted, 'Server Key').toString('base64')
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`
+}
+
+function hmac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
+}

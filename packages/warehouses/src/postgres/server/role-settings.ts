@@ -1,0 +1,85 @@
+import type { ClientBase } from 'pg'
+import { WarehouseProblem } from '../../warehouse.ts'
+
+export type RoleSettings = Readonly<Record<string, string>>
+
+/** A worker or machine that vanished is noticed in a minute or two, and its transaction ends. */
+const liveness: RoleSettings = {
+  client_connection_check_interval: '1s',
+  tcp_keepalives_idle: '30',
+  tcp_keepalives_interval: '10',
+  tcp_keepalives_count: '3',
+}
+
+/** Text forms must not depend on how the server was set up. */
+const forms: RoleSettings = { timezone: 'UTC', datestyle: 'ISO, YMD', search_path: 'pg_catalog', bytea_output: 'hex' }
+
+/** Settings that would end the service's sessions or change their meaning. */
+const untouched: RoleSettings = {
+  transaction_timeout: '0',
+  idle_session_timeout: '0',
+  exit_on_error: 'off',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  standard_conforming_strings: 'on',
+}
+
+/** One COPY may take a day. An idle transaction means that this process hangs. */
+const loadTimeouts: RoleSettings = {
+  statement_timeout: '24h',
+  lock_timeout: '30s',
+  idle_in_transaction_session_timeout: '5min',
+}
+
+export const loadSettings: RoleSettings = { ...liveness, ...forms, ...loadTimeouts, temp_file_limit: '20GB' }
+
+/**
+ * Users' SQL runs as `load`, and a role may change its own session defaults (ALTER ROLE … SET). So connections set the values
+ * that loads rely on explicitly, which takes precedence.
+ */
+export const loadOptions = options({ ...forms, ...untouched, ...loadTimeouts, default_transaction_read_only: 'off' })
+
+/**
+ * Users may raise the time-outs inside their own session; the service sets its own again in each transaction, and users cannot
+ * raise the last one.
+ */
+export const readSettings: RoleSettings = {
+  ...liveness,
+  ...forms,
+  default_transaction_read_only: 'on',
+  statement_timeout: '30s',
+  lock_timeout: '5s',
+  idle_in_transaction_session_timeout: '1min',
+  // Loads of the tables that the query reads wait for its end.
+  transaction_timeout: '1h',
+  temp_file_limit: '2GB',
+}
+
+/** Options for connections of role `read`. */
+export const readOptions = options({ ...forms, ...untouched, default_transaction_read_only: 'on' })
+
+function options(settings: RoleSettings): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', String.raw`\ `)}`)
+    .join(' ')
+}
+
+/**
+ * Throws WAREHOUSE_OUTDATED if role `load` changed its session defaults; provisioning repairs them. Ignores settings that only a
+ * superuser can change.
+ */
+export async function assertRoleSettings(client: ClientBase): Promise<void> {
+  const expected = Object.entries(loadSettings).map(([name, value]) => `${name}=${value}`.toLowerCase())
+  const { rows } = await client.query<{ name: string }>(
+    `select s.name from pg_db_role_setting d, unnest(d.setconfig) one
+       join pg_settings s on lower(s.name) = lower(split_part(one, '=', 1))
+     where d.setrole = current_user::regrole and s.context = 'user'
+       and (d.setdatabase <> 0 or lower(one) <> all($1))`,
+    [expected],
+  )
+  if (rows[0])
+    throw new WarehouseProblem(
+      'WAREHOUSE_OUTDATED',
+      `The warehouse’s role for loading was given another ${rows[0].name}. Provision it again.`,
+    )
+}

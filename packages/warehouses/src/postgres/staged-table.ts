@@ -1,0 +1,196 @@
+import { checkColumns } from '../sql-text/check-identifier.ts'
+import { escapeIdentifier } from 'pg'
+import {
+  type ColumnFacts,
+  type ColumnProfile,
+  LeaseLost,
+  type LoadContent,
+  type LoadTarget,
+  type StagedTable,
+  WarehouseProblem,
+} from '../warehouse.ts'
+import { type PostgresPools, withClient } from './postgres-connections.ts'
+import { type CopyResult, copyInto } from './copy/copy.ts'
+import { planLoad } from '../shape/load-shape.ts'
+import type { PlannedColumn } from '../shape/plan-shape.ts'
+import { feedOf } from './postgres-catalog.ts'
+import { assertRoom, tableBytes } from './server/database-limit.ts'
+import { findLastEntry } from './publication/ledger.ts'
+import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
+import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
+import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
+import { readShape } from './table-shape.ts'
+import { createStaging, dropDetached, stagingName } from './staging.ts'
+import { describeType, typeRules } from './types.ts'
+
+export class PostgresStagedTable implements StagedTable {
+  readonly target: LoadTarget
+  readonly stagingTable: string
+  readonly problemContext: ProblemContext
+  /** The counts of `write`, after it has finished. A transformation changes `rows`; `sourceRows` is the number of rows of the source. */
+  written: (CopyResult & { sourceRows?: number }) | undefined
+  /** The transactions that must end before the rows may be published; empty if every row is frozen. */
+  older: OlderSnapshots[] = []
+  /** True after a transformation changed the source's rows. */
+  transformed = false
+  /** The column profile that the source measured, as long as it is valid. */
+  profile: ColumnProfile[] | undefined
+  /** The columns that the source fed before, as the last look at the table found them. */
+  fedBefore: readonly string[] = []
+  /** The load of the records that its rows are parts of, if the run has one. */
+  records: PostgresStagedTable | undefined
+  /** Rows of the table that were brought over to be merged, and the run they were published by. */
+  copiedRows: { rows: number; from: string } | undefined
+  published = false
+  /** The stored types of the target's columns before the transformation. */
+  readonly planned: readonly PlannedColumn[]
+  /** The contents of the columns, set after all rows are written. */
+  held: ColumnFacts[] | undefined
+  /** JSON that the source receives at its next reading. */
+  reading: unknown
+  /** The columns that the source or a transformation filled, once nothing changes them any more. */
+  brought: string[] | undefined
+  /** Bytes of this table and of the tables that the run staged before, if the run replaces them. */
+  readonly replacedBytes: number
+  readonly #pools: PostgresPools
+  #written = false
+
+  constructor(pools: PostgresPools, target: LoadTarget, planned: readonly PlannedColumn[], replacedBytes = 0) {
+    this.#pools = pools
+    this.replacedBytes = replacedBytes
+    this.planned = planned
+    this.target = target
+    this.stagingTable = stagingName(target)
+    this.problemContext = problemContextOf(target)
+  }
+
+  get keys(): string[] {
+    return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
+  }
+
+  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+    if (this.#written) throw new Error('A load is written once.')
+    this.#written = true
+    const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
+    // The previous attempt may have failed because readers never ended: a retry freezes its rows, so publication need not wait
+    // for readers.
+    const frozen = this.target.attempt > 1
+    const types = this.planned.map(({ type }) => describeType(type))
+    const assertFree = freeAssertion(this.#pools, this, signal)
+    const copying = { staging: this.stagingTable, columns, types, content, frozen, assertFree }
+    const written = await copyInto(this.#pools.copies, copying, this.problemContext, signal).catch(
+      async (error: unknown) => {
+        throw (await retryAfterMakingRoom(error, this.#pools)) ?? error
+      },
+    )
+    // COPY may have written more since the last check.
+    await assertFree?.()
+    if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
+    await this.#dropIgnored(signal)
+    const fed = new Set(this.fed)
+    this.profile = content.profile?.().filter(({ column }) => fed.has(column))
+    this.held = content.facts?.() ?? []
+    this.reading = content.reading?.()
+    this.written = { ...written, sourceRows: written.rows }
+    return { rows: written.rows, bytes: written.bytes }
+  }
+
+  /** The columns that the source feeds and the table is to have. */
+  get fed(): string[] {
+    return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
+  }
+
+  async #dropIgnored(signal: AbortSignal): Promise<void> {
+    const drops = this.planned
+      .filter(({ ignored }) => ignored)
+      .map(({ name }) => `alter table ${qualified('sluice', this.stagingTable)} drop column ${escapeIdentifier(name)}`)
+    if (drops.length === 0) return
+    await withClient(this.#pools.statements, signal, (client) => client.query(drops.join(';')))
+  }
+
+  /** Never throws. Maintenance sweeps what cannot be dropped now, for example while the warehouse is down. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.published) await dropDetached(this.#pools.statements, this.stagingTable).catch(() => {})
+  }
+}
+
+/** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
+export async function stageTable(
+  pools: PostgresPools,
+  target: LoadTarget,
+  signal: AbortSignal,
+): Promise<PostgresStagedTable> {
+  checkSchemaName(target.schema)
+  checkTableName(target.table)
+  checkColumns(target, qualified(target.schema, target.table), checkColumnName)
+  const { run, attempt, schema, table } = target
+  const scene = problemContextOf(target)
+  try {
+    return await withClient(pools.transactions, signal, async (client) => {
+      const { rowCount } = await client.query('select from pg_namespace where nspname = $1', [schema])
+      if (!rowCount && !target.dry)
+        throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
+      const replaces = pools.databaseBytes !== undefined && !target.shape?.merging
+      const othersBytes = replaces ? await tableBytes(client, schema, target.otherReplacedTables ?? []) : 0
+      await assertFree(pools, signal, { replaced: othersBytes })
+      const existing = await readShape(client, schema, table)
+      if (existing && !existing.owned) throw tableNotOwned(scene)
+      const last = feedOf(existing, await findLastEntry(client, existing?.partition))
+      const { columns } = planLoad(typeRules, last, { target })
+      const replaced = replaces ? othersBytes + (await tableBytes(client, schema, [table])) : 0
+      const load = new PostgresStagedTable(pools, target, columns, replaced)
+      await client.query('begin')
+      await createStaging(client, load.stagingTable, { run, attempt, schema, table }, columns)
+      await client.query('commit')
+      return load
+    })
+  } catch (error) {
+    if ((error as { code?: string }).code === '42P07')
+      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+    if (signal.aborted) throw error
+    throw warehouseProblem(error, scene)
+  }
+}
+
+/** Returns a function that asserts that the load may write more; undefined if the database has no limit. */
+export function freeAssertion(
+  pools: PostgresPools,
+  { replacedBytes: replaced, problemContext }: PostgresStagedTable,
+  signal: AbortSignal,
+): (() => Promise<number>) | undefined {
+  if (pools.databaseBytes === undefined) return undefined
+  return () =>
+    assertFree(pools, signal, { replaced }).catch((error: unknown) => {
+      throw warehouseProblem(error, problemContext)
+    })
+}
+
+/**
+ * Returns the bytes that may still be written besides `needed`; the database may exceed its limit by `replaced` bytes. Throws
+ * WAREHOUSE_FULL.
+ */
+export async function assertFree(
+  { databaseBytes: bytes, makeRoom, statements }: PostgresPools,
+  signal: AbortSignal,
+  { replaced = 0, needed = 0 }: { replaced?: number; needed?: number },
+): Promise<number> {
+  return bytes === undefined ? Infinity : assertRoom(statements, { bytes, replaced, needed, makeRoom }, signal)
+}
+
+/** When the disk is full, this drops kept tables that no reader uses, so that the next attempt of the load has free space. */
+async function retryAfterMakingRoom(
+  thrown: unknown,
+  { makeRoom }: PostgresPools,
+): Promise<WarehouseProblem | undefined> {
+  if (!(thrown instanceof WarehouseProblem) || thrown.code !== 'DISK_FULL') return undefined
+  const dropped = await makeRoom().catch(() => 0)
+  return dropped > 0 ? new WarehouseProblem(thrown.code, thrown.message, { retryable: true, cause: thrown }) : undefined
+}
+
+export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
+  return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
+}
+
+function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {
+  return { place: qualified(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
+}

@@ -1,0 +1,209 @@
+import { type ClientBase, type Pool, type PoolClient, Query } from 'pg'
+import { tokensOf } from '../../sql-text/sql-tokens.ts'
+import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
+import { borrow, type PostgresPools, withClient } from '../postgres-connections.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
+import { RowCopies } from './row-copies.ts'
+import { listOlderSnapshots } from '../copy/older-snapshots.ts'
+import { warehouseProblem } from '../problems.ts'
+import { runStoppable } from '../queries/statement-watch.ts'
+import {
+  type TransformationSchema,
+  dropRunSchema,
+  transformationFailed,
+  createTransformationSchema,
+} from './transformation-schema.ts'
+import { asSentence } from '@sluice/process'
+
+/** Seconds for all statements together; role `load` may not wait longer than 30 for a lock. */
+const transformationSeconds = 7_200
+
+/** See `Loader.transform`. Aborting ends the statement at the server within a second. */
+export async function transform(
+  pools: PostgresPools,
+  loads: readonly PostgresStagedTable[],
+  statements: readonly TransformationStatement[],
+  signal: AbortSignal,
+  { retain = false, dry = false } = {},
+): Promise<void> {
+  if (statements.length === 0 || loads.length === 0) return
+  const { transactions, statements: moments } = pools
+  const workshop = createTransformationSchema(loads)
+  await using copies = new RowCopies(pools, loads)
+  const replaced = Math.max(...loads.map((load) => load.replacedBytes))
+  // Never marked as reusable, because users' SQL ran on this connection.
+  using borrowed = await borrow(transactions, signal)
+  const { client } = borrowed
+  try {
+    await workshop.open(client)
+    const startedAt = performance.now()
+    if (dry) await client.query('begin')
+    for (const [index, statement] of statements.entries()) {
+      const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
+      await runStatement(client, workshop, statement, { number: index + 1, seconds, dry }, (limits, work) =>
+        runStoppable(moments, client, { ...limits, replaced, signal }, work),
+      )
+    }
+    const counted = dry ? await endDryRun(client, moments, workshop, copies, signal) : await workshop.close(client)
+    const older = await listOlderSnapshots(client)
+    for (const [index, load] of loads.entries()) {
+      load.written = { ...load.written!, rows: counted[index]!, frozen: false }
+      Object.assign(load, { transformed: true, profile: undefined, older: [older] })
+    }
+  } catch (error) {
+    borrowed[Symbol.dispose]()
+    await dropRunSchema(moments, workshop.schema, { process: processOf(client), rescue: retain ? loads : [] }).catch(
+      () => {},
+    )
+    signal.throwIfAborted()
+    throw warehouseProblem(error, loads[0]!.problemContext)
+  }
+}
+
+/**
+ * Does first what a commit would do, and sets a search path in which tables and functions of the statements do not hide those of
+ * the catalogue.
+ */
+const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
+
+/**
+ * Rolls the transaction of a dry run back, so that nothing which its statements did is ever committed. Other connections copy the rows
+ * before. Returns how many rows each table has.
+ */
+async function endDryRun(
+  client: PoolClient,
+  moments: Pool,
+  workshop: TransformationSchema,
+  copies: RowCopies,
+  signal: AbortSignal,
+): Promise<number[]> {
+  await client.query(beforeCopy)
+  await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: workshop.schema })
+  const counted = await workshop.moveTables(client)
+  await copies.make(client, signal)
+  await client.query('rollback')
+  await dropRunSchema(moments, workshop.schema)
+  await copies.replaceStaging()
+  return counted
+}
+
+async function runStatement(
+  client: PoolClient,
+  { path }: TransformationSchema,
+  { statement, description }: TransformationStatement,
+  { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
+  stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  // Skipped, because it would commit the dry run. In a load it has no effect: each statement has its own transaction.
+  if (dry && endsTransaction(statement)) return
+  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  // Once more for each: a statement before may have changed them for the session.
+  await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
+  await stopping({ seconds, what: named }, () => execute(client, statement)).catch((error: unknown) => {
+    throw statementProblem(error, named, statement)
+  })
+  if (dry && client.getTransactionStatus() !== 'T')
+    throw transformationFailed(`${named} ends the transaction of the dry run. Leave COMMIT and ROLLBACK out.`)
+  if (!dry && client.getTransactionStatus() !== 'I')
+    throw transformationFailed(
+      `${named} begins a transaction and does not end it. Each statement has its own; leave BEGIN out.`,
+    )
+}
+
+function endsTransaction(statement: string): boolean {
+  const [first] = tokensOf(statement)
+  return first?.kind === 'word' && /^(commit|end|rollback|abort)$/i.test(first.text)
+}
+
+/** Uses the extended protocol, which accepts only one statement. Discards the rows that it returns. */
+function execute(client: PoolClient, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const query = client.query(new Query({ text, rowMode: 'array', queryMode: 'extended' } as never))
+    query.on('row', () => {})
+    query.on('end', () => resolve())
+    query.on('error', reject)
+  })
+}
+
+/** The codes of errors that stop a statement at a resource limit. */
+const limits = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
+
+function statementProblem(error: unknown, named: string, statement: string): unknown {
+  if (error instanceof WarehouseProblem && limits.has(error.code))
+    return transformationFailed(`${named} was stopped. ${error.message}`, error)
+  const known = warehouseProblem(error, { place: named })
+  if (!(known instanceof WarehouseProblem) || known.retryable || known.code === 'DISK_FULL') return known
+  const { code, message, position, hint } = error as {
+    code?: string
+    message: string
+    position?: string
+    hint?: string
+  }
+  if (/^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i.test(statement))
+    return transformationFailed(
+      `${named} is COPY FROM STDIN, which has nothing to read here. Insert the rows by INSERT.`,
+      error,
+    )
+  if (code === '57014' || known.code === 'QUERY_TIMEOUT')
+    return transformationFailed(
+      `${named} was stopped: a transformation may take ${transformationSeconds / 3_600} hours in all.`,
+      error,
+    )
+  if (code === '42601' && message.includes('multiple commands'))
+    return transformationFailed(`${named} consists of several. Make each of them a statement of its own.`, error)
+  const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
+  return transformationFailed(
+    `${named} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`,
+    error,
+  )
+}
+
+function processOf(client: PoolClient): number {
+  return (client as unknown as { processID: number }).processID
+}
+
+/** Schemas, relations, functions and types of the client. Row types of tables and array types are left out: they exist with their table or type. */
+const objects = `
+  select oid::text, name from (
+    select oid, nspname, quote_ident(nspname) as name from pg_namespace
+    union all
+    select c.oid, nspname, format('%I.%I', nspname, relname) from pg_class c join pg_namespace n on n.oid = relnamespace
+    where relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+    union all
+    select p.oid, nspname, format('%I.%I', nspname, proname) from pg_proc p join pg_namespace n on n.oid = pronamespace
+    union all
+    select t.oid, nspname, format('%I.%I', nspname, typname) from pg_type t join pg_namespace n on n.oid = typnamespace
+    where typtype in ('d', 'e', 'r') or exists (select from pg_class c where c.oid = typrelid and relkind = 'c')
+  ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
+
+/** Lists committed relations outside a schema that a session has locked for a change. A transaction holds such locks until it ends. */
+const changed = `
+  select distinct format('%I.%I', nspname, relname) as name
+  from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = relnamespace
+  where l.pid = $1 and l.locktype = 'relation' and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+    and l.database = (select oid from pg_database where datname = current_database())
+    and l.mode <> all ('{AccessShareLock,RowShareLock}') and nspname <> $2 and nspname !~ '^pg_'`
+
+/**
+ * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a schema, relation,
+ * function or type there. Other changes, such as grants and comments, pass: the caller rolls the transaction back in any case. Compares
+ * with another connection, which does not see created objects.
+ */
+async function assertNothingWrittenElsewhere(
+  client: ClientBase,
+  others: Pool,
+  { process, schema }: { process: number; schema: string },
+): Promise<void> {
+  const seen = (await client.query<{ oid: string; name: string }>(objects)).rows
+  const names = await withClient(others, undefined, async (other) => {
+    const committed = new Set((await other.query<{ oid: string }>(objects)).rows.map(({ oid }) => oid))
+    const { rows } = await other.query<{ name: string }>(changed, [process, schema])
+    return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)
+  })
+  if (names.length === 0) return
+  const changedNames = [...new Set(names)].toSorted()
+  const more = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
+  throw transformationFailed(
+    `A dry run changes only the rows that are being loaded, and the transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}. It was rolled back.`,
+  )
+}

@@ -1,0 +1,204 @@
+import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
+import { withClient } from '../postgres-connections.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
+import { qualified } from '../names.ts'
+import { readShape } from '../table-shape.ts'
+import { columnComments, originComment, originOf } from '../staging.ts'
+import { WarehouseProblem } from '../../warehouse.ts'
+
+/** A schema of one run that contains its staging tables under their targets' names while users' SQL runs on them. */
+export interface TransformationSchema {
+  schema: string
+  /** For the search path: the rows being loaded first, then the target's schema. */
+  path: string
+  open(client: ClientBase): Promise<void>
+  /** Moves the tables back after any changes by the statements, and returns the number of rows in each. */
+  close(client: ClientBase): Promise<number[]>
+  /** Moves the tables back in the open transaction and keeps the schema. */
+  moveTables(client: ClientBase): Promise<number[]>
+}
+
+export function createTransformationSchema(loads: readonly PostgresStagedTable[]): TransformationSchema {
+  const first = loads[0]!
+  const schema = `sluice_${first.stagingTable}`.slice(0, 63)
+  const name = escapeIdentifier(schema)
+  const origin = escapeLiteral(JSON.stringify(originOf(first.target)))
+  const moveTables = async (client: ClientBase) => {
+    const rows: number[] = []
+    for (const load of loads) rows.push(await moveBack(client, schema, load))
+    await assertNothingLeft(client, schema)
+    return rows
+  }
+  return {
+    schema,
+    moveTables,
+    path: `${name}, ${escapeIdentifier(first.target.schema)}`,
+
+    async open(client) {
+      const moves = loads.flatMap(({ stagingTable, target }) => [
+        `alter table ${qualified('sluice', stagingTable)} set schema ${name}`,
+        `alter table ${qualified(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
+      ])
+      const make = [`create schema ${name}`, `comment on schema ${name} is ${origin}`]
+      await client.query(['begin', ...make, ...moves, 'commit'].join(';'))
+    },
+
+    async close(client) {
+      await client.query(`reset all; begin`)
+      const rows = await moveTables(client)
+      await client.query(`drop schema ${name} cascade; commit`)
+      return rows
+    },
+  }
+}
+
+/** A statement may have dropped and recreated the table, so this sets its comments again. */
+async function moveBack(
+  client: ClientBase,
+  schema: string,
+  { target, stagingTable }: PostgresStagedTable,
+): Promise<number> {
+  const place = qualified(schema, target.table)
+  const shape = await readShape(client, schema, target.table)
+  const { rowCount: plain } = await client.query(
+    `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
+       and pg_has_role(relowner, 'usage') and not exists (select from pg_inherits where c.oid in (inhrelid, inhparent))`,
+    [shape?.oid],
+  )
+  if (!shape || !plain)
+    throw transformationFailed(
+      `After the transformation, "${target.table}" is not a plain table, so it cannot be published.`,
+    )
+  if (shape.columns.length === 0)
+    throw transformationFailed(`After the transformation table "${target.table}" has no columns any more.`)
+  const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
+  const staging = qualified('sluice', stagingTable)
+  const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
+  const { rows } = await client.query(`select count(*)::float8 as count from ${place}`)
+  await client.query(
+    [
+      ...(await plainColumns(client, shape.oid, place)),
+      ...(await ownIndexNames(client, shape.oid, schema, stagingTable)),
+      `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
+      `alter table ${qualified(schema, stagingTable)} set schema sluice`,
+      originComment(stagingTable, target),
+      ...columnComments(staging, relabelled),
+    ].join(';'),
+  )
+  return rows[0].count
+}
+
+/**
+ * Returns statements that turn generated columns into plain ones with their current values: a published table accepts no other columns.
+ */
+async function plainColumns(client: ClientBase, table: unknown, place: string): Promise<string[]> {
+  const { rows } = await client.query<{ name: string; filling: 'identity' | 'expression' | 'default' }>(
+    `select attname as name, case when attidentity <> '' then 'identity' when attgenerated <> '' then 'expression' else 'default' end as filling
+     from pg_attribute where attrelid = $1::oid and attnum > 0 and not attisdropped and (atthasdef or attidentity <> '')`,
+    [table],
+  )
+  const { rows: sequences } = await client.query<{ name: string }>(
+    `select format('%I.%I', relnamespace::regnamespace::text, relname) as name from pg_depend join pg_class c on c.oid = objid
+     where classid = 'pg_class'::regclass and refclassid = 'pg_class'::regclass and refobjid = $1::oid and relkind = 'S' and deptype = 'a'`,
+    [table],
+  )
+  return [
+    ...rows.map(({ name, filling }) => `alter table ${place} alter column ${escapeIdentifier(name)} drop ${filling}`),
+    ...sequences.map(({ name }) => `drop sequence ${name}`),
+  ]
+}
+
+/** Statements that name indexes after the staging table: those of the last load are in the same schema, under the names they got. */
+async function ownIndexNames(
+  client: ClientBase,
+  table: unknown,
+  schema: string,
+  stagingTable: string,
+): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    'select relname as name from pg_index join pg_class c on c.oid = indexrelid where indrelid = $1::oid order by c.oid',
+    [table],
+  )
+  return rows.map(({ name }, index) => {
+    const suffix = `_i${index + 1}`
+    const own = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
+    return `alter index ${qualified(schema, name)} rename to ${own}`
+  })
+}
+
+/** Refuses objects that the statements made besides the rows: they would be dropped, and with a type the columns of it. */
+async function assertNothingLeft(client: ClientBase, schema: string): Promise<void> {
+  const { rows } = await client.query<{ type: string; identity: string }>(
+    `select o.type, o.identity from pg_depend d, pg_identify_object(d.classid, d.objid, 0) o
+     where d.refclassid = 'pg_namespace'::regclass and d.refobjid = to_regnamespace(quote_ident($1)) and d.deptype = 'n'
+     order by d.objid`,
+    [schema],
+  )
+  if (rows.length === 0) return
+  // Identities have the schema, which is of this run.
+  const prefix = `${schema}.`
+  const all = rows.map(({ type, identity }) => `${type} ${identity.replaceAll(prefix, '')}`)
+  throw transformationFailed(describeLeftovers(all))
+}
+
+/**
+ * Drops the schema with its contents, except the tables of the loads to `rescue`, which move back under their own names. It first
+ * ends the process that may still work there, and waits for its end.
+ */
+export async function dropRunSchema(
+  pool: Pool,
+  schema: string,
+  { process, rescue = [] }: { process?: number; rescue?: readonly PostgresStagedTable[] } = {},
+): Promise<boolean> {
+  return withClient(pool, undefined, async (client) => {
+    if (process)
+      await client.query(
+        'select pg_terminate_backend(pid, 2000) from pg_stat_activity where pid = $1 and usename = current_user',
+        [process],
+      )
+    const name = escapeIdentifier(schema)
+    const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
+    if (!rows[0].exists) return false
+    const moves = rescue.flatMap(({ target, stagingTable }) => [
+      `alter table if exists ${qualified(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
+      `alter table if exists ${qualified(schema, stagingTable)} set schema sluice`,
+    ])
+    const within = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
+    await client.query(['begin', within, ...moves, 'commit'].join(';'))
+    await dropTables(client, schema, within)
+    await client.query(['begin', within, `drop schema ${name} cascade`, 'commit'].join(';'))
+    return true
+  })
+}
+
+/** Tables that are dropped in one transaction, which holds some locks for each. */
+const tablesPerTransaction = 200
+
+/** Drops all tables of a schema, a few at a time: users may have created more than the server's lock table holds. */
+async function dropTables(client: ClientBase, schema: string, within: string): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ tables: string | null; count: number }>(
+      `select string_agg(one, ', ') as tables, count(*)::int as count from (
+         select format('%I.%I', $1::text, relname) as one from pg_class
+         where relnamespace = to_regnamespace(quote_ident($1)) and relkind in ('r', 'p') limit ${tablesPerTransaction}) several`,
+      [schema],
+    )
+    const { tables, count } = rows[0]!
+    // The last ones go with the schema.
+    if (!tables || count < tablesPerTransaction) return
+    await client.query(['begin', within, `drop table if exists ${tables} cascade`, 'commit'].join(';'))
+  }
+}
+
+export function transformationFailed(sentence: string, cause?: unknown): WarehouseProblem {
+  return new WarehouseProblem('TRANSFORMATION_FAILED', `${sentence} The old data stays.`, { cause })
+}
+
+const mostNamed = 5
+
+/** Describes the objects that a transformation left, such as `table extra`. */
+function describeLeftovers(objects: readonly string[]): string {
+  const named = objects.slice(0, mostNamed).join(', ')
+  const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
+  return `The transformation leaves more than the loaded rows: ${named}${more}. Nothing of that is published. Make temporary tables, or drop what you made in the last statement; save a view for what is to stay.`
+}

@@ -1,0 +1,203 @@
+import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
+import { randomBytes } from 'node:crypto'
+import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
+import type { TablePlace } from '../../catalog.ts'
+import type { DefinedView, ViewDefinition } from '../../view-store.ts'
+import { borrow, type PostgresPools } from '../postgres-connections.ts'
+import { dependentViews } from './dependent-views.ts'
+import {
+  commentOf,
+  findManagedView,
+  findRelation,
+  isView,
+  markOf,
+  viewKeyword,
+  readsRelation,
+  listReads,
+  type PostgresRelation,
+  assertViewSize,
+} from './managed-views.ts'
+import { checkSchemaName, checkTableName, qualified } from '../names.ts'
+import { warehouseProblem } from '../problems.ts'
+import { runStoppable } from '../queries/statement-watch.ts'
+import { queryFailed, viewProblems } from './view-problems.ts'
+
+/** SQLSTATE invalid_table_definition: CREATE OR REPLACE VIEW cannot change the columns in this way. */
+const otherColumns = '42P16'
+
+/** See `ViewStore.define`. The connection is not reused, because users' SQL ran on it. */
+export async function defineView(
+  pools: PostgresPools,
+  view: ViewDefinition,
+  { seconds, empty = false, mostBytes }: { seconds: number; empty?: boolean; mostBytes: number },
+  signal: AbortSignal,
+): Promise<DefinedView> {
+  checkSchemaName(view.schema)
+  checkTableName(view.name)
+  const place = qualified(view.schema, view.name)
+  try {
+    using borrowed = await borrow(pools.transactions, signal)
+    const { client } = borrowed
+    await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
+    const current = await findCurrentView(client, view)
+    const limits = { seconds, signal, what: `The query of ${place}` }
+    const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
+    if (!current || view.recreate || !isSame(current, view))
+      await replace(client, view, { current, empty, mostBytes, make })
+    else await moveView(client, current, view)
+    await client.query(
+      `comment on ${viewKeyword(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`,
+    )
+    const read = await listReads(client, (await findRelation(client, view))!.oid)
+    await client.query('commit')
+    // The planner's row count is displayed for the view.
+    if (view.materialized) await client.query(`analyze ${place}`).catch(() => {})
+    return { reads: read }
+  } catch (error) {
+    if (signal.aborted) throw viewProblems.tooLong(place, seconds)
+    throw (error as { code?: string }).code === '42P07' ? viewProblems.taken(place) : warehouseProblem(error, { place })
+  }
+}
+
+const isSame = (current: PostgresRelation, view: ViewDefinition): boolean =>
+  current.managed?.definition === markOf(view).definition && (current.kind === 'm') === view.materialized
+
+/** Finds the view to replace in any schema. */
+async function findCurrentView(
+  client: ClientBase,
+  view: ViewDefinition,
+): Promise<(PostgresRelation & TablePlace) | undefined> {
+  const [own, there] = [await findManagedView(client, view.id), await findRelation(client, view)]
+  if (there && there.oid !== own?.oid) {
+    if (!own && view.takesOver && isView(there) && there.owned) return there
+    throw viewProblems.taken(qualified(view.schema, view.name))
+  }
+  return own
+}
+
+async function moveView(client: ClientBase, from: PostgresRelation & TablePlace, view: TablePlace): Promise<void> {
+  if (from.schema === view.schema && from.name === view.name) return
+  const kind = viewKeyword(from.kind === 'm')
+  const passing = temporaryName()
+  await client.query(
+    [
+      `alter ${kind} ${qualified(from.schema, from.name)} rename to ${escapeIdentifier(passing)}`,
+      ...(from.schema === view.schema
+        ? []
+        : [`alter ${kind} ${qualified(from.schema, passing)} set schema ${escapeIdentifier(view.schema)}`]),
+      `alter ${kind} ${qualified(view.schema, passing)} rename to ${escapeIdentifier(view.name)}`,
+    ].join(';'),
+  )
+}
+
+const temporaryName = () => `sluice_${randomBytes(8).toString('hex')}`
+
+interface ViewReplacement {
+  /** The relation to replace, if one exists. */
+  current: (PostgresRelation & TablePlace) | undefined
+  empty: boolean
+  mostBytes: number
+  /** Runs the statement that contains the user's query. */
+  make(statement: () => Promise<unknown>): Promise<unknown>
+}
+
+/**
+ * Creates the new view under another name first: the old one stays unchanged until the new one is known to work, and is not
+ * locked while the new one is filled.
+ */
+async function replace(
+  client: PoolClient,
+  view: ViewDefinition,
+  { current, empty, mostBytes, make }: ViewReplacement,
+): Promise<unknown> {
+  const made = { schema: view.schema, name: temporaryName() }
+  await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
+  const opening = `create ${viewKeyword(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
+  const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
+  const query = trimStatementEnd(view.query)
+  await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
+    throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
+  })
+  // From here on PostgreSQL prints names with their schemas.
+  await client.query('set local search_path = pg_catalog')
+  const { oid } = (await findRelation(client, made))!
+  await assertReadsNothingHidden(client, oid)
+  if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
+
+  if (!current) return rename(client, view, made)
+  // The server cannot read a cyclic view, and a load could not recreate the views that depend on it.
+  if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualified(view.schema, view.name))
+  await moveView(client, current, view)
+  if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, made, oid))) return undefined
+  const over = await dependentViews(client, current.oid)
+  const foreign = over.filter(({ owned }) => !owned).map(({ name }) => name)
+  if (foreign.length > 0) throw viewProblems.readByOthers(qualified(view.schema, view.name), foreign)
+  const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
+  for (const { drop } of over.toReversed()) await client.query(drop)
+  await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualified(view.schema, view.name)}`)
+  await rename(client, view, made)
+  for (const index of indexes) await recreateIndex(client, index)
+  const names = over.map(({ name }) => name)
+  for (const statement of over.flatMap(({ create }) => create))
+    await client.query(statement).catch((error: unknown) => {
+      throw viewProblems.rebuildFailed(error, qualified(view.schema, view.name), names)
+    })
+  return undefined
+}
+
+const rename = (client: ClientBase, { name, materialized }: ViewDefinition, made: TablePlace) =>
+  client.query(
+    `alter ${viewKeyword(materialized)} ${qualified(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
+  )
+
+/** Changes the query of the view in place, if its columns stay or new ones are only appended: dependent views are not affected. */
+async function tryReplaceInPlace(
+  client: ClientBase,
+  view: TablePlace,
+  made: TablePlace,
+  oid: number,
+): Promise<boolean> {
+  const { rows } = await client.query('select pg_get_viewdef($1::oid) as definition', [oid])
+  await client.query('savepoint in_place')
+  try {
+    await client.query(
+      `create or replace view ${qualified(view.schema, view.name)} as ${rows[0].definition.replace(/;\s*$/, '')}`,
+    )
+  } catch (error) {
+    if ((error as { code?: string }).code !== otherColumns) throw error
+    await client.query('rollback to savepoint in_place')
+    return false
+  }
+  await client.query(`drop view ${qualified(made.schema, made.name)}`)
+  return true
+}
+
+async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
+  const { rows } = await client.query<{ index: string }>(
+    'select pg_get_indexdef(indexrelid) as index from pg_index where indrelid = $1::oid order by indexrelid',
+    [oid],
+  )
+  return rows.map(({ index }) => index)
+}
+
+/** An index whose columns are gone, or whose values are no longer unique, is dropped with the old view. */
+async function recreateIndex(client: ClientBase, index: string): Promise<void> {
+  await client.query('savepoint index_kept')
+  await client.query(index).catch((error: { code?: string }) => {
+    if (!['42703', '23505', '42804'].includes(error.code ?? '')) throw error
+    return client.query('rollback to savepoint index_kept')
+  })
+}
+
+/** Loads create and drop tables in hidden schemas; a view over such a table would block the drop. */
+async function assertReadsNothingHidden(client: ClientBase, oid: number): Promise<void> {
+  const hidden = (await listReads(client, oid)).find(
+    ({ schema }) => schema === 'sluice' || schema.startsWith('sluice_'),
+  )
+  if (hidden) throw viewProblems.readsHidden(qualified(hidden.schema, hidden.name))
+}
+
+/** Uses the extended protocol, which accepts only one statement. */
+function executeSingleStatement(client: ClientBase, text: string): Promise<unknown> {
+  return client.query({ text, queryMode: 'extended' } as { text: string })
+}

@@ -1,0 +1,102 @@
+import { escapeIdentifier, escapeLiteral, type ClientBase } from 'pg'
+
+/** A view over a table, and the data to recreate it unchanged. */
+export interface DependentView {
+  /** Quoted, with its schema. */
+  name: string
+  /** Whether the `load` role owns the view. Other views are never changed. */
+  owned: boolean
+  materialised: boolean
+  drop: string
+  create: string[]
+}
+
+/**
+ * Returns the views that read these columns of a relation (any column if `columns` is absent) and the views over those, in
+ * creation order: each after all its dependencies. Requires an empty search path, so that names include schemas.
+ */
+export async function dependentViews(
+  client: ClientBase,
+  relation: number,
+  columns?: readonly string[],
+): Promise<DependentView[]> {
+  const { rows } = await client.query(selectDependentViews, [relation, columns ?? null])
+  return rows.map(describeDependentView)
+}
+
+const readsFrom = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
+  and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
+
+const grantee = `case g.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(g.grantee)) end`
+const option = `case when g.is_grantable then ' with grant option' else '' end`
+const place = `format('%I.%I', n.nspname, c.relname)`
+
+/** Depth is the longest path from the table, so that a view over two levels comes after both. */
+const selectDependentViews = `
+  with recursive over (oid, depth) as (
+    select r.ev_class, 1 ${readsFrom} and d.refobjid = $1::oid
+    where $2::text[] is null or d.refobjsubid in (
+      select attnum from pg_attribute where attrelid = $1::oid and attname = any($2::text[]))
+    union
+    select r.ev_class, over.depth + 1 from over, lateral (select r.ev_class ${readsFrom} and d.refobjid = over.oid) r
+  ), views as (select oid, max(depth) as depth from over group by oid)
+  select ${place} as name, c.relkind = 'm' as materialised, c.relispopulated as populated,
+    pg_has_role(c.relowner, 'usage') as owned, pg_get_viewdef(c.oid) as definition, c.reloptions as options,
+    obj_description(c.oid, 'pg_class') as comment,
+    array(select format('comment on column %s.%I is %L', ${place}, a.attname, col_description(c.oid, a.attnum))
+      from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and col_description(c.oid, a.attnum) is not null) as comments,
+    array(select pg_get_indexdef(i.indexrelid) from pg_index i where i.indrelid = c.oid order by i.indexrelid) as indexes,
+    array(select format('grant %s on %s to %s%s', g.privilege_type, ${place}, ${grantee}, ${option})
+      from aclexplode(c.relacl) g where g.grantee <> c.relowner) as grants,
+    array(select format('grant %s (%I) on %s to %s%s', g.privilege_type, a.attname, ${place}, ${grantee}, ${option})
+      from pg_attribute a, aclexplode(a.attacl) g where a.attrelid = c.oid and not a.attisdropped) as column_grants,
+    array(select distinct ${grantee} from pg_default_acl p, aclexplode(p.defaclacl) g
+      where p.defaclrole = c.relowner and p.defaclobjtype = 'r' and p.defaclnamespace in (0, c.relnamespace)
+        and g.grantee <> c.relowner) as granted_by_default
+  from views v join pg_class c on c.oid = v.oid join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('v', 'm') order by v.depth, c.oid`
+
+function describeDependentView(row: Record<string, never>): DependentView {
+  const { name, materialised, populated, owned, definition, options, comment } = row as unknown as DependentViewRow
+  const { comments, indexes, grants, column_grants, granted_by_default } = row as unknown as DependentViewRow
+  const kind = materialised ? 'materialized view' : 'view'
+  const settings = options?.length ? ` with (${options.map(setting).join(', ')})` : ''
+  const query = definition.replace(/;\s*$/, '')
+  return {
+    name,
+    owned,
+    materialised,
+    drop: `drop ${kind} ${name}`,
+    create: [
+      `create ${kind} ${name}${settings} as ${query}${materialised && !populated ? ' with no data' : ''}`,
+      ...indexes,
+      // The view may have lost rights that the schema grants by default.
+      ...granted_by_default.map((role) => `revoke all on ${name} from ${role}`),
+      ...grants,
+      ...column_grants,
+      ...(comment === null ? [] : [`comment on ${kind} ${name} is ${escapeLiteral(comment)}`]),
+      ...comments,
+    ],
+  }
+}
+
+interface DependentViewRow {
+  name: string
+  materialised: boolean
+  populated: boolean
+  owned: boolean
+  definition: string
+  options: string[] | null
+  comment: string | null
+  comments: string[]
+  indexes: string[]
+  grants: string[]
+  column_grants: string[]
+  granted_by_default: string[]
+}
+
+/** `security_barrier=true`, as pg_class has it. */
+function setting(option: string): string {
+  const [key, value] = option.split(/=(.*)/s)
+  return `${escapeIdentifier(key!)} = ${escapeLiteral(value ?? '')}`
+}

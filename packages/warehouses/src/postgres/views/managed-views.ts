@@ -1,0 +1,142 @@
+import type { ClientBase } from 'pg'
+import type { TablePlace } from '../../catalog.ts'
+import { definitionHash, type ViewDefinition, type WarehouseView } from '../../view-store.ts'
+import { qualified } from '../names.ts'
+import { viewProblems } from './view-problems.ts'
+
+/** The metadata in the comment of a managed view. */
+type ViewMark = NonNullable<WarehouseView['managed']>
+
+export const markOf = (view: ViewDefinition): ViewMark => ({ id: view.id, definition: definitionHash(view) })
+
+export const commentOf = (mark: ViewMark): string => JSON.stringify({ sluiceView: mark })
+
+/** Undefined for any other comment. */
+function markIn(comment: string | null): ViewMark | undefined {
+  if (!comment?.startsWith('{"sluiceView":')) return undefined
+  try {
+    const { id, definition } = JSON.parse(comment).sluiceView
+    return typeof id === 'string' && typeof definition === 'string' ? { id, definition } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A relation of any kind, with a name. */
+export interface PostgresRelation {
+  oid: number
+  /** The `relkind` in pg_class: `v`, `m`, `r`, `p` … */
+  kind: string
+  /** True if role `load` owns the view and may change it. */
+  owned: boolean
+  populated: boolean
+  managed?: ViewMark
+}
+
+const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as owned, c.relispopulated as populated,
+  obj_description(c.oid, 'pg_class') as comment, n.nspname as schema, c.relname as name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace`
+
+export async function findRelation(
+  client: ClientBase,
+  { schema, name }: TablePlace,
+): Promise<(PostgresRelation & TablePlace) | undefined> {
+  const { rows } = await client.query(`select ${columns} where n.nspname = $1 and c.relname = $2`, [schema, name])
+  return rows[0] && describe(rows[0])
+}
+
+/** Finds a managed view by its id in any schema. */
+export async function findManagedView(
+  client: ClientBase,
+  id: string,
+): Promise<(PostgresRelation & TablePlace) | undefined> {
+  const { rows } = await client.query(
+    `select ${columns} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
+     where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
+    [`{"sluiceView":{"id":${JSON.stringify(id)},`],
+  )
+  return rows[0] && describe(rows[0])
+}
+
+interface RelationRow extends Omit<PostgresRelation, 'oid' | 'managed'>, TablePlace {
+  oid: string
+  comment: string | null
+}
+
+function describe({ oid, comment, ...relation }: RelationRow): PostgresRelation & TablePlace {
+  const managed = markIn(comment)
+  return { ...relation, oid: Number(oid), ...(managed && { managed }) }
+}
+
+export const isView = ({ kind }: PostgresRelation): boolean => kind === 'v' || kind === 'm'
+
+/** Returns the SQL keyword for the view. */
+export const viewKeyword = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
+
+const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
+  and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
+
+/**
+ * Returns the dependencies of a view: the tables and managed views it reads directly, and those that it reads through unmanaged views.
+ */
+export async function listReads(client: ClientBase, oid: number): Promise<TablePlace[]> {
+  const { rows } = await client.query<TablePlace>(
+    `with recursive dependency (oid) as (
+       select d.refobjid ${readBy} and r.ev_class = $1::oid
+       union
+       select inner_one.refobjid from dependency join pg_class v on v.oid = dependency.oid and v.relkind in ('v', 'm'),
+         lateral (select d.refobjid ${readBy} and r.ev_class = v.oid) inner_one
+       where coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%'
+     )
+     select n.nspname as schema, c.relname as name from dependency join pg_class c on c.oid = dependency.oid
+     join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname not in ('pg_catalog', 'information_schema') and c.relkind in ('r', 'p', 'v', 'm', 'f')
+     order by 1, 2`,
+    [oid],
+  )
+  return rows
+}
+
+/** Lists what a view reads, by its name. Empty if the view does not exist. */
+export async function listViewReads(client: ClientBase, place: TablePlace): Promise<TablePlace[]> {
+  const relation = await findRelation(client, place)
+  return relation && isView(relation) ? listReads(client, relation.oid) : []
+}
+
+/** Returns whether a view reads a relation, directly or indirectly. */
+export async function readsRelation(client: ClientBase, view: number, relation: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `with recursive dependency (oid) as (
+       select d.refobjid ${readBy} and r.ev_class = $1::oid
+       union
+       select one.refobjid from dependency, lateral (select d.refobjid ${readBy} and r.ev_class = dependency.oid) one
+     ) select from dependency where oid = $2::oid`,
+    [view, relation],
+  )
+  return rowCount !== 0
+}
+
+/** Lists the unmanaged views that read a relation directly. */
+export async function listUnmanagedViews(client: ClientBase, { schema, name }: TablePlace): Promise<string[]> {
+  const { rows } = await client.query<{ place: string }>(
+    `select distinct vn.nspname || '.' || v.relname as place ${readBy}
+     join pg_class v on v.oid = r.ev_class join pg_namespace vn on vn.oid = v.relnamespace
+     join pg_class c on c.oid = d.refobjid join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1 and c.relname = $2
+       and coalesce(obj_description(v.oid, 'pg_class'), '') not like '{"sluiceView":%' order by 1 limit 100`,
+    [schema, name],
+  )
+  return rows.map(({ place }) => place)
+}
+
+/** Runs after the view is built and before the commit: a view that is too large is rolled back. */
+export async function assertViewSize(
+  client: ClientBase,
+  { schema, name }: TablePlace,
+  { oid, mostBytes }: { oid: number; mostBytes: number },
+): Promise<void> {
+  const { rows } = await client.query<{ bytes: number }>('select pg_total_relation_size($1::oid)::float8 as bytes', [
+    oid,
+  ])
+  if (rows[0]!.bytes > mostBytes) throw viewProblems.tooLarge(qualified(schema, name), rows[0]!.bytes, mostBytes)
+}

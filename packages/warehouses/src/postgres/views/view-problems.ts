@@ -1,0 +1,75 @@
+import { WarehouseProblem } from '../../warehouse.ts'
+import { warehouseProblem } from '../problems.ts'
+import { asSentence } from '@sluice/process'
+
+const refuse = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
+
+const megabytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2).toLocaleString('en')
+
+/** The reasons to reject a view. `place` is `"schema"."name"`. */
+export const viewProblems = {
+  taken: (place: string) =>
+    refuse(
+      'VIEW_NAME_TAKEN',
+      `${place} exists in the warehouse already and is not this view. Choose another name for the view.`,
+    ),
+  readsItself: (place: string) =>
+    refuse('VIEW_READS_ITSELF', `${place} would read itself, at once or through other views. Read something else.`),
+  readsHidden: (hidden: string) =>
+    refuse(
+      'SQL_NOT_ALLOWED',
+      `The query reads ${hidden}, which is the warehouse’s own and comes and goes with loads. Read the table that was loaded.`,
+    ),
+  readByOthers: (place: string, names: readonly string[]) =>
+    refuse(
+      'VIEWS_DEPEND',
+      `${place} cannot change its columns, because views of another user read it (${names.join(', ')}). Drop those first. The old view stays.`,
+    ),
+  rebuildFailed: (error: unknown, place: string, names: readonly string[]) => {
+    const known = warehouseProblem(error, { place })
+    if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
+    return refuse(
+      'VIEWS_DEPEND',
+      `The views over ${place} (${names.join(', ')}) cannot be created again with its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
+      error,
+    )
+  },
+  tooLong: (place: string, seconds: number) =>
+    refuse('QUERY_TIMEOUT', `The query of ${place} took longer than ${seconds} seconds and was stopped.`),
+  tooLarge: (place: string, bytes: number, most: number) =>
+    refuse(
+      'RESULT_TOO_LARGE',
+      `${place} would take ${megabytes(bytes)} MB, and a materialised view may take ${megabytes(most)}. Select fewer rows or columns. Its old rows stay.`,
+    ),
+  missing: (place: string) =>
+    refuse('VIEW_MISSING', `${place} is not in the warehouse as a view. Save the view once more to make it again.`),
+  refreshFailed: (place: string, message: string, cause: unknown) =>
+    refuse('QUERY_FAILED', `${place} could not be refreshed: ${asSentence(message)} Its old rows stay.`, cause),
+}
+
+const undefinedTable = '42P01'
+
+interface UserViewQuery {
+  /** The text from the user. */
+  query: string
+  /** The number of characters that the service adds before the user's text. */
+  before: number
+  place: string
+}
+
+/**
+ * Returns the server's error message for a user's query, with the line in the user's text. It never shows the service's SQL around it.
+ */
+export function queryFailed(error: unknown, { query, before, place }: UserViewQuery): unknown {
+  const known = warehouseProblem(error, { place })
+  if (!(known instanceof WarehouseProblem)) return known
+  const { code, message, position, hint } = error as Partial<Record<'code' | 'position' | 'hint', string>> & Error
+  if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(known.code)) return known
+  if (code === '42P07' || code === '3F000') return known
+  if (code === '42601' && message.includes('multiple commands'))
+    return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Leave one SELECT.', error)
+  const at = Number(position) - before
+  const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
+  const sentence = `The query failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
+  return new WarehouseProblem('QUERY_FAILED', sentence, { cause: error, relationMissing: code === undefinedTable })
+}

@@ -1,0 +1,70 @@
+import type { WarehouseColumn } from './catalog.ts'
+
+/** Runs queries as role `read`, read-only, with limits of time, rows and bytes. */
+export interface QueryRunner {
+  /**
+   * Reads through a cursor on a connection that is closed afterwards; three queries run concurrently, others wait 15 seconds and
+   * then throw WAREHOUSE_BUSY. Column names are made unique. Throws SQL_NOT_ALLOWED (more than a query), QUERY_FAILED (the
+   * server's message and the position in the text), QUERY_TIMEOUT, ROW_TOO_LARGE, RESULT_TOO_LARGE, TABLE_BUSY.
+   */
+  query(query: UserQuery, signal?: AbortSignal): Promise<QueryRows>
+  /**
+   * Runs the query page by page, for pushes: at most one page is in memory, and an empty result has none. The result is
+   * consistent, however long the pages take, and does not block loads.
+   */
+  queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<QueryRows>
+  /** `offset` and `limit` are in rows, in the table's own order. */
+  readTable(
+    schema: string,
+    table: string,
+    page: { limit: number; offset: number },
+    limits?: ReadLimits,
+  ): Promise<QueryRows>
+  /**
+   * Returns an unqualified table name of the query that exists in several of its `schemas`; the first `preferred` schemas take
+   * precedence, and a name that they contain is not ambiguous. Undefined if every name is unambiguous. Plans the query and does
+   * not run it. Throws the errors of `query`.
+   */
+  findAmbiguousTable(query: UserQuery, preferred: number, signal: AbortSignal): Promise<AmbiguousTable | undefined>
+}
+
+/** A cell in the form that clients receive: strings for values that JavaScript cannot represent exactly (BIGINT, DECIMAL, dates). */
+export type RowCell = string | number | boolean | null | object
+
+export interface QueryRows {
+  columns: WarehouseColumn[]
+  rows: RowCell[][]
+  /** True when the byte cap cut the page short; the next page starts at `offset + rows.length`. */
+  truncated: boolean
+  /** For queries: whether more rows follow these, for any reason that cut the result off. */
+  more?: boolean
+}
+
+/** The time limit of a page at the server in seconds, 30 if absent: then QUERY_TIMEOUT. An abort ends it at the server. */
+export interface ReadLimits {
+  seconds?: number
+  signal?: AbortSignal
+}
+
+/** A query from a user: one SELECT, WITH … SELECT, VALUES or TABLE. */
+export interface UserQuery {
+  /** `$1`, `$2` … where `values` go. */
+  text: string
+  values?: readonly (string | null)[]
+  /** Positions of values, from 0, that are texts even if they look like numbers. */
+  texts?: ReadonlySet<number>
+  /** The search path for unqualified names, in order; if empty, only PostgreSQL's own schema. */
+  schemas?: readonly string[]
+  /**
+   * Rows: at most 10,000, which is the default; pages have no row limit in total. Bytes: 4 MiB by default, 32 MiB for a page,
+   * which is the maximum. Seconds at the server: 30 by default, 1,800 for pages. `offset`: the number of rows to skip.
+   */
+  limits?: { rows?: number; bytes?: number; seconds?: number; offset?: number }
+}
+
+/** An unqualified name of a table or view that exists in several schemas. */
+export interface AmbiguousTable {
+  name: string
+  /** Sorted by name. */
+  schemas: string[]
+}

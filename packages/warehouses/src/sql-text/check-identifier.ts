@@ -1,0 +1,53 @@
+import { type LoadTarget, WarehouseProblem } from '../warehouse.ts'
+
+/**
+ * In bytes of UTF-8. PostgreSQL silently truncates longer names, so two names could become one; the limit applies to every kind,
+ * so that a pipeline can move between warehouses.
+ */
+const maximumBytes = 63
+
+/** Throws `WarehouseProblem` INVALID_NAME for a name that no warehouse accepts. `kind` is the kind of object with the name. */
+export function checkIdentifier(kind: string, name: string): void {
+  const bytes = Buffer.byteLength(name)
+  if (bytes === 0) throw refusedName(kind, name, 'is empty')
+  if (bytes > maximumBytes) throw refusedName(kind, name, `has ${bytes} bytes, and ${maximumBytes} are the most`)
+  if (!name.isWellFormed()) throw refusedName(kind, name, 'is not valid Unicode')
+  if (/\p{Cc}/u.test(name)) throw refusedName(kind, name, 'has control characters')
+}
+
+export function refusedName(kind: string, name: string, why: string): WarehouseProblem {
+  const quotedName = JSON.stringify(name.toWellFormed().slice(0, 80))
+  return new WarehouseProblem('INVALID_NAME', `The ${kind} name ${quotedName} ${why}. Choose another name.`)
+}
+
+/** Throws `WarehouseProblem` unless a load has columns, each with a unique name that passes `check`. */
+export function checkColumns(
+  { columns }: Pick<LoadTarget, 'columns'>,
+  place: string,
+  check: (name: string) => void,
+): void {
+  if (columns.length === 0)
+    throw new WarehouseProblem('NO_COLUMNS', `${place} would have no columns. Check that the source has a header.`)
+  const seen = new Set<string>()
+  for (const { name } of columns) {
+    check(name)
+    if (seen.has(name))
+      throw new WarehouseProblem(
+        'INVALID_NAME',
+        `The column name ${JSON.stringify(name)} comes twice. Choose another name.`,
+      )
+    seen.add(name)
+  }
+}
+
+/** Makes the column names of a result unique: a repeated name gets a number as suffix. */
+export function uniqueNames(names: readonly string[]): string[] {
+  const taken = new Set(names)
+  const seen = new Set<string>()
+  return names.map((label) => {
+    let name = label
+    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1) name = `${label}_${number}`
+    seen.add(name)
+    return name
+  })
+}

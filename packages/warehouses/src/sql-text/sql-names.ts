@@ -1,0 +1,138 @@
+import { assertPlainComments, type SqlToken, tokensOf } from './sql-tokens.ts'
+import type { TablePlace } from '../catalog.ts'
+import type { AmbiguousTable } from '../warehouse.ts'
+
+/** The users' names for tables, and the server's. */
+export interface QueryScope {
+  /** The search path for unqualified names, in order. The statement runs in the first schema. */
+  schemas: readonly string[]
+  /** Qualifies every table name: for a text that is stored and run in another context. */
+  whole?: boolean
+  /** Tables and views of the client's schemas. */
+  relations: readonly TablePlace[]
+  /** The server's SQL syntax; the default is that of ClickHouse and PostgreSQL. */
+  language?: SqlLanguage
+  /** The whole name of a table. */
+  address(place: TablePlace): string
+  /** Returns the text that replaces `$1` …, counted from 1; undefined keeps the placeholder. */
+  parameter?(number: number): string | undefined
+}
+
+export interface ResolvedQuery {
+  text: string
+  /** The tables and views that the text names after FROM and JOIN. */
+  reads: TablePlace[]
+  bare: string[]
+}
+
+/** The properties of a server's SQL that the search for names needs. */
+export interface SqlLanguage {
+  tokensOf(sql: string): SqlToken[]
+  /** Keywords that precede a table name. */
+  opening: ReadonlySet<string>
+}
+
+/** The syntax of ClickHouse and PostgreSQL. */
+export const defaultLanguage: SqlLanguage = { tokensOf, opening: new Set(['from', 'join']) }
+const closing = new Set(
+  'where prewhere group order limit offset having union except intersect select settings window qualify fetch'.split(
+    ' ',
+  ),
+)
+
+/**
+ * For servers with different names for the client's schemas. After FROM and JOIN, `schema.table` gets the server's name, and an
+ * unqualified table resolves to the first schema that contains it; `$1` becomes a parameter of the server. The rest of the text
+ * stays unchanged. Throws `WarehouseProblem` if servers might parse the text differently.
+ */
+export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
+  assertPlainComments(sql)
+  const language = around.language ?? defaultLanguage
+  const tokens = language.tokensOf(sql)
+  const defined = commonTables(tokens)
+  const found: ResolvedQuery = { text: '', reads: [], bare: [] }
+  let copied = 0
+  const replace = ({ start }: SqlToken, { end }: SqlToken, by: string) => {
+    found.text += sql.slice(copied, start) + by
+    copied = end
+  }
+  const lists = [false]
+  let expecting = false
+  let opened = ''
+  for (let index = 0; index < tokens.length; index++) {
+    const token = tokens[index]!
+    if (token.kind === 'parameter') {
+      const instead = around.parameter?.(Number(token.text.slice(1)))
+      if (instead === undefined) continue
+      replace(token, token, instead)
+      expecting = false
+      continue
+    }
+    if (token.kind === 'sign') {
+      if (token.text === '(') lists.push(false)
+      if (token.text === ')' && lists.length > 1) lists.pop()
+      expecting = token.text === ',' && lists.at(-1)!
+      continue
+    }
+    const word = token.kind === 'word' ? token.text.toLowerCase() : ''
+    if (language.opening.has(word)) {
+      lists[lists.length - 1] = true
+      expecting = true
+      opened = word
+      continue
+    }
+    if (closing.has(word)) lists[lists.length - 1] = false
+    if (!expecting) continue
+    expecting = false
+    const named = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined
+    if (named) {
+      index += 2
+      const [schema, name] = [token.text, named.text]
+      if (!around.relations.some((one) => one.schema === schema) && !around.schemas.includes(schema)) continue
+      found.reads.push({ schema, name })
+      replace(token, named, around.address({ schema, name }))
+    } else if ((tokens[index + 1]?.text !== '(' || opened === 'into') && !defined.has(token.text)) {
+      found.bare.push(token.text)
+      const schema = around.schemas.find((one) =>
+        around.relations.some((place) => place.schema === one && place.name === token.text),
+      )
+      if (schema === undefined) continue
+      found.reads.push({ schema, name: token.text })
+      if (around.whole || schema !== around.schemas[0])
+        replace(token, token, around.address({ schema, name: token.text }))
+    }
+  }
+  found.text += sql.slice(copied)
+  return found
+}
+
+/** Returns the names that WITH defines: `name AS (`. */
+function commonTables(tokens: readonly SqlToken[]): Set<string> {
+  const names = new Set<string>()
+  for (let index = 0; index + 2 < tokens.length; index++) {
+    const [name, as, next] = [tokens[index]!, tokens[index + 1]!, tokens[index + 2]!]
+    if (as.kind !== 'word' || as.text.toLowerCase() !== 'as') continue
+    if (next.text === '(' || next.text.toLowerCase() === 'materialized') names.add(name.text)
+  }
+  return names
+}
+
+/**
+ * Returns the first unqualified name that exists in several of `schemas` after the first `preferred`, and in none of those; see
+ * `QueryRunner.findAmbiguousTable`.
+ */
+export function findAmbiguousTable(
+  names: Iterable<string>,
+  there: readonly TablePlace[],
+  schemas: readonly string[],
+  preferred: number,
+): AmbiguousTable | undefined {
+  const hasOf = (name: string, among: readonly string[]) =>
+    there.filter((place) => place.name === name && among.includes(place.schema)).map(({ schema }) => schema)
+  for (const name of new Set(names)) {
+    const others = hasOf(name, schemas.slice(preferred))
+    if (hasOf(name, schemas.slice(0, preferred)).length === 0 && others.length > 1)
+      return { name, schemas: others.toSorted() }
+  }
+  return undefined
+}

@@ -1,0 +1,62 @@
+import { WarehouseProblem } from '../warehouse.ts'
+
+/** A token of a statement; the tokenizer does not look into quoted text and comments. */
+export interface SqlToken {
+  kind: 'word' | 'quoted' | 'parameter' | 'sign'
+  /** The text, unquoted. */
+  text: string
+  start: number
+  end: number
+}
+
+/**
+ * A line comment ends at the first character at which any server may end it, so the tokenizer never skips text that a server may run.
+ */
+const piece =
+  /(?<blank>\s+|--[^\n\r]*|#[ !][^\n\r]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^'\\]|\\[\s\S]|'')*'?|\$(?<tag>[A-Za-z_]*)\$[\s\S]*?(?:\$\k<tag>\$|$))|(?<quoted>"(?:[^"\\]|\\[\s\S]|"")*"?|`(?:[^`\\]|\\[\s\S]|``)*`?)|(?<parameter>\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}_]*|\d[\w.]*)|(?<sign>[\s\S])/uy
+
+/** Omits strings, because callers do not need them. */
+export function tokensOf(sql: string): SqlToken[] {
+  const tokens: SqlToken[] = []
+  const matcher = new RegExp(piece)
+  for (let match = matcher.exec(sql); match && match[0] !== ''; match = matcher.exec(sql)) {
+    const { quoted, parameter, word, sign } = match.groups!
+    const [start, end] = [match.index, match.index + match[0].length]
+    if (quoted !== undefined) tokens.push({ kind: 'quoted', text: unquoted(quoted), start, end })
+    else if (parameter !== undefined) tokens.push({ kind: 'parameter', text: parameter, start, end })
+    else if (word !== undefined) tokens.push({ kind: 'word', text: word, start, end })
+    else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign, start, end })
+  }
+  return tokens
+}
+
+const unquoted = (text: string): string => {
+  const quote = text[0]!
+  const inner = text.slice(1, text.endsWith(quote) && text.length > 1 ? -1 : undefined)
+  return inner.replaceAll(quote + quote, quote).replaceAll(/\\([\s\S])/g, '$1')
+}
+
+/**
+ * Throws SQL_NOT_ALLOWED for a comment with a carriage return that no line feed follows. Some servers end the comment there and
+ * others do not, so the text after it may be a string to this tokenizer and a statement to the server, or the reverse.
+ */
+export function assertPlainComments(sql: string): void {
+  // Works line by line: a regular expression over the text would scan from each dash to the end of its line.
+  const endsOddly = (line: string) =>
+    line
+      .split('\r')
+      .slice(0, -1)
+      .some((before) => /--|#/.test(before))
+  if (!sql.split(/\r?\n/).some(endsOddly)) return
+  throw new WarehouseProblem(
+    'SQL_NOT_ALLOWED',
+    'A comment ends with a carriage return alone, which servers read in different ways. End its line with a line feed.',
+  )
+}
+
+/** Removes trailing white space and semicolons from SQL. Scans from the end, because a regular expression is quadratic in the number of blanks. */
+export function trimStatementEnd(sql: string): string {
+  let end = sql.length
+  while (end > 0 && /[\s;]/.test(sql[end - 1]!)) end -= 1
+  return sql.slice(0, end)
+}

@@ -1,0 +1,307 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { failpoint } from '@sluice/process'
+import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
+import type { TablePlace } from '../../catalog.ts'
+import { assertCurrentAttempt, type Publication, type PublishedTable, type PublishOptions } from '../../warehouse.ts'
+import {
+  type ManagedView,
+  dropViews,
+  listManagedViews,
+  recreateViews,
+  viewsAbove,
+  assertViewsCompile,
+  hasUncheckedViews,
+} from '../views/dependent-views.ts'
+import type { Dialect, Session } from '../sql-dialect.ts'
+import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
+import type { SqlStagedTable } from '../staging/staged-table.ts'
+import {
+  type PlannedPublication,
+  planPublishedState,
+  planPublication,
+  planCurrentTable,
+  viewRebuildProblem,
+  affectsViews,
+  waitingTable,
+} from './plan-publication.ts'
+import { concurrentlyChanged, tableInUse, isBusy, problemOf } from '../problems.ts'
+import {
+  afterPendingPublications,
+  recordDecision,
+  dropRetiredTables,
+  withPublishLock,
+  recover,
+  recoverPending,
+  type PublicationDecision,
+  type PublishSessions,
+} from '../recovery.ts'
+import { retiredTableName, withSession, hiddenName, placeKey } from '../table-shape.ts'
+
+/** Delays in milliseconds between tries while a reader uses the table or another run publishes. */
+const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
+
+/**
+ * See `Loader.publish`. All slow steps run before the ledger is locked; then it checks the fence, and each table is renamed to
+ * its final name.
+ */
+export async function publish(
+  dialect: Dialect,
+  given: readonly SqlStagedTable[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const loads = given.toSorted((one, other) => (one.place < other.place ? -1 : 1))
+  const [first] = loads
+  if (!first) throw new Error('Nothing to publish.')
+  const { run } = first.target
+  const merging = options.mode === 'MERGE'
+  try {
+    const earlier = async () =>
+      withSession(dialect, { role: 'service', signal }, async (session) => {
+        await recoverPending(dialect, session)
+        return findPublication(dialect, session, run)
+      })
+    const published = await earlier()
+    if (published) return published
+    await assertReadyToPublish(
+      loads,
+      { merging, gate: options.gate, findDuplicateKey: (load) => findDuplicateKey(dialect, load, signal) },
+      signal,
+    )
+    await failpoint('before-swap')
+    const planned: PlannedPublication[] = []
+    for (let tries = 0; ; tries += 1) {
+      signal.throwIfAborted()
+      try {
+        const already = tries > 0 ? await earlier() : undefined
+        if (already) return already
+        // An earlier attempt's decision is still pending; this attempt must not decide again.
+        if (first.decided) throw tableInUse(first.place)
+        for (const [index, load] of loads.entries())
+          planned[index] = await planPublication(
+            dialect,
+            load,
+            { merging, records: recordsOf(loads, load.target) },
+            signal,
+            planned[index],
+          )
+        const take = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
+        return await take(dialect, planned, isCurrentAttempt, signal, options)
+      } catch (error) {
+        const problem = problemOf(dialect, error, first.place)
+        if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
+      }
+      await sleep(retryDelaysMs[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw problemOf(dialect, error, first.place)
+  }
+}
+
+/** See `Loader.fenceRun`. An attempt that has passed the fence holds the ledger lock until it has committed. */
+export function fenceRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
+  return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
+}
+
+async function publishInTransaction(
+  dialect: Dialect,
+  planned: readonly PlannedPublication[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const { run, attempt } = planned[0]!.load.target
+  const session = await dialect.open({ role: 'service' })
+  let old: TablePlace[] = []
+  let isPublished = false
+  try {
+    const publication = await session.transaction(async () => {
+      old = []
+      await lockLedger(dialect, session)
+      const earlier = await findPublication(dialect, session, run)
+      if (earlier) return earlier
+      await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+      const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
+      // Drops the views from all tables at once: over a mix of new and old tables a view may be invalid.
+      const above = viewsAbove(await listManagedViews(dialect, session), places)
+      await dropViews(dialect, session, above)
+      const tables: PublishedTable[] = []
+      for (const one of planned) tables.push(await swapTable(dialect, session, one, options, old))
+      await recreateViews(dialect, session, above).catch((error: unknown) => {
+        throw viewRebuildProblem(dialect, error, above, planned.map(({ load }) => load.place).join(', '))
+      })
+      await enterRun(dialect, session, run, { attempt, tables })
+      isPublished = true
+      return (await findPublication(dialect, session, run))!
+    })
+    // Rows that were merged into another table also stay in the staging table, which is dropped.
+    for (const { load, merged } of planned) load.published = isPublished && merged === undefined
+    await runCleanup(() => dropOldTables(dialect, session, old), options)
+    return publication
+  } catch (error) {
+    await session[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** Swaps one table. Throws WAREHOUSE_BUSY if another run changed it since the plan. */
+async function swapTable(
+  dialect: Dialect,
+  session: Session,
+  planned: PlannedPublication,
+  options: PublishOptions,
+  old: TablePlace[],
+): Promise<PublishedTable> {
+  const { load } = planned
+  const { schema, table, run } = load.target
+  const place = { schema, name: table }
+  const { live, mark, published } = await planPublishedState(
+    dialect,
+    { ledger: session, tables: session },
+    planned,
+    options,
+  )
+  if (live) {
+    const aside = { schema, name: retiredTableName(live.id, run) }
+    await session.execute(dialect.changes.rename(place, aside.name))
+    await dropMark(dialect, session, live.id)
+    old.push(aside)
+  }
+  const from = waitingTable(planned)
+  await session.execute(dialect.changes.rename(from, table))
+  for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
+  await setMark(dialect, session, from.id, mark)
+  return published
+}
+
+/** Old tables that cannot be dropped are swept later; their readers may hold them for a while. */
+async function dropOldTables(dialect: Dialect, session: Session, old: readonly TablePlace[]): Promise<void> {
+  try {
+    for (const place of old) await session.execute(dialect.changes.dropTable(place))
+  } catch {
+  } finally {
+    await session[Symbol.asyncDispose]()
+  }
+}
+
+/** Returns a key that several rows share, or undefined. */
+async function findDuplicateKey(
+  dialect: Dialect,
+  load: SqlStagedTable,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const keys = load.keys.map((name) => dialect.names.quoted(name)).join(', ')
+  const text = `select ${keys} from ${load.stagingTable} group by ${keys} having count(*) > 1`
+  return withSession(dialect, { role: 'read', signal }, async (session) => {
+    for await (const { rows } of session.read(text, [], { rows: 1, bytes: () => 1 })) {
+      const [twice] = rows
+      return twice?.map((cell) => (typeof cell === 'object' ? JSON.stringify(cell) : String(cell))).join(', ')
+    }
+    return undefined
+  })
+}
+
+/** Runs the cleanup after readers see the new rows: in the background if the caller accepts background work. */
+export async function runCleanup(tidy: () => Promise<void>, { onBackgroundWork }: PublishOptions): Promise<void> {
+  await failpoint('published')
+  const tidied = tidy()
+  if (onBackgroundWork) onBackgroundWork(tidied)
+  else await tidied
+}
+
+/**
+ * Publishes on servers without transactional DDL. It locks the ledger, checks the fence and records a decision for each table:
+ * from then on the run is published, and any process may carry the decision out. Each table is the old one or the new one, or is
+ * briefly absent.
+ */
+async function publishByDecision(
+  dialect: Dialect,
+  planned: readonly PlannedPublication[],
+  isCurrentAttempt: () => Promise<boolean>,
+  signal: AbortSignal,
+  options: PublishOptions,
+): Promise<Publication> {
+  const { run, attempt } = planned[0]!.load.target
+  const checkedViews = await assertViewsAboveCompile(dialect, planned)
+  const earlier = await withPublishLock(dialect, async (sessions) => {
+    const published = await findPublication(dialect, sessions.ledger, run)
+    if (published) return published
+    await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
+    const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
+    // This process may never learn whether the publication took effect. Rows that were merged into another table also stay in the
+    // staging table, which is dropped.
+    for (const { load, merged } of planned) {
+      load.decided = true
+      load.published = merged === undefined
+    }
+    await recordDecision(dialect, sessions, decision)
+    return undefined
+  })
+  if (earlier) return earlier
+  const aside = await recover(dialect)
+  await runCleanup(() => dropRetiredTables(dialect, aside), options)
+  const published = await withSession(dialect, { role: 'service' }, (session) => findPublication(dialect, session, run))
+  if (!published) throw concurrentlyChanged(planned[0]!.load.place)
+  return published
+}
+
+/** Tables whose columns change, with the views above all of them. */
+function tablesWithViewChanges(
+  dialect: Dialect,
+  planned: readonly PlannedPublication[],
+  views: readonly ManagedView[],
+) {
+  const those = planned.filter(
+    ({ live, load }) => live && planCurrentTable(dialect, live, load).changes.some(affectsViews),
+  )
+  const places = those.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
+  return { those, above: viewsAbove(views, places) }
+}
+
+/** Checks that the views above compile over the new columns, before a decision is recorded. */
+async function assertViewsAboveCompile(
+  dialect: Dialect,
+  planned: readonly PlannedPublication[],
+): Promise<ReadonlySet<string>> {
+  const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
+  const { those, above } = tablesWithViewChanges(dialect, planned, views)
+  const substitutes = those.map((one) => {
+    const { schema, table } = one.load.target
+    return [placeKey({ schema, name: table }), waitingTable(one)] as const
+  })
+  return assertViewsCompile(dialect, above, new Map(substitutes)).catch((error: unknown) => {
+    throw viewRebuildProblem(dialect, error, above, those.map(({ load }) => load.place).join(', '))
+  })
+}
+
+async function makeDecision(
+  dialect: Dialect,
+  sessions: PublishSessions,
+  planned: readonly PlannedPublication[],
+  checkedViews: ReadonlySet<string>,
+  options: PublishOptions,
+): Promise<PublicationDecision> {
+  const { run, attempt } = planned[0]!.load.target
+  const tables = []
+  const decision: PublicationDecision = { steps: [], marks: [], forgotten: [] }
+  for (const one of planned) {
+    const { schema, table } = one.load.target
+    const { live, mark, published } = await planPublishedState(dialect, sessions, one, options)
+    const { name, id } = waitingTable(one)
+    const aside = live && { aside: hiddenName('aside', live.id, run) }
+    decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
+    await setMark(dialect, sessions.ledger, id, mark)
+    decision.marks.push({ place: { schema, name: table }, id, mark })
+    if (live) decision.forgotten.push(live.id)
+    tables.push(published)
+  }
+  const { above } = tablesWithViewChanges(dialect, planned, await listManagedViews(dialect, sessions.tables))
+  if (hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(planned[0]!.load.place)
+  for (const { schema, name, id, mark } of above) {
+    decision.steps.push({ kind: 'VIEW', place: { schema, name }, query: mark.view.query, kept: true })
+    decision.marks.push({ place: { schema, name }, id, mark })
+  }
+  return { ...decision, run: { run, attempt, tables } }
+}

@@ -1,0 +1,105 @@
+import { defaultQuerySeconds } from '../../query-limits.ts'
+import type { TablePlace } from '../../catalog.ts'
+import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
+import { listManagedViews, listReads } from '../views/dependent-views.ts'
+import type { Dialect, Session } from '../sql-dialect.ts'
+import { dropMark, setMark } from '../ledger.ts'
+import { mergedRows } from './merge.ts'
+import { problemOf, queryProblemOf } from '../problems.ts'
+import { prepareQuery } from '../sql-queries.ts'
+import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quotePlace } from '../table-shape.ts'
+
+/** Milliseconds after which a preview that was not dropped is swept. */
+const previewLifetimeMs = 86_400_000
+
+/** See `Loader.exposeStagedRows`: a hidden schema with a view for each table, on the rows that are about to be published. */
+export async function exposeStagedRows(
+  dialect: Dialect,
+  tables: readonly ReadyTable[],
+  of: { run: string; attempt: number },
+): Promise<StagedRowsPreview> {
+  const schema = hiddenSchemaName('shown', of, tables)
+  const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
+  const service = <Result>(work: (session: Session) => Promise<Result>) =>
+    withSession(dialect, { role: 'service' }, work).catch((error: unknown) => {
+      throw problemOf(dialect, error, place)
+    })
+  try {
+    await service(async (session) => {
+      await dropPreview(dialect, session, schema)
+      for (const statement of dialect.changes.createSchema(schema)) await session.execute(statement)
+      for (const table of tables) await createPreviewView(dialect, session, { schema, name: table.table }, table)
+    })
+  } catch (error) {
+    await service((session) => dropPreview(dialect, session, schema)).catch(() => {})
+    throw error
+  }
+  return {
+    schema,
+    oldRows: (query) => findOldRows(dialect, tables, query),
+    [Symbol.asyncDispose]: () => service((session) => dropPreview(dialect, session, schema)),
+  }
+}
+
+async function createPreviewView(
+  dialect: Dialect,
+  session: Session,
+  view: TablePlace,
+  table: ReadyTable,
+): Promise<void> {
+  for (const statement of dialect.changes.createView(view, await rowsAfterPublication(dialect, session, table)))
+    await session.execute(statement)
+  const { id } = (await findRelation(dialect, session, view))!
+  await setMark(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
+}
+
+async function rowsAfterPublication(
+  dialect: Dialect,
+  session: Session,
+  { schema, table, staging, merge }: ReadyTable,
+): Promise<string> {
+  const live = merge && (await readShape(dialect, session, { schema, name: table }))
+  const stagingTable = (await dialect.catalogue.relations(session, [schema])).find(
+    (relation) => dialect.names.place(relation) === staging,
+  )
+  if (!merge || !live || !stagingTable) return `select * from ${staging}`
+  const columns = await dialect.catalogue.columns(session, stagingTable)
+  const replaced = merge.columns ?? columns.map(({ name }) => name)
+  return mergedRows(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
+}
+
+async function dropPreview(dialect: Dialect, session: Session, schema: string): Promise<void> {
+  if (!(await dialect.catalogue.schemas(session)).includes(schema)) return
+  for (const view of await dialect.catalogue.relations(session, [schema])) {
+    await session.execute(dialect.changes.dropView(view))
+    await dropMark(dialect, session, view.id)
+  }
+  for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
+}
+
+/** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */
+async function findOldRows(
+  dialect: Dialect,
+  tables: readonly ReadyTable[],
+  query: UserQuery,
+): Promise<OldRows | undefined> {
+  const { reads } = await prepareQuery(dialect, query).catch((error: unknown) => {
+    throw queryProblemOf(dialect, error, query, defaultQuerySeconds)
+  })
+  const isOld = (place: TablePlace) =>
+    tables.some(({ schema, table }) => place.schema === schema && place.name === table)
+  const direct = reads.find(isOld)
+  if (direct) return { name: `${direct.schema}.${direct.name}`, view: false }
+  const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
+  const known = new Map(views.map((view) => [placeKey(view), listReads(view)]))
+  for (const view of reads) {
+    const seen = new Set<string>()
+    const reaches = (place: TablePlace): boolean => {
+      if (seen.has(placeKey(place))) return false
+      seen.add(placeKey(place))
+      return (known.get(placeKey(place)) ?? []).some((each) => isOld(each) || reaches(each))
+    }
+    if (reaches(view)) return { name: `${view.schema}.${view.name}`, view: true }
+  }
+  return undefined
+}

@@ -1,0 +1,69 @@
+import type { TablePlace } from '../catalog.ts'
+import { ensureLedger } from './ledger.ts'
+import { problemOf } from './problems.ts'
+import { recoverPending } from './recovery.ts'
+import type { Dialect, Session } from './sql-dialect.ts'
+import { checkName, quotePlace, withSession } from './table-shape.ts'
+
+/** A client's part of a server, as all parts of its warehouse use it. The first use creates or repairs it. */
+export interface SqlSessions {
+  readonly dialect: Dialect
+  /** Runs work in the warehouse. `place` is the subject of the sentence if the server reports an error. */
+  run<T>(place: string, work: () => Promise<T>): Promise<T>
+  /** Runs work in a session of role `service`, after finishing publications that a dead worker had decided. */
+  withService<T>(place: string, work: (session: Session) => Promise<T>): Promise<T>
+  /** Like `withService`, for one table or view. */
+  atPlace<T>(schema: string, table: string, work: (session: Session, place: TablePlace) => Promise<T>): Promise<T>
+  /** Throws if the warehouse does not allow the names. */
+  placeOf(schema: string, table: string): TablePlace
+}
+
+export function sqlSessions(dialect: Dialect): SqlSessions {
+  let provisioned: Promise<void> | undefined
+
+  /** Runs once per process; repeated after a failure. */
+  const ensureProvisioned = (): Promise<void> =>
+    (provisioned ??= provision(dialect).catch((error: unknown) => {
+      provisioned = undefined
+      throw error
+    }))
+
+  async function run<T>(place: string, work: () => Promise<T>): Promise<T> {
+    try {
+      await ensureProvisioned()
+      return await work()
+    } catch (error) {
+      throw problemOf(dialect, error, place)
+    }
+  }
+
+  const withService = <T>(place: string, work: (session: Session) => Promise<T>): Promise<T> =>
+    run(place, () =>
+      withSession(dialect, { role: 'service' }, async (session) => {
+        await recoverPending(dialect, session)
+        return work(session)
+      }),
+    )
+
+  const placeOf = (schema: string, name: string): TablePlace => {
+    checkName(dialect, 'schema', schema)
+    checkName(dialect, 'table', name)
+    return { schema, name }
+  }
+
+  return {
+    dialect,
+    run,
+    withService,
+    placeOf,
+    async atPlace(schema, name, work) {
+      const place = placeOf(schema, name)
+      return withService(quotePlace(place), (session) => work(session, place))
+    },
+  }
+}
+
+async function provision(dialect: Dialect): Promise<void> {
+  await dialect.provision()
+  await withSession(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))
+}

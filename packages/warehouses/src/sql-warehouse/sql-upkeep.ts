@@ -1,0 +1,106 @@
+import type { Upkeep } from '../upkeep.ts'
+import { dropMark, type Mark, pruneRuns, readMarks } from './ledger.ts'
+import { withPublishLock } from './recovery.ts'
+import type { CatalogRelation, Dialect, Session } from './sql-dialect.ts'
+import type { SqlSessions } from './sql-sessions.ts'
+import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.ts'
+
+export function sqlUpkeep({ dialect, run, withService }: SqlSessions): Upkeep {
+  /** Relations that sweeps found and that may be under construction, with the time of the first sweep that found each. */
+  const unsure = new Map<string, number>()
+  return {
+    check: () => withService('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
+    // Sessions are opened on demand; none stays open.
+    countConnections: () => 0,
+    sweepStaging: (alive) => run('the warehouse', () => sweepStaging(dialect, alive, unsure)),
+    pruneLedger: (days) => withService('the ledger', (session) => pruneRuns(dialect, session, days)),
+    dropExpiredTables: async () => 0,
+  }
+}
+
+/** Milliseconds for which a relation may be under construction: longer than a process needs to mark it. */
+const unmarkedGraceMs = 600_000
+/** Seconds that a sweep waits for readers of a table that it drops. Loads may wait for the sweep. */
+const dropWaitSeconds = 60
+
+/**
+ * Drops hidden tables and schemas of runs that are not alive, and temporary relations that have expired. Lists them first and
+ * reads the live runs second: a run is registered before its tables exist. A relation without a mark, or an empty schema, may be
+ * under construction: it is dropped when a later sweep finds it again after a delay, which `unsure` records; a table that a
+ * publication replaced no longer has a mark. A mark is dropped only when its relation exists nowhere: in the time between, it may
+ * have become a table.
+ */
+async function sweepStaging(
+  dialect: Dialect,
+  alive: () => Promise<ReadonlySet<string>>,
+  unsure: Map<string, number>,
+): Promise<number> {
+  const dropped = await withPublishLock(dialect, async ({ ledger, tables: session }) => {
+    const relations = await dialect.catalogue.relations(session)
+    const marks = await readMarks(dialect, ledger)
+    const runs = await alive()
+    const unsureNow = new Map<string, number>()
+    const isLeft = (what: string) => {
+      const since = unsure.get(what) ?? Date.now()
+      unsureNow.set(what, since)
+      return Date.now() - since >= unmarkedGraceMs
+    }
+    const isOver = ({ id, name }: CatalogRelation) => {
+      const mark = marks.get(id)
+      if (!mark) return isRetired(name) || isLeft(`relation ${id}`)
+      if (mark.kind === 'PASSING') return (mark.until ?? 0) < Date.now()
+      return mark.run === undefined || !runs.has(mark.run)
+    }
+    const hidden = relations.filter(({ schema, name }) => isHidden(name) || isHiddenSchema(schema))
+    await dropAll(dialect, hidden.filter(isOver))
+    const left = await dialect.catalogue.relations(session)
+    await dropEmptySchemas(dialect, session, left, isLeft)
+    unsure.clear()
+    for (const [what, since] of unsureNow) unsure.set(what, since)
+    return dropStaleMarks(dialect, ledger, left, marks)
+  })
+  await dialect.sweep?.(alive)
+  return dropped
+}
+
+async function dropAll(dialect: Dialect, relations: readonly CatalogRelation[]): Promise<void> {
+  if (relations.length === 0) return
+  const { dropView, dropTable } = dialect.changes
+  await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
+    for (const one of relations)
+      await session.execute(one.kind === 'VIEW' ? dropView(one) : dropTable(one)).catch(() => {})
+  })
+}
+
+async function dropEmptySchemas(
+  dialect: Dialect,
+  session: Session,
+  relations: readonly CatalogRelation[],
+  isLeft: (what: string) => boolean,
+): Promise<void> {
+  const used = new Set(relations.map(({ schema }) => schema))
+  for (const schema of await dialect.catalogue.schemas(session)) {
+    if (!isHiddenSchema(schema) || used.has(schema) || !isLeft(`schema ${schema}`)) continue
+    for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement).catch(() => {})
+  }
+}
+
+/**
+ * Deletes the marks of relations that are gone; returns the number of staging tables among them. Excludes marks that were added
+ * after the listing.
+ */
+async function dropStaleMarks(
+  dialect: Dialect,
+  session: Session,
+  relations: readonly CatalogRelation[],
+  marks: ReadonlyMap<string, Mark>,
+): Promise<number> {
+  const there = new Set(relations.map(({ id }) => id))
+  let staging = 0
+  for (const [id, { kind }] of marks) {
+    if (there.has(id)) continue
+    await dropMark(dialect, session, id)
+    if (kind === 'STAGING') staging += 1
+  }
+  return staging
+}

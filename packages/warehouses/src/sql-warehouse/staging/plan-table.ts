@@ -1,0 +1,36 @@
+import { memoryOfTable, type FeedMemory } from '../../shape/feed-memory.ts'
+import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
+import type { PlannedColumn } from '../../shape/plan-shape.ts'
+import { planTable } from '../../shape/plan-table.ts'
+import type { TableChange } from '../../warehouse.ts'
+import type { Dialect } from '../sql-dialect.ts'
+import type { TableShape } from '../table-shape.ts'
+import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from '../staging.ts'
+
+/** The memory of a table's last load. For tables of older versions, it is derived from the table. */
+export const feedOf = (live: TableShape | undefined): FeedMemory | undefined =>
+  live && (live.mark?.feed ?? memoryOfTable(live.columns, live.mark?.fed ?? []))
+
+export interface LoadPlan {
+  /** One entry for each column of the feed, in its order. */
+  planned: PlannedColumn[]
+  /** The table's columns after publication, in order. */
+  columns: StagingColumn[]
+  changes: TableChange[]
+  feed: FeedMemory
+}
+
+/** Plans the table after a load. Throws the errors of `planLoad`. */
+export function planTableAfterLoad(
+  { types }: Dialect,
+  live: TableShape | undefined,
+  loaded: LoadedFeed & { reading?: unknown },
+): LoadPlan {
+  const rules = typeRules(types)
+  const last = feedOf(live)
+  const plan = planLoad(rules, last, loaded)
+  const staged = plan.columns.filter(({ ignored }) => !ignored).map(stagingColumn)
+  const merging = loaded.merging ?? loaded.target.shape?.merging === true
+  const { columns, changes, memory } = planTable(rules, live?.columns.map(emptyColumn), staged, plan, { merging })
+  return { planned: plan.columns, columns, changes, feed: memoryOf(loaded.target, last, memory, loaded.reading) }
+}

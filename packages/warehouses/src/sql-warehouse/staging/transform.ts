@@ -1,0 +1,111 @@
+import { type SqlLanguage, resolveNames, defaultLanguage } from '../../sql-text/sql-names.ts'
+import type { TablePlace } from '../../catalog.ts'
+import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
+import type { Dialect, Session } from '../sql-dialect.ts'
+import type { SqlStagedTable } from './staged-table.ts'
+import { problemOf } from '../problems.ts'
+import { findRelation, listRelations, listSchemas, withSession } from '../table-shape.ts'
+
+/** The time limit in seconds for all statements together. */
+const transformationSeconds = 7_200
+
+/** A pseudo-schema that no client can have: it maps the names of the target tables to their staging tables. */
+const waitingSchema = ''
+
+/**
+ * See `Loader.transform`. Unqualified names of the loads' tables become those of the staging tables, which role `load` may write to
+ * for this purpose. All statements run on one connection, so that temporary tables live as long; each is a separate transaction.
+ */
+export async function transform(
+  dialect: Dialect,
+  loads: readonly SqlStagedTable[],
+  statements: readonly TransformationStatement[],
+  signal: AbortSignal,
+): Promise<void> {
+  const [first] = loads
+  if (statements.length === 0 || !first) return
+  const late = AbortSignal.timeout(transformationSeconds * 1_000)
+  const inTime = AbortSignal.any([signal, late])
+  try {
+    const relations = await withSession(dialect, { role: 'service', signal }, async (session) => {
+      for (const { staging } of loads)
+        for (const statement of dialect.changes.grant(staging, 'FILL')) await session.execute(statement)
+      return listRelations(dialect, session, await listSchemas(dialect, session))
+    })
+    await withSession(dialect, { role: 'load', signal: inTime, seconds: transformationSeconds }, async (session) => {
+      for (const [index, statement] of statements.entries())
+        await runStatement(dialect, session, { loads, relations, statement, number: index + 1 }, inTime)
+    })
+    await withSession(dialect, { role: 'service', signal }, async (session) => {
+      for (const load of loads) await assertStagingKept(dialect, session, load)
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (late.aborted)
+      throw transformationFailed(
+        `The transformation was stopped: it may take ${transformationSeconds / 3_600} hours in all.`,
+        error,
+      )
+    throw problemOf(dialect, error, first.place)
+  }
+}
+
+interface StatementRun {
+  loads: readonly SqlStagedTable[]
+  relations: readonly TablePlace[]
+  statement: TransformationStatement
+  number: number
+}
+
+async function runStatement(
+  dialect: Dialect,
+  session: Session,
+  { loads, relations, statement: { statement, description }, number }: StatementRun,
+  signal: AbortSignal,
+): Promise<void> {
+  const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
+  const staged = new Map(loads.map((load) => [load.target.table, load.staging]))
+  const { text } = resolveNames(statement, {
+    schemas: [waitingSchema],
+    relations: [...[...staged.keys()].map((name) => ({ schema: waitingSchema, name })), ...relations],
+    whole: true,
+    language: writing(dialect.language ?? defaultLanguage),
+    address: (place) => dialect.names.place(place.schema === waitingSchema ? staged.get(place.name)! : place),
+  })
+  try {
+    await session.execute({ texts: [text], values: [] })
+  } catch (error) {
+    signal.throwIfAborted()
+    throw statementProblem(dialect, error, named)
+  }
+}
+
+const writing = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
+  tokensOf,
+  opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
+})
+
+function statementProblem(dialect: Dialect, error: unknown, named: string): unknown {
+  const known = problemOf(dialect, error, named)
+  if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known
+  const verdict = dialect.explainQuery(error, transformationSeconds)
+  if (verdict?.code === 'QUERY_TIMEOUT')
+    return transformationFailed(`${named} took longer than ${transformationSeconds} seconds and was stopped.`, error)
+  if (!verdict && !(known instanceof WarehouseProblem)) return known
+  const words = verdict?.words ?? (known as WarehouseProblem).message
+  return transformationFailed(`${named} failed: ${words.slice(0, 1_500)}`, error)
+}
+
+/** Checks that the statements changed only the rows of the staging table, and not the table itself. */
+async function assertStagingKept(dialect: Dialect, session: Session, load: SqlStagedTable): Promise<void> {
+  const now = await findRelation(dialect, session, load.staging)
+  if (now?.id !== load.id)
+    throw transformationFailed(
+      `After the transformation the table "${load.target.table}" that was to be published is not there.`,
+    )
+  load.transformed = true
+  load.profile = undefined
+}
+
+const transformationFailed = (sentence: string, cause?: unknown) =>
+  new WarehouseProblem('TRANSFORMATION_FAILED', sentence, { cause })

@@ -1,0 +1,95 @@
+import type { TablePlace } from '../../catalog.ts'
+import type { Dialect, Session } from '../sql-dialect.ts'
+import { type Mark, type ViewMark, dropMark, readMarks, setMark } from '../ledger.ts'
+import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
+import { randomUUID } from 'node:crypto'
+import { prepareQuery } from '../sql-queries.ts'
+
+export interface ManagedView extends TablePlace {
+  id: string
+  mark: Mark & { view: ViewMark }
+}
+
+export async function listManagedViews(dialect: Dialect, session: Session): Promise<ManagedView[]> {
+  const marks = await readMarks(dialect, session)
+  const relations = await dialect.catalogue.relations(session)
+  return relations.flatMap(({ id, schema, name }) => {
+    const mark = marks.get(id)
+    return mark?.view ? [{ id, schema, name, mark: { ...mark, view: mark.view } }] : []
+  })
+}
+
+const isPlace = (one: TablePlace) => (other: TablePlace) => one.schema === other.schema && one.name === other.name
+
+export const listReads = ({ mark }: ManagedView): TablePlace[] =>
+  mark.view.reads.map(([schema, name]) => ({ schema, name }))
+
+/** Returns the plain views that read one of the places, directly or indirectly: dependencies before dependents. */
+export function viewsAbove(views: readonly ManagedView[], places: readonly TablePlace[]): ManagedView[] {
+  const found: ManagedView[] = []
+  const visit = (below: TablePlace) => {
+    for (const view of views) {
+      if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
+      // A view that is found again moves after its new dependency.
+      const before = found.indexOf(view)
+      if (before >= 0) found.splice(before, 1)
+      found.push(view)
+      visit(view)
+    }
+  }
+  for (const place of places) visit(place)
+  return found
+}
+
+/** Drops the views, dependents first. */
+export async function dropViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
+  for (const view of views.toReversed()) {
+    await session.execute(dialect.changes.dropView(view))
+    await dropMark(dialect, session, view.id)
+  }
+}
+
+/** Recreates the views in the order of their dependencies. */
+export async function recreateViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
+  for (const view of views) {
+    for (const statement of dialect.changes.createView(view, view.mark.view.query)) await session.execute(statement)
+    const { id } = (await findRelation(dialect, session, view))!
+    await setMark(dialect, session, id, view.mark)
+  }
+}
+
+/**
+ * Checks whether views compile over other tables: creates each under a hidden name, over the substitutes of its dependencies, and
+ * drops it again. Dependencies come first. Throws the server's error. Returns the ids of the views that compile.
+ */
+export async function assertViewsCompile(
+  dialect: Dialect,
+  views: readonly ManagedView[],
+  given: TableSubstitutes,
+): Promise<ReadonlySet<string>> {
+  if (views.length === 0) return new Set()
+  const substitutes = new Map(given)
+  const made: TablePlace[] = []
+  await withSession(dialect, { role: 'service' }, async (session) => {
+    try {
+      for (const view of views) {
+        const { text } = await prepareQuery(
+          dialect,
+          { text: view.mark.view.asked, schemas: [view.schema] },
+          { substitutes },
+        )
+        const place = { schema: view.schema, name: hiddenName('view', randomUUID()) }
+        made.push(place)
+        for (const statement of dialect.changes.createView(place, text)) await session.execute(statement)
+        substitutes.set(placeKey(view), place)
+      }
+    } finally {
+      for (const place of made.toReversed()) await session.execute(dialect.changes.dropView(place)).catch(() => {})
+    }
+  })
+  return new Set(views.map(({ id }) => id))
+}
+
+/** Returns whether views were added or changed after the check that they compile. */
+export const hasUncheckedViews = (views: readonly ManagedView[], checkedViews: ReadonlySet<string>): boolean =>
+  views.some(({ id }) => !checkedViews.has(id))

@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto'
+import { uniqueNames } from '../../sql-text/check-identifier.ts'
+import type { TablePlace } from '../../catalog.ts'
+import {
+  dropViews,
+  listManagedViews,
+  recreateViews,
+  viewsAbove,
+  assertViewsCompile,
+  hasUncheckedViews,
+} from './dependent-views.ts'
+import type { Dialect } from '../sql-dialect.ts'
+import { type Mark, type ViewMark, dropMark, lockLedger, setMark } from '../ledger.ts'
+import {
+  countRows,
+  createFillableTable,
+  findRelation,
+  hiddenName,
+  placeKey,
+  quotePlace,
+  readShape,
+  type TableShape,
+  withSession,
+} from '../table-shape.ts'
+import { readColumns } from '../sql-queries.ts'
+import {
+  type PublishSessions,
+  type DecisionStep,
+  recordDecision,
+  dropRetiredTables,
+  withPublishLock,
+  retryOnMissingTable,
+  recover,
+  inTransactionIfSupported,
+} from '../recovery.ts'
+import { concurrentlyChanged, viewsDepend } from '../problems.ts'
+
+/** Seconds after which a sweep removes the leftovers of a process that died. */
+const sweepGraceSeconds = 600
+
+export interface ViewLimits {
+  seconds: number
+  empty?: boolean
+}
+
+/**
+ * Checks that the server accepts the query as a view: creates it under a hidden name and drops it. So no relation that readers
+ * use changes before the check.
+ */
+export async function assertViewCompiles(
+  dialect: Dialect,
+  { schema }: TablePlace,
+  query: string,
+  { seconds }: ViewLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const place = { schema, name: hiddenName('view', randomUUID()) }
+  await withSession(dialect, { role: 'service', schemas: [schema], seconds, signal }, (session) => {
+    const attempt = async () => {
+      for (const statement of dialect.changes.createView(place, query)) await session.execute(statement)
+      await session.execute(dialect.changes.dropView(place))
+    }
+    return inTransactionIfSupported(dialect, session, attempt)
+  })
+}
+
+/** A hidden table with the rows of a query. */
+export interface FilledTable extends TablePlace {
+  id: string
+  mark: Mark
+}
+
+/** Runs as role `load` and uses the types of the query. */
+export const createFilledTable = (
+  dialect: Dialect,
+  ...given: TailOf<Parameters<typeof tryCreateFilledTable>>
+): Promise<FilledTable> => retryOnMissingTable(dialect, () => tryCreateFilledTable(dialect, ...given))
+
+type TailOf<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never
+
+async function tryCreateFilledTable(
+  dialect: Dialect,
+  { schema }: TablePlace,
+  view: ViewMark,
+  { seconds, empty = false }: ViewLimits,
+  signal: AbortSignal,
+): Promise<FilledTable> {
+  const found = await readColumns(dialect, view.query, { schemas: [schema], signal, seconds })
+  const names = uniqueNames(found.map(({ name }) => name))
+  const columns = found.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
+  const place = { schema, name: hiddenName('view', randomUUID()) }
+  const passing: Mark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
+  const id = await withSession(dialect, { role: 'service' }, (session) =>
+    createFillableTable(dialect, session, place, columns, passing),
+  )
+  try {
+    const rows = await withSession(dialect, { role: 'load', schemas: [schema], seconds, signal }, async (session) => {
+      if (!empty)
+        for (const statement of dialect.changes.insert(place, names, view.query)) await session.execute(statement)
+      return countRows(dialect, session, place)
+    })
+    return { ...place, id, mark: { kind: 'VIEW', rows, view } }
+  } catch (error) {
+    await withSession(dialect, { role: 'service' }, (session) =>
+      dropRelation(dialect, { tables: session, ledger: session }, { ...place, id, kind: 'TABLE' }),
+    ).catch(() => {})
+    throw error
+  }
+}
+
+/** Drops a view, plain or materialised. */
+export async function dropRelation(
+  dialect: Dialect,
+  { tables, ledger }: PublishSessions,
+  relation: Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>,
+): Promise<void> {
+  const { dropView, dropTable } = dialect.changes
+  await tables.execute(relation.kind === 'VIEW' ? dropView(relation) : dropTable(relation))
+  await dropMark(dialect, ledger, relation.id)
+}
+
+export interface ViewReplacement {
+  place: TablePlace
+  /** The relations, here or elsewhere, that the new one replaces. */
+  instead: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
+  /** A table with its rows; or the view that is made. */
+  made: FilledTable | ViewMark
+}
+
+/**
+ * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them is no
+ * longer valid.
+ */
+export async function replaceInTransaction(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
+  await withSession(dialect, { role: 'service' }, (session) =>
+    session.transaction(async () => {
+      await lockLedger(dialect, session)
+      const above = viewsAbove(await listManagedViews(dialect, session), [place])
+      await dropViews(dialect, session, above)
+      for (const relation of instead) await dropRelation(dialect, { tables: session, ledger: session }, relation)
+      if ('mark' in made) {
+        await session.execute(dialect.changes.rename(made, place.name))
+        for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
+        await setMark(dialect, session, made.id, made.mark)
+      } else {
+        for (const statement of dialect.changes.createView(place, made.query)) await session.execute(statement)
+        await setMark(dialect, session, (await findRelation(dialect, session, place))!.id, { kind: 'VIEW', view: made })
+      }
+      await recreateViews(dialect, session, above).catch((error: unknown) => {
+        throw viewsAboveProblem(dialect, error, above.map(quotePlace), quotePlace(place))
+      })
+    }),
+  )
+}
+
+export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: readonly string[], place: string): unknown =>
+  viewsDepend(
+    dialect,
+    error,
+    place,
+    (reason) =>
+      `${above.join(', ')} would make no sense over the new ${place}: ${reason} Change or drop them and try again. Nothing has changed.`,
+  )
+
+/** Works like `putInPlace` on servers whose transactions do not cover views and tables: records a decision and carries it out. */
+export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
+  const checkedViews = await assertViewsAboveCompile(dialect, place, made)
+  const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
+  const table = 'mark' in made ? made : undefined
+  const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
+  const before = instead.find(isHere)
+  // A view is changed in place, a table is moved aside; a relation of the other kind, or at another place, is dropped.
+  const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
+  await withPublishLock(dialect, async (sessions) => {
+    const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
+    const there = await findRelation(dialect, sessions.tables, place)
+    if (there?.id !== before?.id || hasUncheckedViews(above, checkedViews)) throw concurrentlyChanged(quotePlace(place))
+    const dropped = (relation: ViewReplacement['instead'][number]): DecisionStep[] => {
+      const { schema, name, id, kind } = relation
+      return relation === stays ? [] : [{ kind: 'DROP', place: { schema, name }, id, view: kind === 'VIEW' }]
+    }
+    const steps = instead.filter(isHere).flatMap(dropped)
+    if (table) {
+      const aside = stays && { aside: hiddenName('aside', stays.id, randomUUID()) }
+      steps.push({ kind: 'SWAP', schema: place.schema, from: table.name, to: place.name, ...aside })
+    } else if (!('mark' in made)) steps.push({ kind: 'VIEW', place, query: made.query })
+    if (table) await setMark(dialect, sessions.ledger, table.id, mark)
+    const marks = [{ place, ...(table && { id: table.id }), mark }]
+    for (const { schema, name, id, mark: kept } of above) {
+      steps.push({ kind: 'VIEW', place: { schema, name }, query: kept.view.query, kept: true })
+      marks.push({ place: { schema, name }, id, mark: kept })
+    }
+    steps.push(...instead.filter((relation) => !isHere(relation)).flatMap(dropped))
+    await recordDecision(dialect, sessions, { steps, marks, forgotten: instead.map(({ id }) => id) })
+  })
+  await dropRetiredTables(dialect, await recover(dialect))
+  const now = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
+  if (now?.mark?.view?.id !== mark.view?.id) throw concurrentlyChanged(quotePlace(place))
+}
+
+/** Compiles the views above over the new one, under a hidden name. Throws VIEWS_DEPEND, with nothing changed. */
+async function assertViewsAboveCompile(
+  dialect: Dialect,
+  place: TablePlace,
+  made: ViewReplacement['made'],
+): Promise<ReadonlySet<string>> {
+  const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
+  const above = viewsAbove(views, [place])
+  const trial = { schema: place.schema, name: hiddenName('view', randomUUID()) }
+  if (above.length === 0) return new Set()
+  try {
+    if ('mark' in made) return await assertViewsCompile(dialect, above, new Map([[placeKey(place), made]]))
+    return await withSession(dialect, { role: 'service' }, async (session) => {
+      try {
+        for (const statement of dialect.changes.createView(trial, made.query)) await session.execute(statement)
+        return await assertViewsCompile(dialect, above, new Map([[placeKey(place), trial]]))
+      } finally {
+        await session.execute(dialect.changes.dropView(trial)).catch(() => {})
+      }
+    })
+  } catch (error) {
+    throw viewsAboveProblem(dialect, error, above.map(quotePlace), quotePlace(place))
+  }
+}

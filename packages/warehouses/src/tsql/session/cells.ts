@@ -1,0 +1,86 @@
+import type { StoredType, RowCell } from '../../warehouse.ts'
+import { type SqlType } from '../../sql-warehouse/sql-dialect.ts'
+import { describe, typeText } from '../types.ts'
+
+/** The fields used from the driver’s description of a column. */
+export interface ColumnDescription {
+  colName: string
+  type: { name: string }
+  dataLength?: number | undefined
+  precision?: number | undefined
+  scale?: number | undefined
+  udtInfo?: unknown
+}
+
+/** The driver's names for result types whose width is in their length. */
+const byLength: Record<string, Record<number, string>> = {
+  IntN: { 1: 'tinyint', 2: 'smallint', 4: 'int', 8: 'bigint' },
+  FloatN: { 4: 'real', 8: 'float' },
+  MoneyN: { 4: 'smallmoney', 8: 'money' },
+  DateTimeN: { 4: 'smalldatetime', 8: 'datetime' },
+}
+
+const byName: Record<string, string> = {
+  BitN: 'bit',
+  DecimalN: 'decimal',
+  NumericN: 'decimal',
+  UniqueIdentifier: 'uniqueidentifier',
+  Variant: 'sql_variant',
+}
+
+export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
+  const name = byLength[type.name]?.[dataLength ?? 0] ?? byName[type.name] ?? type.name.toLowerCase()
+  // The longest length of a text, or more, is that of one without bounds.
+  const bytes = dataLength === undefined || dataLength >= 65_535 ? -1 : dataLength
+  return typeText({ type: name, max_length: bytes, precision, scale })
+}
+
+/** The precision up to which a double represents every decimal, so the driver's number can be formatted exactly. */
+export const exactDigits = 15
+
+/** Returns whether the driver's own value may have lost digits. */
+export function losesDigits(type: SqlType): boolean {
+  const { dataType, precision } = describe(type)
+  return dataType === 'DECIMAL' && (precision === undefined || precision > exactDigits)
+}
+
+/** Returns the reader for a column's values; values that JavaScript cannot represent exactly become text. */
+export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): (value: unknown) => RowCell {
+  const format = (value: unknown): RowCell => {
+    if (dataType === 'DECIMAL')
+      return typeof value === 'number' ? value.toFixed(scale) : withoutNoughts(String(value), type)
+    if (dataType === 'JSONB') return JSON.parse(String(value)) as RowCell
+    if (dataType === 'FLOAT') return typeof value === 'number' ? shortest(value) : String(value)
+    if (value instanceof Date) return dateText(value as PreciseDate, type)
+    if (Buffer.isBuffer(value)) return `0x${value.toString('hex').toUpperCase()}`
+    if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value
+    return JSON.stringify(value)
+  }
+  return (value) => (value === null || value === undefined ? null : format(value))
+}
+
+/** The driver stores fractions finer than a millisecond in an extra property, in seconds. */
+type PreciseDate = Date & { nanosecondsDelta?: number }
+
+function dateText(value: PreciseDate, type: SqlType): string {
+  const [day, rest = ''] = value.toISOString().replace('Z', '').split('T')
+  if (type === 'date') return day!
+  const micro = Math.round((value.nanosecondsDelta ?? 0) * 1e7)
+  const fraction = `${rest.slice(9)}${String(micro).padStart(4, '0')}`.replace(/0+$/, '')
+  const time = rest.slice(0, 8) + (fraction === '' ? '' : `.${fraction}`)
+  if (type.startsWith('time')) return time
+  return `${day} ${time}${type.startsWith('datetimeoffset') ? '+00' : ''}`
+}
+
+/** A number of 32 bits with the fewest digits that mean it. */
+function shortest(value: number): number {
+  for (let digits = 6; digits < 9; digits += 1) {
+    const rounded = Number(value.toPrecision(digits))
+    if (Math.fround(rounded) === value) return rounded
+  }
+  return value
+}
+
+/** A decimal without an explicit size has insignificant trailing zeros. */
+const withoutNoughts = (text: string, type: SqlType): string =>
+  describe(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text

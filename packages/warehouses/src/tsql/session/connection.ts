@@ -1,0 +1,56 @@
+import { connect as openSocket } from 'node:net'
+import { Connection, ISOLATION_LEVEL } from 'tedious'
+import { encryptedOnly } from '@sluice/database'
+import type { DatabaseLogin } from '../tsql-settings.ts'
+
+/** Bytes of a protocol packet: four times the driver's default, below the size of one TLS record. */
+const packetSize = 16_000
+const signInTimeoutMs = 15_000
+const untilCancelled = 5_000
+
+export async function connected(login: DatabaseLogin): Promise<Connection> {
+  const isolation = login.isolation === undefined ? {} : levels(ISOLATION_LEVEL[login.isolation]!)
+  const connection: Connection = new Connection({
+    server: login.host,
+    authentication: { type: 'default', options: { userName: login.user, password: login.password } },
+    options: {
+      port: login.port,
+      database: login.database,
+      encrypt: login.encrypt,
+      trustServerCertificate: login.trustServerCertificate,
+      connectTimeout: signInTimeoutMs,
+      requestTimeout: 0,
+      cancelTimeout: untilCancelled,
+      abortTransactionOnError: true,
+      useUTC: true,
+      packetSize,
+      appName: 'sluice',
+      ...isolation,
+      ...(login.encrypt && { connector: async () => encryptedOnly(await socketTo(connection, login)) }),
+    },
+  })
+  connection.on('error', () => {})
+  const opened = Promise.withResolvers<void>()
+  connection.connect((error) => (error ? opened.reject(error) : opened.resolve()))
+  try {
+    await opened.promise
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+const levels = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
+
+/** Azure servers redirect their clients to the machine that has the database. */
+async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {
+  const { routingData } = connection
+  const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })
+  const opened = Promise.withResolvers<void>()
+  socket.once('connect', opened.resolve)
+  socket.once('error', opened.reject)
+  await opened.promise
+  socket.off('error', opened.reject)
+  return socket
+}

@@ -1,0 +1,84 @@
+import type { Connection } from 'tedious'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../../sql-warehouse/sql-dialect.ts'
+import { plainSql, type Sql } from '../../sql-warehouse/sql.ts'
+import type { ClientAccess } from '../tsql-settings.ts'
+import { connected } from './connection.ts'
+import { columnsOf, read } from './read.ts'
+import { type RowBounds, send } from './requests.ts'
+
+/** Milliseconds that a change of tables waits for their readers. */
+const cancelWaitMs = 10_000
+
+export async function openSession(access: ClientAccess, { role, signal, seconds }: SessionOptions): Promise<Session> {
+  signal?.throwIfAborted()
+  const connection = await connected(access.logins[role])
+  return new TsqlSession(connection, { signal, seconds })
+}
+
+export class TsqlSession implements Session {
+  readonly #connection: Connection
+  readonly #bounds: RowBounds
+
+  constructor(connection: Connection, bounds: RowBounds) {
+    this.#connection = connection
+    this.#bounds = bounds
+  }
+
+  async execute(statement: Sql): Promise<void> {
+    await send(this.#connection, statement, this.#bounds).done
+  }
+
+  async rows<Row>(statement: Sql): Promise<Row[]> {
+    const rows: Row[] = []
+    await send(this.#connection, statement, this.#bounds, {
+      row: (cells) =>
+        void rows.push(
+          Object.fromEntries(
+            cells.map(({ metadata, value }) => [
+              metadata.colName,
+              metadata.type.name.startsWith('Int') ? numberIfExact(value) : value,
+            ]),
+          ) as Row,
+        ),
+    }).done
+    return rows
+  }
+
+  /** An error ends the transaction at the server too. */
+  async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.execute(plainSql(`set lock_timeout ${cancelWaitMs}`))
+    await this.#step('beginTransaction')
+    try {
+      const result = await work()
+      await this.#step('commitTransaction')
+      return result
+    } catch (error) {
+      await this.#step('rollbackTransaction').catch(() => {})
+      throw error
+    }
+  }
+
+  read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows> {
+    return read(this.#connection, { text, values }, batch, this.#bounds)
+  }
+
+  columns(text: string): Promise<readonly ReadColumn[]> {
+    return columnsOf(this.#connection, text, this.#bounds)
+  }
+
+  #step(step: 'beginTransaction' | 'commitTransaction' | 'rollbackTransaction'): Promise<void> {
+    const done = Promise.withResolvers<void>()
+    this.#connection[step]((error?: Error | null) => (error ? done.reject(error) : done.resolve()))
+    return done.promise
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#connection.close()
+  }
+}
+
+/** The driver returns 64-bit integers as text. */
+function numberIfExact(value: unknown): unknown {
+  const number = Number(value)
+  return typeof value === 'string' && Number.isSafeInteger(number) ? number : value
+}

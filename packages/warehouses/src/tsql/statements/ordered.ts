@@ -1,0 +1,110 @@
+import type { SqlToken } from '../../sql-text/sql-tokens.ts'
+import { splitQuery } from './assert-single-query.ts'
+import { tsqlTokens } from './tokens.ts'
+
+/** Parts of a query around a user's, whose columns are `c1`, `c2` … */
+export interface OrderedQuery {
+  before: string
+  /** The query as a table. */
+  from: string
+  /** The text after ORDER BY; empty if the query has no order. */
+  by: string
+  rest: string
+}
+
+export const columnName = (index: number): string => `c${index + 1}`
+
+/**
+ * Only the outermost query has an order that the server promises. So what a query is ordered by becomes columns of it: those that it has
+ * already, by name or number, or more of them. With DISTINCT or UNION, ORDER BY has nothing but what is selected.
+ */
+export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
+  const { before, body, ordered, orderedFrom, bounded, rest } = splitQuery(text)
+  const names = columns.map((_column, index) => columnName(index))
+  if (!ordered) return { before, from: `(\n${body}\n) as asked(${names.join(', ')})`, by: '', rest }
+  const begin = before.length
+  const more: string[] = []
+  const by = parseOrderItems(text, orderedFrom, begin + body.length).map(({ text: expression, tokens, direction }) => {
+    const selected = selectedAs(tokens, columns)
+    if (selected !== undefined) return `${columnName(selected)}${direction}`
+    more.push(expression)
+    return `o${more.length}${direction}`
+  })
+  const list = more.map((_expression, index) => `o${index + 1}`)
+  const end = bounded ? begin + body.length : orderedFrom
+  const at = listEnd(text, begin, orderedFrom)
+  const inside = text.slice(begin, at) + more.map((expression) => `, ${expression}\n`).join('') + text.slice(at, end)
+  return {
+    before,
+    from: `(\n${inside.trimEnd()}\n) as asked(${[...names, ...list].join(', ')})`,
+    by: by.join(', '),
+    rest,
+  }
+}
+
+interface OrderItem {
+  /** The text of the item, without its direction. */
+  text: string
+  tokens: SqlToken[]
+  direction: '' | ' desc'
+}
+
+const isWord = (token: SqlToken | undefined, word: string): boolean =>
+  token?.kind === 'word' && token.text.toLowerCase() === word
+const isSign = (token: SqlToken, sign: string): boolean => token.kind === 'sign' && token.text === sign
+
+/** Returns the comma-separated items after ORDER BY, up to OFFSET. Strings are not tokens, so an item is a range of positions. */
+function parseOrderItems(text: string, from: number, to: number): OrderItem[] {
+  const [, by, ...tokens] = tsqlTokens(text).filter(({ start }) => start >= from && start < to)
+  const items: OrderItem[] = []
+  let [begin, depth, own] = [by!.end, 0, [] as SqlToken[]]
+  const close = (end: number) => {
+    const last = own.length > 1 ? own.at(-1) : undefined
+    const [down, up] = [isWord(last, 'desc'), isWord(last, 'asc')]
+    if (down || up) own.pop()
+    if (own.length > 0)
+      items.push({
+        text: text.slice(begin, down || up ? last!.start : end).trim(),
+        tokens: own,
+        direction: down ? ' desc' : '',
+      })
+    own = []
+  }
+  for (const token of tokens) {
+    if (depth === 0 && isWord(token, 'offset')) {
+      close(token.start)
+      return items
+    }
+    if (depth === 0 && isSign(token, ',')) {
+      close(token.start)
+      begin = token.end
+      continue
+    }
+    if (isSign(token, '(')) depth += 1
+    if (isSign(token, ')')) depth -= 1
+    own.push(token)
+  }
+  close(to)
+  return items
+}
+
+/** Returns the result column that an item refers to, by its number or name. */
+function selectedAs(tokens: readonly SqlToken[], columns: readonly { name: string }[]): number | undefined {
+  const [token, ...others] = tokens
+  if (!token || others.length > 0 || (token.kind !== 'word' && token.kind !== 'quoted')) return undefined
+  if (token.kind === 'word' && /^\d+$/.test(token.text)) return Number(token.text) - 1
+  const found = columns.findIndex(({ name }) => name.toLowerCase() === token.text.toLowerCase())
+  return found < 0 ? undefined : found
+}
+
+/** Returns the end of the select list: the position of its FROM. */
+function listEnd(text: string, begin: number, otherwise: number): number {
+  let depth = 0
+  for (const token of tsqlTokens(text)) {
+    if (token.start < begin) continue
+    if (depth === 0 && isWord(token, 'from')) return token.start
+    if (isSign(token, '(')) depth += 1
+    if (isSign(token, ')')) depth -= 1
+  }
+  return otherwise
+}

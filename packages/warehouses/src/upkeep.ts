@@ -1,0 +1,14 @@
+export interface Upkeep {
+  /** Throws `WarehouseProblem`: WAREHOUSE_OUTDATED if its hidden schema is older than this version requires. */
+  check(): Promise<void>
+  countConnections(): number
+  /**
+   * Drops staging tables of runs that are not alive; returns their number. It calls `alive` after listing the tables, so a run
+   * that starts in between cannot lose its table.
+   */
+  sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
+  /** Deletes ledger entries of runs older than this many days whose rows are in no table any more; returns the number of runs. */
+  pruneLedger(days: number): Promise<number>
+  /** Drops replaced tables whose retention has expired; returns the number of publications. */
+  dropExpiredTables(): Promise<number>
+}
