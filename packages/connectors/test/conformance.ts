@@ -45,7 +45,8 @@ export function testConnector(fixture: ConnectorFixture): void {
     >[]
   const names = async () => (await rowsOf()).map((item) => item[name])
   const typeOf = async (column: string) =>
-    (await scratch.warehouse.catalog.findTable('health', open.table))?.columns.find((item) => item.name === column)?.dataType
+    (await scratch.warehouse.catalog.findTable('health', open.table))?.columns.find((item) => item.name === column)
+      ?.dataType
 
   describe(`${fixture.system}, before anything is saved`, () => {
     row('tried', async () => {

@@ -1,11 +1,6 @@
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
-import {
-  backgroundRetry,
-  guardedFetch,
-  interactiveRetry,
-  type RetryPolicy,
-} from '@sluice/http-client'
+import { backgroundRetry, guardedFetch, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
 import type { LoadReport } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'

@@ -76,7 +76,9 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   SOURCE_SYSTEM_F: {
     define: async () => (await import('../community-health-toolkit/cht-settings.ts')).communityHealthToolkitDefinition,
-    load: httpConnector(async () => (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit),
+    load: httpConnector(
+      async () => (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit,
+    ),
   },
   SOURCE_SYSTEM_G: {
     define: async () => (await import('../odk-central/odk-settings.ts')).odkCentralDefinition,

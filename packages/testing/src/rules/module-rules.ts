@@ -17,12 +17,16 @@ const packages: Record<string, string[]> = {
   'packages/mail': ['process'],
   'packages/testing': ['contracts', 'database', 'http-server'],
   'apps/identity': ['contracts', 'process', 'database', 'http-client', 'http-server', 'records', 'mail'],
-  'apps/pipeline': ['client', 'contracts', 'process', 'database', 'http-client', 'http-server', 'records', 'mail'].concat([
-    'row-stream',
-    'file-formats',
-    'connectors',
-    'warehouses',
-  ]),
+  'apps/pipeline': [
+    'client',
+    'contracts',
+    'process',
+    'database',
+    'http-client',
+    'http-server',
+    'records',
+    'mail',
+  ].concat(['row-stream', 'file-formats', 'connectors', 'warehouses']),
 }
 
 /** The loose files of the pipeline service, and these modules. */

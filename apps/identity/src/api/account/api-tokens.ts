@@ -1,7 +1,13 @@
 import { type ApiToken, type ApiTokenBody, type NewApiToken, rolesWithin } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
 import { effectiveRoles } from '../../access.ts'
-import { addApiToken, type ApiTokenRow, apiTokensOf, mostApiTokens, removeApiToken } from '../../sign-in/tokens/api-tokens.ts'
+import {
+  addApiToken,
+  type ApiTokenRow,
+  apiTokensOf,
+  mostApiTokens,
+  removeApiToken,
+} from '../../sign-in/tokens/api-tokens.ts'
 import { isUid } from '../../uid.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertGrantable } from '../role-rules.ts'

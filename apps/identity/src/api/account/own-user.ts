@@ -6,7 +6,13 @@ import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import { verifyPassword } from '../../sign-in/password/password-hashing.ts'
 import { recoveryCodesLeft, useCode } from '../../sign-in/second-factor/second-factor.ts'
-import { admitAttempt, admitCode, auditThrottled, forgiveAttempt, undoAttempt } from '../../sign-in/throttle/throttle.ts'
+import {
+  admitAttempt,
+  admitCode,
+  auditThrottled,
+  forgiveAttempt,
+  undoAttempt,
+} from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 interface OwnUser {

@@ -47,7 +47,7 @@ describe('a warehouse in trouble', () => {
       const child = spawn(
         process.execPath,
         [
-          fileURLToPath(import.meta.resolve('../../test/loader-that-hangs.ts')),
+          fileURLToPath(import.meta.resolve('../../../test/loader-that-hangs.ts')),
           JSON.stringify({ access: scratch.access, target: { schema: 'health', table, run, attempt: 1 }, where }),
         ],
         { stdio: ['ignore', 'pipe', 'inherit'] },
