@@ -56,7 +56,7 @@ function parseKeyFile(text: string): KeyFile {
   } catch {
     // The text is not a key file.
   }
-  throw createKeyProblem('cannot be read. Enter the whole JSON file that Google created.')
+  throw createKeyProblem('cannot be read. Check that it is the whole JSON file that Google created.')
 }
 
 const createKeyProblem = (problem: string, cause?: Error): SourceProblem =>

@@ -41,9 +41,9 @@ describe('DHIS2', () => {
     const rows = await rowsOf(open.target)
     expect(rows).toHaveLength(6)
     expect(rows[0]).toMatchObject({ dx: 'a', pe: '202601', ou: 'LEVEL-2', value: '3410.50', dx_name: 'Name of a' })
-    expect(open.messages.join()).toContain('it is asked for half of them')
+    expect(open.messages.join()).toContain('so it is split in two')
     await open.load('INCREMENTAL')
-    expect(open.messages.join()).toContain('The source cannot tell what is new of this')
+    expect(open.messages.join()).toContain('The source does not report changes')
   })
 
   it('loads organisation units with a column for each level, and later their changes', async () => {

@@ -71,7 +71,7 @@ describe('FHIR with views', () => {
     open.people.put({ id: 7 })
     await open.load('INCREMENTAL', open.never, { settings })
     expect(await rowsOf(`${open.target}__organisations`)).toHaveLength(1)
-    expect(open.messages.join()).toContain('cannot tell what is new')
+    expect(open.messages.join()).toContain('does not report changes')
   })
 
   it('sets aside a resource with more values than a column takes, and says which', async () => {

@@ -84,10 +84,10 @@ describe('A function of AWS Lambda', () => {
       'says in its envelope that it failed',
       { body: { statusCode: 500, body: '{"message":"no database"}' } },
       'SOURCE_FAILED',
-      /answers 500 in its envelope.*no database/,
+      /status 500 in its response.*no database/,
     ],
     ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /has no rows\. Return a list/],
-    ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the rejected rows say why/],
+    ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the reasons in the rejected rows/],
     ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /has no rows/],
     ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /never end/],
     [
