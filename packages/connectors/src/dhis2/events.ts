@@ -63,10 +63,8 @@ interface StageElement {
 
 function listColumns({ elements }: ProgramStage): KnownColumn[] {
   const texts = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
-  return createColumns('TEXT', [
-    ...['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity'],
-    ...texts,
-  ])
+  const fixed = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
+  return createColumns('TEXT', [...fixed, ...texts])
 }
 
 interface EventQuery {

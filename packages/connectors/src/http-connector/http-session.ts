@@ -182,7 +182,8 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   async function send(url: URL, request: RequestOptions, { authenticated, fetch }: RequestMode): Promise<Response> {
     const { method = 'GET' } = request
     const isForm = request.body instanceof URLSearchParams
-    const body = isForm ? String(request.body) : request.body && JSON.stringify(request.body)
+    const body =
+      request.body instanceof URLSearchParams ? request.body.toString() : request.body && JSON.stringify(request.body)
     const headers = {
       accept: 'application/json',
       ...(body && { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),

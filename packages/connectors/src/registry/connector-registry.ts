@@ -69,7 +69,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
         report.log(
           'INFO',
           'LOW',
-          'The source cannot tell what is new: all of it is read, and takes the place of the old rows.',
+          'The source does not report changes, so everything is read and replaces the old rows.',
         )
       yield* connector.read(request, report, signal)
     },
