@@ -35,7 +35,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
   const keys = signingKeys(db, config.SECRET_KEYS)
   const oidc = openIdProvider({ db, config, keys, logger, tally })
   const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
-  const inTransaction = auditedWrites(db, { demandStill: assertPrincipalUnchanged, searches })
+  const inTransaction = auditedWrites(db, { assertCallerUnchanged: assertPrincipalUnchanged, searches })
   const more = { config, keys, oidc, federation: providers }
   return createApp({
     operations,
@@ -58,7 +58,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.privateKeys }),
       // Not cached: one indexed look-up, so changes apply at once.
-      standing: (credential) => findPrincipal(db, credential),
+      findPrincipal: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
     run: (operation, caller, facts, work) => inTransaction(operation, caller, facts, more, work),

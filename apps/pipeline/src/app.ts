@@ -64,11 +64,11 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),
       serviceSecret: config.SERVICE_SECRET,
-      async standing(credential) {
-        const standing = await identity.standing(credential)
-        if (standing && !standing.client.pipelinesEnabled)
+      async findPrincipal(credential) {
+        const principal = await identity.findPrincipal(credential)
+        if (principal && !principal.client.pipelinesEnabled)
           throw problems.forbidden('Data pipelines are switched off for your organisation.')
-        return standing
+        return principal
       },
     }),
     run: (operation, caller, facts, work) => audited(operation, caller, facts, own, work),

@@ -8,7 +8,7 @@ import type { TokenVerifier } from './token.ts'
 interface AuthenticatorOptions {
   verify: TokenVerifier
   /** Returns the principal of a credential, at most ten seconds old; undefined if the user, session, application or token does not exist. */
-  standing(credential: Credential): Promise<PrincipalState | undefined>
+  findPrincipal(credential: Credential): Promise<PrincipalState | undefined>
   /** Shared secret that authenticates one service to the other. */
   serviceSecret: string
 }
@@ -20,7 +20,7 @@ export const apiTokenPrefix = 'sluice_'
 export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
 /** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403. */
-export function authenticator({ verify, standing, serviceSecret }: AuthenticatorOptions) {
+export function authenticator({ verify, findPrincipal, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: Guard): Promise<Caller> => {
     const token = bearerOf(request)
     if (guard === 'service') {
@@ -29,7 +29,7 @@ export function authenticator({ verify, standing, serviceSecret }: Authenticator
       return anonymousCaller
     }
     const given = await readCredential(token, verify)
-    const caller = toCaller(await standing(given.credential), given)
+    const caller = toCaller(await findPrincipal(given.credential), given)
     if (!caller) throw problems.unauthenticated('This sign-in, token or application has ended: sign in again.')
     return caller
   }

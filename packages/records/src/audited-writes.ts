@@ -34,7 +34,7 @@ export interface AuditedWriteOptions<DB> {
    * Locks the principal of the caller until the transaction ends, and throws a problem if their roles have changed since the
    * request arrived. Changes of roles therefore wait for running writes or prevent them.
    */
-  demandStill?(trx: Transaction<DB>, caller: Caller): Promise<void>
+  assertCallerUnchanged?(trx: Transaction<DB>, caller: Caller): Promise<void>
   /** Separate connections for searches, so that slow searches do not block sign-ins. */
   searches?: Kysely<DB>
 }
@@ -52,7 +52,10 @@ const timeout = '57014'
  * Returns the function that runs an operation with its database access. Requests to other services must stay outside `write`, so
  * that no transaction waits for a network. Throws if a write operation returns without having written.
  */
-export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }: AuditedWriteOptions<DB> = {}) {
+export function auditedWrites<DB>(
+  db: Kysely<DB>,
+  { assertCallerUnchanged, searches = db }: AuditedWriteOptions<DB> = {},
+) {
   const shares = new Semaphore(searchLimits)
   return async <T, Context extends object>(
     { signature }: Operation,
@@ -67,7 +70,7 @@ export function auditedWrites<DB>(db: Kysely<DB>, { demandStill, searches = db }
       const result = await retryAfterDeadlock(() => {
         facts.audited.length = before
         return transaction(db, async (trx) => {
-          if (caller.kind !== 'nobody') await demandStill?.(trx, caller)
+          if (caller.kind !== 'nobody') await assertCallerUnchanged?.(trx, caller)
           const changed = await change(trx)
           const notes = facts.audited.length > 0 ? facts.audited : [{ object: null, details: {}, by: undefined }]
           const entries = notes.map(({ object, details, by }) => ({

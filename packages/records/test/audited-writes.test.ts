@@ -74,7 +74,7 @@ describe('a write', () => {
   it('asks first, in its own transaction, whether the caller is still who they were', async () => {
     const asked: boolean[] = []
     const run = auditedWrites(db, {
-      async demandStill(trx) {
+      async assertCallerUnchanged(trx) {
         asked.push(trx.isTransaction)
         throw new Error('no longer')
       },

@@ -47,7 +47,7 @@ export const refusedByAny =
 
 /** Refuses queries that would read the rows of the last load instead of the staged rows. */
 export function oldRowsRefused(
-  rehearsal: StagedRowsPreview,
+  preview: StagedRowsPreview,
   tables: readonly ReadyTable[],
 ): NonNullable<CheckRunContext['refusal']> {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
@@ -60,7 +60,7 @@ export function oldRowsRefused(
     return `It names ${named.schema}.${named.table} with its schema, where nothing was published yet. ${instead}`
   }
   return async (query: UserQuery, signal) => {
-    const old = await rehearsal.oldRows(query, signal).catch(unknown)
+    const old = await preview.oldRows(query, signal).catch(unknown)
     if (typeof old === 'string') return old
     if (!old) return undefined
     return old.view

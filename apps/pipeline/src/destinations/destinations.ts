@@ -46,27 +46,27 @@ interface DestinationOptions {
   /** Internal addresses that the operator allows for targets. */
   allowed: OutgoingAllowList
   /** Time limits of one request in milliseconds: for queries, and for imports. */
-  askingTime?: number
+  lookupTimeoutMs?: number
   importTime?: number
 }
 
 /** Maximum bytes of a response. A summary names each conflict of 10,000 values, and a list of data sets all their elements. */
-const mostAsked = 8_000_000
+const maxLookupBytes = 8_000_000
 const mostImported = 64_000_000
 
 /** Makes no connections before the first request. */
 export function openDestinations({
   allowed,
-  askingTime = 25_000,
+  lookupTimeoutMs = 25_000,
   importTime = 300_000,
 }: DestinationOptions): Destinations {
-  const asking = guardedFetch({ allowed, timeLimit: askingTime, maxBytes: mostAsked })
+  const lookups = guardedFetch({ allowed, timeLimit: lookupTimeoutMs, maxBytes: maxLookupBytes })
   const importing = guardedFetch({ allowed, timeLimit: importTime, maxBytes: mostImported })
 
   return {
     async test(target, signal) {
       try {
-        return await tested(dhis2(asking, target), target, signal)
+        return await tested(dhis2(lookups, target), target, signal)
       } catch (error) {
         if (!(error instanceof DestinationProblem)) throw error
         const { code, message } = error
@@ -74,9 +74,9 @@ export function openDestinations({
         return { status: 'ERROR', code, message, ...causeOf(error, secrets) }
       }
     },
-    lookup: async (kind, target, query, signal) => lookUp(dhis2(asking, target), kind, query, signal),
+    lookup: async (kind, target, query, signal) => lookUp(dhis2(lookups, target), kind, query, signal),
     push({ target, ...view }, report, signal) {
-      const quick = dhis2(asking, target)
+      const quick = dhis2(lookups, target)
       const slow = dhis2(importing, target)
       const both: Dhis2 = {
         words: quick.words,
@@ -87,7 +87,7 @@ export function openDestinations({
       return pushValues({ dhis2: both, ...view, report, signal })
     },
     async close() {
-      await Promise.all([asking.close(), importing.close()])
+      await Promise.all([lookups.close(), importing.close()])
     },
   }
 }

@@ -13,7 +13,7 @@ export interface IdentityLookups {
    * The principal of a credential; undefined if the session, application or token does not exist. At most ten seconds old, or older
    * while the identity service is down. Never cached for the session of a super admin: 503 while the identity service is down.
    */
-  standing(credential: Credential): Promise<PrincipalState | undefined>
+  findPrincipal(credential: Credential): Promise<PrincipalState | undefined>
   /** Existing ones by uid. */
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>
   userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupSummary>>

@@ -33,7 +33,7 @@ export function qualityGate(
     const others = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
     const outcomes: CheckOutcome[] = []
     {
-      await using rehearsal = await warehouse.loader.exposeStagedRows(tables, {
+      await using preview = await warehouse.loader.exposeStagedRows(tables, {
         run: claim.uid,
         attempt: claim.attempt,
       })
@@ -41,10 +41,10 @@ export function qualityGate(
       const surroundings = {
         warehouse,
         variables,
-        schemas: [rehearsal.schema, schema, ...others],
+        schemas: [preview.schema, schema, ...others],
         limits: queuedLimits,
         slotTimeoutSeconds: querySlotTimeout,
-        refusal: refusedByAny(oldRowsRefused(rehearsal, tables), ambiguousRefused(warehouse, 2)),
+        refusal: refusedByAny(oldRowsRefused(preview, tables), ambiguousRefused(warehouse, 2)),
         signal,
       }
       for await (const outcome of runChecks(checks, surroundings)) {

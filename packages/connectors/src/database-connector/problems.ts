@@ -8,7 +8,7 @@ type SentenceTemplate = (config: DatabaseConfig, engine: string) => string
 const at = ({ host, port }: DatabaseConfig) => `${host}, port ${port}`
 
 const sentences: Record<DatabaseProblemCode, SentenceTemplate> = {
-  HOST_UNKNOWN: ({ host }) => `There is no host called ${host}. Check the host name.`,
+  HOST_UNKNOWN: ({ host }) => `The host ${host} does not exist. Check the host name.`,
   ADDRESS_NOT_ALLOWED: ({ host }) => `${host} may not be connected to.`,
   CONNECTION_REFUSED: (config, engine) =>
     `Nothing accepts connections at ${at(config)}. Check the port, that ${engine} runs there, and that its firewall lets this server in.`,

@@ -65,21 +65,21 @@ export function directWriter(field: MysqlField, stored: StoredType, nulled: Null
 }
 
 function small(out: TupleBuffer, value: number): void {
-  out.room(6)
+  out.reserve(6)
   out.view.setInt32(out.at, 2)
   out.view.setInt16(out.at + 4, value)
   out.at += 6
 }
 
 function whole(out: TupleBuffer, bits: number): void {
-  out.room(8)
+  out.reserve(8)
   out.view.setInt32(out.at, 4)
   out.view.setInt32(out.at + 4, bits)
   out.at += 8
 }
 
 function large(out: TupleBuffer, upper: number, lower: number): void {
-  out.room(12)
+  out.reserve(12)
   out.view.setInt32(out.at, 8)
   out.view.setInt32(out.at + 4, upper)
   out.view.setInt32(out.at + 8, lower)
@@ -111,7 +111,7 @@ function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
     const from = on.skip(length)
     if (!number.read(on.bytes, from, from + length)) throw new Misfit('is not a number')
     checkDecimal(number, precision, scale)
-    out.room(4 + number.room)
+    out.reserve(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
     out.view.setInt32(out.at, bytes)
     out.at += 4 + bytes

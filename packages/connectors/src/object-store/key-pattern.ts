@@ -30,7 +30,8 @@ export function keyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
   const shown = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
   const { alternatives, problem } = parsePattern(pattern)
-  if (problem !== undefined) throw new SourceProblem('PATTERN_INVALID', `The key "${shown}" is no pattern. ${problem}`)
+  if (problem !== undefined)
+    throw new SourceProblem('PATTERN_INVALID', `The key "${shown}" is not a valid pattern. ${problem}`)
   if (alternatives.length > maxAlternatives)
     throw new SourceProblem(
       'PATTERN_TOO_LARGE',

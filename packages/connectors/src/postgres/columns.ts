@@ -100,12 +100,12 @@ export function digits(modifier: number): { precision?: number; scale?: number }
 export class DescribeCommand implements Submittable {
   readonly fields: Promise<PostgresField[]>
   readonly #text: string
-  readonly #settle = Promise.withResolvers<PostgresField[]>()
+  readonly #completion = Promise.withResolvers<PostgresField[]>()
   #fields: PostgresField[] = []
 
   constructor(text: string) {
     this.#text = text
-    this.fields = this.#settle.promise
+    this.fields = this.#completion.promise
     this.fields.catch(() => {})
   }
 
@@ -120,11 +120,11 @@ export class DescribeCommand implements Submittable {
   }
 
   handleError(error: Error): void {
-    this.#settle.reject(error)
+    this.#completion.reject(error)
   }
 
   handleReadyForQuery(): void {
-    this.#settle.resolve(this.#fields)
+    this.#completion.resolve(this.#fields)
   }
 }
 

@@ -25,7 +25,7 @@ export class CopyOut implements Submittable {
   readonly #text: string
   readonly #sink: TupleSink
   readonly #labels: readonly string[]
-  readonly #settle = Promise.withResolvers<void>()
+  readonly #completion = Promise.withResolvers<void>()
   /** Set when the driver sends the statement; never set if the connection is lost before that. */
   #socket: Socket | undefined
   #driver!: CopyListener
@@ -41,7 +41,7 @@ export class CopyOut implements Submittable {
     this.#text = text
     this.#labels = labels
     this.#sink = sink
-    this.done = this.#settle.promise
+    this.done = this.#completion.promise
     this.done.catch(() => {})
   }
 
@@ -60,12 +60,12 @@ export class CopyOut implements Submittable {
 
   handleError(error: Error): void {
     this.#detach()
-    this.#settle.reject(error)
+    this.#completion.reject(error)
   }
 
   handleReadyForQuery(): void {
     this.#detach()
-    this.#settle.resolve()
+    this.#completion.resolve()
   }
 
   handleCommandComplete(): void {}
@@ -84,7 +84,7 @@ export class CopyOut implements Submittable {
       socket.pause()
       void this.#sink.drained().then(() => socket.resume())
     } catch (error) {
-      this.#settle.reject(error)
+      this.#completion.reject(error)
       socket.destroy()
     }
   }
@@ -148,7 +148,7 @@ export class CopyOut implements Submittable {
     const until = Math.min(to, bytes.length)
     buffer.beginTuple()
     try {
-      buffer.room(length)
+      buffer.reserve(length)
     } catch (error) {
       if (!(error instanceof Misfit)) throw error
       buffer.dropRow()

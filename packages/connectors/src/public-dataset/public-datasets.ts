@@ -34,7 +34,8 @@ export function publicDatasets(datasets: DatasetDatabase): Connector {
   async function tableOf({ settings }: ReadRequest): Promise<DatasetTable> {
     const { key } = settings as { key: string }
     const found = await datasets.find(key)
-    if (!found) throw new SourceProblem('DATASET_MISSING', `There is no public dataset "${key}". Choose another one.`)
+    if (!found)
+      throw new SourceProblem('DATASET_MISSING', `The public dataset "${key}" does not exist. Choose another one.`)
     if (!found.table)
       throw new SourceProblem('DATASET_NOT_LOADED', `The public dataset "${key}" has no rows yet. Try again later.`)
     return found.table

@@ -182,7 +182,7 @@ class FetchCommand implements Submittable {
   readonly done: Promise<number>
   readonly #text: string
   readonly #taker: FetchedRowHandler
-  readonly #settle = Promise.withResolvers<number>()
+  readonly #completion = Promise.withResolvers<number>()
   #stream: Duplex | undefined
   #waiting: Promise<void> | undefined
   #rows = 0
@@ -191,7 +191,7 @@ class FetchCommand implements Submittable {
   constructor(text: string, taker: FetchedRowHandler) {
     this.#text = text
     this.#taker = taker
-    this.done = this.#settle.promise
+    this.done = this.#completion.promise
     this.done.catch(() => {})
   }
 
@@ -215,12 +215,12 @@ class FetchCommand implements Submittable {
   handleCommandComplete(): void {}
 
   handleError(error: Error): void {
-    this.#settle.reject(error)
+    this.#completion.reject(error)
   }
 
   handleReadyForQuery(): void {
-    if (this.#failure !== undefined) this.#settle.reject(this.#failure)
-    else this.#settle.resolve(this.#waiting ? this.#waiting.then(() => this.#rows) : this.#rows)
+    if (this.#failure !== undefined) this.#completion.reject(this.#failure)
+    else this.#completion.resolve(this.#waiting ? this.#waiting.then(() => this.#rows) : this.#rows)
   }
 
   async #wait(): Promise<void> {

@@ -6,7 +6,10 @@ import type { LoadReport } from '@sluice/row-stream'
 import { createConnectorRegistry } from './connector-registry.ts'
 
 it.each([
-  ['INCREMENTAL', [['INFO', 'LOW', expect.stringMatching(/^The source does not report changes, so everything is read/)]]],
+  [
+    'INCREMENTAL',
+    [['INFO', 'LOW', expect.stringMatching(/^The source does not report changes, so everything is read/)]],
+  ],
   ['FULL', []],
   [undefined, []],
 ] as const)('logs that a source without increments is read in full, for a read in mode %s', async (mode, expected) => {

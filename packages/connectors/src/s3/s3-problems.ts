@@ -44,7 +44,7 @@ const noObject: S3Explanation = [
 ]
 const noBucket: S3Explanation = [
   'BUCKET_MISSING',
-  ({ config, host }) => `There is no bucket "${config.bucket}" at ${host}. Check its name and the endpoint.`,
+  ({ config, host }) => `The bucket "${config.bucket}" does not exist at ${host}. Check its name and the endpoint.`,
 ]
 
 const known: Readonly<Record<string, S3Explanation>> = {

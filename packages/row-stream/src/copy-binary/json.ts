@@ -11,7 +11,7 @@ export function writeJson(text: string, out: TupleBuffer): void {
   checkValueBytes(text.length)
   checkJson(text)
   const start = out.at
-  out.room(5 + checkValueBytes(Buffer.byteLength(text)))
+  out.reserve(5 + checkValueBytes(Buffer.byteLength(text)))
   const bytes = out.bytes.write(text, start + 5, 'utf8')
   out.view.setInt32(start, bytes + 1)
   out.bytes[start + 4] = version

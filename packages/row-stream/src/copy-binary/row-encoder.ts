@@ -92,7 +92,7 @@ const integer =
     return (value, out) => {
       const number = typeof value === 'number' ? value : wholeNumber(value, name)
       if (!Number.isInteger(number) || number < least || number >= -least) throw new Misfit(`does not fit ${name}`)
-      out.room(4 + bytes)
+      out.reserve(4 + bytes)
       out.view.setInt32(out.at, bytes)
       if (bytes === 2) out.view.setInt16(out.at + 4, number)
       else out.view.setInt32(out.at + 4, number)
@@ -115,7 +115,7 @@ const bigint: Make = () => (value, out) => {
   else if (typeof value === 'boolean') whole = value ? 1n : 0n
   else throw new Misfit('is not a valid BIGINT')
   if (whole !== BigInt.asIntN(64, whole)) throw new Misfit('does not fit BIGINT')
-  out.room(12)
+  out.reserve(12)
   out.view.setInt32(out.at, 8)
   out.view.setBigInt64(out.at + 4, whole)
   out.at += 12
@@ -129,7 +129,7 @@ const decimal: Make = ({ precision, scale = 0 }) => {
     if (written.length > scratch.length) scratch = Buffer.allocUnsafeSlow(written.length)
     if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new Misfit('is not a number')
     checkDecimal(number, precision, scale)
-    out.room(4 + number.room)
+    out.reserve(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
     out.view.setInt32(out.at, bytes)
     out.at += 4 + bytes
@@ -150,7 +150,7 @@ const float =
     const number = typeof value === 'number' ? value : floatOf(textOf(value))
     if (bytes === 4 && Number.isFinite(number) && !Number.isFinite(Math.fround(number)))
       throw new Misfit('does not fit FLOAT')
-    out.room(4 + bytes)
+    out.reserve(4 + bytes)
     out.view.setInt32(out.at, bytes)
     if (bytes === 4) out.view.setFloat32(out.at + 4, number)
     else out.view.setFloat64(out.at + 4, number)
@@ -173,7 +173,7 @@ const truths = new Map<unknown, boolean>([
 const boolean: Make = () => (value, out) => {
   const truth = truths.get(typeof value === 'string' ? value.toLowerCase() : value)
   if (truth === undefined) throw new Misfit('is neither true nor false')
-  out.room(5)
+  out.reserve(5)
   out.view.setInt32(out.at, 1)
   out.bytes[out.at + 4] = truth ? 1 : 0
   out.at += 5
@@ -208,7 +208,7 @@ const atMidnight = ({ seconds, microseconds }: Moment): boolean => seconds === 0
 /** Writes a timestamp as a field of a DATE (the day only), TIMESTAMP or TIMESTAMPTZ column. */
 export function writeMoment(out: TupleBuffer, moment: Moment, dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): void {
   const bytes = dataType === 'DATE' ? 4 : 8
-  out.room(4 + bytes)
+  out.reserve(4 + bytes)
   out.view.setInt32(out.at, bytes)
   if (dataType === 'DATE') out.view.setInt32(out.at + 4, moment.days)
   else writeMicroseconds(out.view, out.at + 4, moment)

@@ -42,7 +42,7 @@ export class TupleBuffer {
   /** Begins a row of so many fields. */
   beginRow(fields: number): void {
     this.beginTuple()
-    this.room(2)
+    this.reserve(2)
     this.view.setInt16(this.at, fields)
     this.at += 2
   }
@@ -53,7 +53,7 @@ export class TupleBuffer {
   }
 
   /** Ensures capacity for this many more bytes. Throws `Misfit` when the row becomes too long. */
-  room(bytes: number): void {
+  reserve(bytes: number): void {
     if (this.at + bytes <= this.bytes.length) return
     if (this.at + bytes - this.#row > maxRowBytes) throw new Misfit(rowTooLong)
     const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + bytes + slack))
@@ -74,7 +74,7 @@ export class TupleBuffer {
   }
 
   writeNull(): void {
-    this.room(4)
+    this.reserve(4)
     this.view.setInt32(this.at, -1)
     this.at += 4
   }
@@ -83,7 +83,7 @@ export class TupleBuffer {
   writeText(text: string): void {
     const { length } = text
     // UTF-8 has at most three bytes for each UTF-16 unit. The exact size is only computed if the buffer might be too small.
-    if (this.at + 4 + length * 3 > this.bytes.length) this.room(4 + checkValueBytes(Buffer.byteLength(text)))
+    if (this.at + 4 + length * 3 > this.bytes.length) this.reserve(4 + checkValueBytes(Buffer.byteLength(text)))
     const { bytes, view, at } = this
     if (length <= shortText) {
       let to = at + 4
@@ -109,7 +109,7 @@ export class TupleBuffer {
   /** Writes a text field from UTF-8 in `source`. Throws `Misfit` if it is not valid UTF-8, or contains NUL. */
   writeUtf8(source: Uint8Array, from: number, to: number): void {
     const length = checkValueBytes(to - from)
-    this.room(4 + length)
+    this.reserve(4 + length)
     const { bytes, at } = this
     this.view.setInt32(at, length)
     this.at = at + 4 + length
@@ -133,7 +133,7 @@ export class TupleBuffer {
   /** Writes bytes as the text that PostgreSQL shows for a `bytea`: `\x` and two digits each. */
   writeHex(source: Uint8Array): void {
     const length = checkValueBytes(2 + source.length * 2)
-    this.room(4 + length)
+    this.reserve(4 + length)
     const { bytes, view, at } = this
     view.setInt32(at, length)
     bytes[at + 4] = 0x5c

@@ -15,9 +15,9 @@ const { lookups } = identityOperations
 /** Look-ups of users, groups and clients for the pipeline service. Responses omit unknown ids. */
 export const lookupOperations = {
   standing: operation(lookups.standing, async ({ db, body }) => {
-    const standing = await findPrincipal(db, body)
-    if (!standing) throw problems.notFound('session, application or token')
-    return standing
+    const principal = await findPrincipal(db, body)
+    if (!principal) throw problems.notFound('session, application or token')
+    return principal
   }),
 
   users: operation(lookups.users, async ({ db, body }) => {

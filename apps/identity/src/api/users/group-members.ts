@@ -104,7 +104,7 @@ export async function replaceGroups(
   if (missing >= 0)
     throw problems.refused(
       `/userGroups/${missing}/id`,
-      `There is no user group with the id ${uids[missing]} in this client.`,
+      `No user group of this organisation has the id ${uids[missing]}.`,
     )
   const ids = rows.map(({ id }) => id)
   const { rows: left } = await sql<GroupName>`

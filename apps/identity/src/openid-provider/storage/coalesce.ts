@@ -9,10 +9,10 @@ export function coalesce<T>(query: (key: string) => Promise<T>): (key: string) =
   const start = (key: string): Promise<T> => {
     const answer = query(key)
     const over = () => {
-      if (running.get(key) === settled) running.delete(key)
+      if (running.get(key) === tracked) running.delete(key)
     }
-    const settled = answer.then(over, over)
-    running.set(key, settled)
+    const tracked = answer.then(over, over)
+    running.set(key, tracked)
     return answer
   }
   return (key) => {

@@ -82,7 +82,7 @@ function problemOf(error: unknown, issuer: URL): unknown {
   if (problem?.fault !== 'SSO_ANSWER_INVALID') return problem ?? error
   return new ProviderProblem(
     'SSO_ANSWER_INVALID',
-    `There is no OpenID Connect metadata at ${issuer.href.replace(/\/$/, '')}/.well-known/openid-configuration. ${problem.message}`,
+    `No OpenID Connect metadata was found at ${issuer.href.replace(/\/$/, '')}/.well-known/openid-configuration. ${problem.message}`,
     error,
   )
 }

@@ -118,7 +118,7 @@ async function* follow(
 
 /** False once the caller is signed out or lost the right to read the pipeline. */
 async function maySee({ db, caller, identity, params }: FollowLogsRequest): Promise<boolean> {
-  const principal = caller.given && (await identity.standing(caller.given.credential))
+  const principal = caller.given && (await identity.findPrincipal(caller.given.credential))
   if (!principal?.client.pipelinesEnabled || !isCallerUnchanged(caller, principal)) return false
   try {
     await dataPipelines.read(db, caller, params.uid)

@@ -43,7 +43,7 @@ describe('a key', () => {
   })
 
   it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is none, and says so', (pattern) => {
-    expect(() => keyPattern(pattern)).toThrow(/^The key ".*" is no pattern\. /)
+    expect(() => keyPattern(pattern)).toThrow(/^The key ".*" is not a valid pattern\. /)
   })
 
   it('is compared with no key that no store keeps, and with long ones at a bounded price', () => {

@@ -28,23 +28,23 @@ export async function transform(
 ): Promise<void> {
   if (statements.length === 0 || loads.length === 0) return
   const { transactions, statements: moments } = pools
-  const workshop = createTransformationSchema(loads)
+  const scope = createTransformationSchema(loads)
   await using copies = new RowCopies(pools, loads)
   const replaced = Math.max(...loads.map((load) => load.replacedBytes))
   // Never marked as reusable, because users' SQL ran on this connection.
   using borrowed = await borrow(transactions, signal)
   const { client } = borrowed
   try {
-    await workshop.open(client)
+    await scope.open(client)
     const startedAt = performance.now()
     if (dry) await client.query('begin')
     for (const [index, statement] of statements.entries()) {
       const seconds = Math.max(1, Math.round(transformationSeconds - (performance.now() - startedAt) / 1_000))
-      await runStatement(client, workshop, statement, { number: index + 1, seconds, dry }, (limits, work) =>
+      await runStatement(client, scope, statement, { number: index + 1, seconds, dry }, (limits, work) =>
         runStoppable(moments, client, { ...limits, replaced, signal }, work),
       )
     }
-    const counted = dry ? await endDryRun(client, moments, workshop, copies, signal) : await workshop.close(client)
+    const counted = dry ? await endDryRun(client, moments, scope, copies, signal) : await scope.close(client)
     const older = await listOlderSnapshots(client)
     for (const [index, load] of loads.entries()) {
       load.written = { ...load.written!, rows: counted[index]!, frozen: false }
@@ -52,7 +52,7 @@ export async function transform(
     }
   } catch (error) {
     borrowed[Symbol.dispose]()
-    await dropRunSchema(moments, workshop.schema, { process: processOf(client), rescue: retain ? loads : [] }).catch(
+    await dropRunSchema(moments, scope.schema, { process: processOf(client), rescue: retain ? loads : [] }).catch(
       () => {},
     )
     signal.throwIfAborted()
@@ -73,16 +73,16 @@ const beforeCopy = 'set constraints all immediate; close all; reset all; set sea
 async function endDryRun(
   client: PoolClient,
   moments: Pool,
-  workshop: TransformationSchema,
+  scope: TransformationSchema,
   copies: RowCopies,
   signal: AbortSignal,
 ): Promise<number[]> {
   await client.query(beforeCopy)
-  await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: workshop.schema })
-  const counted = await workshop.moveTables(client)
+  await assertNothingWrittenElsewhere(client, moments, { process: processOf(client), schema: scope.schema })
+  const counted = await scope.moveTables(client)
   await copies.make(client, signal)
   await client.query('rollback')
-  await dropRunSchema(moments, workshop.schema)
+  await dropRunSchema(moments, scope.schema)
   await copies.replaceStaging()
   return counted
 }
