@@ -49,7 +49,7 @@ describe('variables in SQL', () => {
     ["select ${y}, '%${x}%'", /stands inside of quotes/],
     [
       "select '%${x}'",
-      "The variable ${x} stands inside of quotes beside other text. Write '${x}' for the value alone, and join it with other text by || or concat().",
+      "The variable ${x} stands in quotes with other text. Write '${x}' for the value alone, and join it with other text by || or concat().",
     ],
     ['select * from ${x}', /where a table is named/],
     ['select $q$ ${x} $q$', /stands inside of quotes/],

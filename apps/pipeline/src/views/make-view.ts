@@ -33,7 +33,7 @@ export async function makeView(
   await warehouse.catalog.ensureSchema(view.schema)
   const there = await warehouse.views.find(view.schema, view.name)
   const isThere = there?.managed?.id === view.id
-  const whole = { ...view, takesOver: await isLeftOver(db, there), anew: isThere && selectsAll(view.query) }
+  const whole = { ...view, takesOver: await isLeftOver(db, there), recreate: isThere && selectsAll(view.query) }
   try {
     const { reads } = await warehouse.views.define(whole, savingLimits, signal)
     return { reads, unfinished: false }

@@ -138,7 +138,7 @@ describe('values for a run', () => {
     expect(body).toMatchObject({
       status: 'ERROR',
       message:
-        "The variable ${F} stands inside of quotes beside other text. Write '${F}' for the value alone, and join it with other text by || or concat().",
+        "The variable ${F} stands in quotes with other text. Write '${F}' for the value alone, and join it with other text by || or concat().",
     })
   })
 
