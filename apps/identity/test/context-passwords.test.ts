@@ -14,7 +14,7 @@ afterAll(() => service.stop())
 const about = () => userBody({ name: 'Marguerite Quill' })
 const refused = (body: object, pointer: string, password: string) => {
   expect(body).toMatchObject({ code: 'refused', errors: [{ pointer }] })
-  expect(JSON.stringify(body)).toContain('A password does not hold its user’s name')
+  expect(JSON.stringify(body)).toContain('The password contains the user’s name')
   expect(JSON.stringify(body)).not.toContain(password)
 }
 

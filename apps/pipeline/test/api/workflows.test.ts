@@ -165,7 +165,7 @@ describe('a workflow', () => {
     const hidden = await newPipeline({ access: { publicAccess: 'NONE' } })
     const readable = await newPipeline({ access: { publicAccess: 'READ' } })
     const send = (id: string) => colleague.post('/workflows').send(workflowBody([{ jobs: [job(id)] }]))
-    expect((await send(hidden.id).expect(422)).body.detail).toContain('There is no data pipeline with the id')
+    expect((await send(hidden.id).expect(422)).body.detail).toContain('No data pipeline that you may run has the id')
     expect((await send(readable.id).expect(422)).body.detail).toContain('not run it')
     const made = await create([{ jobs: [job(hidden.id)] }], { access: { publicAccess: 'READ_WRITE' } })
     const { body: read } = await colleague.get(`/workflows/${made.id}`).expect(200)
