@@ -117,7 +117,10 @@ describe('a variable in the query of a source', () => {
       .post('/data-pipelines')
       .send(pipelineBody(schema, source(misplaced)))
       .expect(422)
-    expect(body).toMatchObject({ code: 'variable-misplaced', detail: expect.stringContaining('in quotes with other text') })
+    expect(body).toMatchObject({
+      code: 'variable-misplaced',
+      detail: expect.stringContaining('in quotes with other text'),
+    })
     const uid = await create('select id from cases where id = 1')
     expect(await ran(uid)).toMatchObject({ status: 'OK' })
     const settings = JSON.stringify({ ...source(misplaced), jdbcSource: { ...jdbcSource, password: undefined } })
