@@ -4,7 +4,7 @@ const mostKept = 20
 
 /** Logs and keeps the first 20 hints of a run, and counts the others. A run can read 100,000 objects with a hint for each column. */
 export class RunHints {
-  /** Sentences with their advice. */
+  /** The advice for each sentence of the run's log. */
   readonly kept = new Map<string, ReaderAdvice>()
   readonly #log: (sentence: string) => void
   readonly #logged = new Set<string>()

@@ -1,9 +1,6 @@
 import {
   formatCount,
   describeColumns,
-  type Column,
-  type ProblemMessage,
-  type RejectedRow,
   type RowStream,
   type LoadReport,
   type DataSource,
@@ -13,16 +10,10 @@ import {
   ReadingThread,
   suspendSpareThreads,
 } from '@sluice/row-stream'
-import {
-  type ConnectableAddress,
-  type DatabaseConfig,
-  type DatabaseLimits,
-  databaseLimits,
-  type ResolvedAddress,
-} from './database-config.ts'
+import { type ConnectableAddress, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
 import { codes, databaseProblem, messageOf } from './problems.ts'
+import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
 import type { ReadingNote, SourceStatement } from './session.ts'
-import type { DatabaseTotals } from './tuple-sink.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 
@@ -181,31 +172,3 @@ function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThre
   suspendSpareThreads(thread.ended)
   return thread
 }
-
-/** The job that starts a thread. Only this object contains the credentials; no message and no log contains them. */
-export interface DatabaseJob {
-  config: DatabaseConfig
-  addresses: readonly ResolvedAddress[]
-  statements: readonly SourceStatement[]
-  limits: DatabaseLimits
-}
-
-/**
- * Commands to the thread: read the rows of the last statement, go to the next statement, cancel at the database and end,
- * or recycle a used chunk.
- */
-export type DatabaseCommand =
-  | { kind: 'rows'; types: readonly StoredType[] }
-  | { kind: 'next' }
-  | { kind: 'cancel' }
-  | { kind: 'more' }
-  | { kind: 'reuse'; memory: ArrayBuffer }
-
-/** Messages of the thread. A batch message transfers the memory of the batch. */
-export type DatabaseMessage =
-  | { kind: 'connected'; notes: ReadingNote[] }
-  | { kind: 'described'; columns: Column[]; notes: ReadingNote[]; bytes?: number | undefined }
-  | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
-  | { kind: 'done'; notes: ReadingNote[] }
-  | { kind: 'finished' }
-  | ProblemMessage

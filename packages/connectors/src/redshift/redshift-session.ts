@@ -254,7 +254,7 @@ const dataTypes: Record<string, DataType> = {
   geography: 'GEOMETRY',
 }
 
-/** Returns the offered type of a column. Types that are not listed above are read as text. */
+/** Returns the column type of a Redshift type. Types that are not listed above are read as text. */
 function columnOf({ name, modifier }: RedshiftType): StoredType {
   const dataType = dataTypes[name] ?? 'TEXT'
   return dataType === 'DECIMAL' ? { dataType, ...digits(modifier) } : { dataType }

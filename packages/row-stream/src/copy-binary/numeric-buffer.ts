@@ -23,7 +23,7 @@ export class NumericBuffer {
     return this.#at
   }
 
-  /** Appends `unscaled` times ten to the power of minus `scale`; both halves of the work make no objects below 2^53. */
+  /** Appends `unscaled` times ten to the power of minus `scale`. Allocates no objects for numbers below 2^53. */
   push(unscaled: number | bigint, scale: number): void {
     if (typeof unscaled === 'bigint' || scale > exactScale) return this.pushText(String(unscaled), scale)
     const at = this.#reserve(8 + 2 * 8)

@@ -75,7 +75,7 @@ export interface DialectNames {
   check(kind: 'schema' | 'table' | 'column', name: string): void
 }
 
-/** Maps types in both directions. */
+/** Maps Sluice's column types to those of the warehouse, and back. */
 export interface DialectTypes {
   sqlType(column: StoredType): SqlType
   /** Returns the type's name in the API; TEXT for a type that loads never create and that is shown as text. */

@@ -76,7 +76,7 @@ export async function proveByPassword(
   }
 }
 
-/** Uses up the code, even if the change fails later. */
+/** Consumes the one-time code, even if the change fails later. */
 async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
   const { db, caller, config, request } = input
   const { id } = await readOwnUser(db, caller)

@@ -82,14 +82,14 @@ export const fr: PageTexts = {
     rules: (least, most) => [
       `De ${least} à ${most} caractères.`,
       'Tous les caractères sont acceptés, y compris les espaces : quelques mots inhabituels sont faciles à retenir et difficiles à deviner.',
-      'Pas de mot de passe courant.',
+      'Pas de mot de passe trop répandu.',
       'Sans votre nom, votre nom d’utilisateur, votre adresse e-mail ni le nom de votre organisation.',
     ],
     invitationSubmit: 'Enregistrer et continuer',
     resetSubmit: 'Modifier le mot de passe',
     missing: 'Saisissez un nouveau mot de passe.',
     tooShort: (least) => `Saisissez au moins ${least} caractères.`,
-    common: 'Ce mot de passe est trop courant. Choisissez-en un autre.',
+    common: 'Ce mot de passe est trop répandu. Choisissez-en un autre.',
     context:
       'Le mot de passe ne doit contenir ni votre nom, ni votre nom d’utilisateur, ni votre adresse e-mail, ni le nom de votre organisation, ni « Sluice ». Choisissez-en un autre.',
     unequal: 'Les deux mots de passe ne sont pas identiques.',

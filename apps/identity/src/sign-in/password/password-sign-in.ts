@@ -202,7 +202,7 @@ async function requireCode(trx: Transaction<DB>, { id }: LockedUser): Promise<Se
   return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await methodsOf(trx, id) }
 }
 
-/** Uses up the code, then the ticket. A wrong code keeps the ticket. */
+/** Consumes the one-time code, then the sign-in ticket. After a wrong code, the ticket stays valid for another try. */
 async function checkCode(
   trx: Transaction<DB>,
   id: number,

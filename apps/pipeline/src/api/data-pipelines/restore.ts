@@ -13,7 +13,10 @@ import { undoRefusal, type WarehouseKind } from '@sluice/warehouses/warehouse-ki
 
 type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
 
-/** Queues a run that publishes the previous load again. Works for disabled pipelines, too, so that no load intervenes. */
+/**
+ * Queues a run that publishes the previous load again. A disabled pipeline can be restored too: disabling it first
+ * keeps scheduled loads from replacing the restored rows.
+ */
 export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
   const { db, caller, params, request, queue, warehouses, write } = input
   // Outside of the transaction, which must not wait for a warehouse. The run checks this again.

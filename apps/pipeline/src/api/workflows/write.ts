@@ -35,7 +35,7 @@ export const workflowColumns = async (
   ...(await accessWithDefault(trx, body.access, current, caller.client)),
 })
 
-/** Resolves the jobs of a body. */
+/** Returns the jobs that a request body refers to. */
 export async function jobsFor(
   trx: Transaction<DB>,
   body: WorkflowBody,

@@ -23,7 +23,10 @@ export interface CopyRequest {
 export interface CopyResult {
   rows: number
   bytes: number
-  /** Every row is visible to every snapshot; otherwise the publication must wait for older readers. */
+  /**
+   * True if the rows were loaded with COPY FREEZE: even older snapshots see them. Otherwise the publication must wait
+   * for the readers with older snapshots.
+   */
   frozen: boolean
 }
 

@@ -57,8 +57,10 @@ const what = {
     'Periods in the notation of DHIS2: 202601, 2026Q1, LAST_12_MONTHS. Set either these or days.',
     '202601',
   ),
-  startDate: Type.Optional(field(Day, 'First day', 'Replaces periods.', '2026-01-01')),
-  endDate: Type.Optional(field(Day, 'Last day', 'Replaces periods; inclusive.', '2026-12-31')),
+  startDate: Type.Optional(field(Day, 'First day', 'If set, the list of periods is not used.', '2026-01-01')),
+  endDate: Type.Optional(
+    field(Day, 'Last day', 'If set, the list of periods is not used. The day is included.', '2026-12-31'),
+  ),
   outputIdScheme: Type.Optional(
     field(
       Type.String({ maxLength: 60, pattern: '^(UID|CODE|NAME|ATTRIBUTE:[A-Za-z0-9]{11})$' }),
