@@ -60,7 +60,7 @@ export class JobPort {
     return this.#nextTypes()
   }
 
-  /** Ends a pass because the types were too narrow. Resolves to the stored types when the consumer requests the rows again. */
+  /** Asks the consumer to read the rows again with wider types. Resolves to the stored types when it does. */
   widen(widened: object): Promise<readonly StoredType[]> {
     this.#post({ kind: 'widened', widened })
     return this.#nextTypes()

@@ -8,7 +8,7 @@ type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'
 const maxPerClientAndHour = 5
 /** The maximum per address and hour from all clients, high enough that one client does not use up the limit of others. */
 const maxPerAddressAndHour = 25
-/** The maximum number of resets per client. Users of one client may share an address, and each may need a reset. */
+/** The maximum number of password resets per organisation, address and hour. Its users may share an e-mail address, and each may need a reset. */
 const maxResetsPerClient = 10
 
 /**

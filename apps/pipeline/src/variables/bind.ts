@@ -54,7 +54,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
     if (values.length > maxParameters)
       throw new VariableProblem(
         'VARIABLE_MISPLACED',
-        `The query uses variables more than ${maxParameters} times. Name each once, in a WITH.`,
+        `The query uses variables more than ${maxParameters} times. Put each variable into a WITH clause once, and use that clause elsewhere.`,
       )
     return `$${values.length}`
   }

@@ -284,7 +284,7 @@ export class TableSpool implements Disposable {
     if (this.seen.size < maxColumnsPerTable) return 0
     throw new SourceProblem(
       'TOO_MANY_COLUMNS',
-      `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Load less.`,
+      `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Select fewer fields, or split them among several pipelines.`,
     )
   }
 }

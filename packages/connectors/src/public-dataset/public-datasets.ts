@@ -52,7 +52,7 @@ export function publicDatasets(datasets: DatasetDatabase): Connector {
   }
 }
 
-/** Returns the feed as the pipeline's own table, with the labels of the file. */
+/** Returns the stream under the name of the pipeline's own table, with the column labels of the uploaded file. */
 const asUploaded = (feed: RowStream, labels: ReadonlyMap<string, string>): RowStream => ({
   ...feed,
   table: '',

@@ -38,7 +38,7 @@ export interface DecimalVector extends Nullable {
   scale: number
 }
 
-/** `float` holds single precision, whose text is shorter. */
+/** `float`: the values have single precision, so their text has fewer digits than that of doubles. */
 export interface FloatingVector extends Nullable {
   kind: 'float' | 'double'
   values: Float64Array

@@ -150,7 +150,7 @@ export const describeColumn = ({ name, label, type, primaryKey, dataType }: Shap
   ...(primaryKey && { sortKey: true }),
 })
 
-/** Returns the table. The server counts the rows; the load measured the columns. */
+/** Describes the table. The row count comes from the server, the column statistics from the load. */
 export async function describeTable(
   access: ClientAccess,
   schema: string,

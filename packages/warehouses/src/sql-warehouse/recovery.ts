@@ -156,7 +156,7 @@ export type DecisionStep =
 
 /** The sessions of the process that holds the publish lock. */
 export interface PublishSessions {
-  /** The session of the transaction that holds the publish lock: for rows of the ledger. */
+  /** The session of the transaction that holds the publish lock. It reads and writes the ledger. */
   ledger: Session
   /** Outside that transaction: for tables, views and catalog queries. */
   tables: Session

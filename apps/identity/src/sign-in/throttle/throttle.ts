@@ -78,7 +78,7 @@ export async function admitAttempt(db: Kysely<DB>, username: string, address: st
 export interface AttemptCount {
   network_key: string
   network_wait: number
-  /** Null if the network has to wait, because then the account is not counted. */
+  /** Null while the network is throttled: such an attempt does not count against the account. */
   account_key: string | null
   account_wait: number | null
 }

@@ -14,7 +14,10 @@ import { storedSteps } from './stored-steps.ts'
 export async function checkWorkflow(body: WorkflowBody, input: RequestContext): Promise<void> {
   const jobs = (body.steps.steps ?? []).reduce((sum, step) => sum + (step.jobs ?? []).length, 0)
   if (jobs > mostJobs)
-    throw problems.refused('/steps/steps', `A workflow has ${mostJobs} jobs at most, not ${jobs}: make two of it.`)
+    throw problems.refused(
+      '/steps/steps',
+      `A workflow has ${mostJobs} jobs at most, not ${jobs}: split it into two workflows.`,
+    )
   checkSchedule(body)
   await assertSharingTargets(body.access, input)
 }

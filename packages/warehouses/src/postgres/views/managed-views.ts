@@ -97,7 +97,7 @@ export async function listReads(client: ClientBase, oid: number): Promise<TableP
   return rows
 }
 
-/** Lists what a view reads, by its name. Empty if the view does not exist. */
+/** Lists the tables and views that the view with this name reads. Empty if the view does not exist. */
 export async function listViewReads(client: ClientBase, place: TablePlace): Promise<TablePlace[]> {
   const relation = await findRelation(client, place)
   return relation && isView(relation) ? listReads(client, relation.oid) : []
