@@ -232,8 +232,8 @@ describe('trying a provider', () => {
   })
 
   it.each([
-    ['nothing there', 404, 'no', /no OpenID Connect metadata at .*status 404/],
-    ['a page instead of metadata', 200, '<html>', /no OpenID Connect metadata at .*is not JSON/],
+    ['nothing there', 404, 'no', /No OpenID Connect metadata was found at .*status 404/],
+    ['a page instead of metadata', 200, '<html>', /No OpenID Connect metadata was found at .*is not JSON/],
   ])('explains %s', async (_what, status, text, message) => {
     const id = await made()
     provider.misbehaviour = {

@@ -72,7 +72,7 @@ const swiftKind: KindOfStore = {
       'AUTHENTICATION_FAILED',
       'rejected the access key and its secret key',
     ],
-    ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'no bucket "nowhere"'],
+    ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'bucket "nowhere" does not exist'],
     ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'It is in "eu-west-1"'],
   ],
 }
