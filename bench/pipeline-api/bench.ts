@@ -8,17 +8,17 @@ import { refuse } from '../../infra/refusal.ts'
 import { startInstallation } from '../load/installation.ts'
 import { atScale } from './measures/at-scale.ts'
 import { dueSchedules } from './measures/due-schedules.ts'
-import type { Parts, Report } from './measures/measure.ts'
+import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { neighbours } from './measures/neighbours.ts'
 import { heading, markdown } from './report.ts'
 
-/** `npm run bench:pipeline-api [-- options]`: what requests and schedules cost when there is a lot of everything; see README.md here. */
+/** `npm run bench:pipeline-api [-- options]`: measures requests and schedules with very many objects. See README.md. */
 
 const { values: options } = parseArgs({
   options: {
-    /** Keeps the report in bench/results/pipeline-api.md. */
+    /** Writes the report to bench/results/pipeline-api.md. */
     write: { type: 'boolean', default: false },
-    /** Names of measures, with commas. */
+    /** Names of measures, separated by commas. */
     only: { type: 'string', default: 'at-scale,due-schedules,neighbours' },
     pipelines: { type: 'string', default: '100000' },
     runs: { type: 'string', default: '10000000' },
@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
   },
 })
 
-const measures: Record<string, (parts: Parts) => AsyncGenerator<Report>> = {
+const measures: Record<string, (context: BenchContext) => AsyncGenerator<MeasureReport>> = {
   'at-scale': atScale,
   'due-schedules': dueSchedules,
   neighbours,
@@ -38,21 +38,21 @@ async function bench(): Promise<void> {
   await mkdir(folder)
   await using cleaned = new AsyncDisposableStack()
   cleaned.defer(() => rm(folder, { recursive: true, force: true }))
-  const parts: Parts = {
+  const context: BenchContext = {
     installation: cleaned.use(await step('Sluice is up', () => startInstallation(folder))),
     large: { pipelines: Number(options.pipelines), runs: Number(options.runs), logs: Number(options.logs) },
     rounds: Number(options.rounds),
   }
-  const said: string[] = []
+  const reports: string[] = []
   for (const name of options.only.split(','))
-    for await (const report of measures[name]!(parts)) {
-      said.push(markdown(report))
-      console.log(said.at(-1))
+    for await (const report of measures[name]!(context)) {
+      reports.push(markdown(report))
+      console.log(reports.at(-1))
     }
   if (!options.write) return
   const results = join(root, 'bench/results')
   await mkdir(results, { recursive: true })
-  await writeFile(join(results, 'pipeline-api.md'), heading(parts.rounds) + said.join('\n'))
+  await writeFile(join(results, 'pipeline-api.md'), heading(context.rounds) + reports.join('\n'))
 }
 
 await bench().catch(refuse)

@@ -1,18 +1,21 @@
 import { makeFile } from '../load/data/make-file.ts'
-import { filled } from '../load/measures/databases.ts'
-import { type Content, contentOf } from '../load/verify.ts'
-import type { Parts } from './line.ts'
+import { createSourceDatabase } from '../load/measures/databases.ts'
+import { type TableContent, readContent } from '../load/table-content.ts'
+import type { BenchContext } from './measures/measure.ts'
 
-/** The wide rows as a file, and in a PostgreSQL where psql put them: what every load of them has to come to. */
+/**
+ * The wide rows as a CSV file and, loaded by psql, in a PostgreSQL database. Every load of them is compared with these
+ * rows.
+ */
 export interface Reference {
   file: { path: string; size: number }
-  /** Of the database that has them in its table `source`. */
+  /** Connection string of the database, which has the rows in its table `source`. */
   source: string
-  expected: Content
+  expected: TableContent
 }
 
-export async function referenceOf(parts: Parts): Promise<Reference> {
-  const file = await makeFile(parts.folder, 'wide', parts.megabytes)
-  const source = await filled(parts, file.path)
-  return { file, source, expected: await contentOf({ database: source, table: 'source' }) }
+export async function createReference(context: BenchContext): Promise<Reference> {
+  const file = await makeFile(context.folder, 'wide', context.megabytes)
+  const source = await createSourceDatabase(context, file.path)
+  return { file, source, expected: await readContent({ database: source, table: 'source' }) }
 }

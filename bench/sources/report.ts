@@ -1,5 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os'
-import type { Line } from './line.ts'
+import type { SourceResult } from './measures/measure.ts'
 
 const cells = (texts: (string | number)[]): string => `| ${texts.join(' | ')} |`
 const seconds = (milliseconds: number): string => (milliseconds / 1000).toFixed(2)
@@ -7,26 +7,26 @@ const rate = (amount: number, milliseconds: number): number => amount / (millise
 
 const heads = ['type', 'what', 'rows', 'MB', 'raw s', 'Sluice s', 'rows/s', 'MB/s', 'of raw', 'worker peak MiB']
 
-/** Raw time to the product's: 0.5 is half as fast as nothing but the download. */
-export const ofRaw = ({ raw, own }: Line): number => raw.milliseconds / own.milliseconds
+/** Returns the time of the raw download divided by the time of Sluice: 0.5 means half the speed of the download. */
+export const ofRaw = ({ raw, sluice }: SourceResult): number => raw.milliseconds / sluice.milliseconds
 
 export const head = (): string =>
   [cells(heads), cells(heads.map((_, index) => (index < 2 ? '---' : '---:')))].join('\n')
 
-export const row = (line: Line): string => {
-  const { type, what, rows, bytes, raw, own } = line
-  const rowsEach = Math.round(rate(rows, own.milliseconds)).toLocaleString('en')
+export const row = (line: SourceResult): string => {
+  const { type, what, rows, bytes, raw, sluice } = line
+  const rowsEach = Math.round(rate(rows, sluice.milliseconds)).toLocaleString('en')
   return cells([
     `\`${type}\``,
-    own.differs ? `${what} **(other rows)**` : what,
+    sluice.hasOtherRows ? `${what} **(other rows)**` : what,
     rows.toLocaleString('en'),
     (bytes / 1e6).toFixed(1),
     seconds(raw.milliseconds),
-    seconds(own.milliseconds),
+    seconds(sluice.milliseconds),
     rowsEach,
-    rate(bytes / 1e6, own.milliseconds).toFixed(1),
+    rate(bytes / 1e6, sluice.milliseconds).toFixed(1),
     ofRaw(line).toFixed(2),
-    own.memory.toFixed(0),
+    sluice.memory.toFixed(0),
   ])
 }
 

@@ -8,8 +8,8 @@ export interface Reply {
 const blankLine = Buffer.from('\r\n\r\n')
 
 /**
- * One keep-alive connection that asks one thing at a time. It does as little as can be done, because it runs on the same
- * cores as what it measures: a tenth of the work of Node's own HTTP client. Answers must say their length.
+ * A keep-alive connection with one request at a time. It shares its cores with the measured service, so it does only
+ * what is necessary: a tenth of the work of Node's HTTP client. Responses need a Content-Length.
  */
 export class Connection implements AsyncDisposable {
   #socket: Socket
@@ -23,8 +23,8 @@ export class Connection implements AsyncDisposable {
     this.#socket.on('close', () => this.#fail(new Error('the connection was closed')))
   }
 
-  /** `text`: a whole HTTP/1.1 request. */
-  ask(text: string): Promise<Reply> {
+  /** Sends a complete HTTP/1.1 request. */
+  send(text: string): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }
       this.#socket.write(text)
@@ -39,19 +39,19 @@ export class Connection implements AsyncDisposable {
     const status = Number(head.slice(9, 12))
     const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? (status === 204 ? 0 : Number.NaN))
     if (Number.isNaN(length)) return this.#fail(new Error(`an answer without its length: ${head}`))
-    const begin = end + blankLine.length
-    if (this.#parts.length < begin + length) return
-    const body = this.#parts.subarray(begin, begin + length)
-    this.#parts = this.#parts.subarray(begin + length)
-    const waiting = this.#waiting
+    const bodyStart = end + blankLine.length
+    if (this.#parts.length < bodyStart + length) return
+    const body = this.#parts.subarray(bodyStart, bodyStart + length)
+    this.#parts = this.#parts.subarray(bodyStart + length)
+    const pending = this.#waiting
     this.#waiting = undefined
-    waiting?.resolve({ status, body })
+    pending?.resolve({ status, body })
   }
 
   #fail(error: Error): void {
-    const waiting = this.#waiting
+    const pending = this.#waiting
     this.#waiting = undefined
-    waiting?.reject(error)
+    pending?.reject(error)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,8 +2,8 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rename, stat } from 'node:fs/promises'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { headerOf, type KindName, kinds } from './kinds.ts'
-import { random } from './random.ts'
+import { headerOf, type KindName, tableKinds } from '../data-files.ts'
+import { seededRandom } from './seeded-random.ts'
 
 export interface DataFile {
   kind: KindName
@@ -14,11 +14,14 @@ export interface DataFile {
 
 const seed = 20_261_121
 
-/** A CSV file of about so many megabytes; one that an earlier run made is used again. The same bytes every time. */
+/**
+ * Returns a CSV file of about this many megabytes. The content is the same every time, so the file of an earlier run is
+ * reused.
+ */
 export async function makeFile(folder: string, kind: KindName, megabytes: number): Promise<DataFile> {
   const path = join(folder, `${kind}-${megabytes}mb-${seed}.csv`)
-  const there = await stat(path).catch(() => undefined)
-  if (there) return { kind, path, size: there.size }
+  const existing = await stat(path).catch(() => undefined)
+  if (existing) return { kind, path, size: existing.size }
   await mkdir(folder, { recursive: true })
   const size = await write(`${path}.part`, kind, megabytes * 1e6)
   await rename(`${path}.part`, path)
@@ -26,8 +29,8 @@ export async function makeFile(folder: string, kind: KindName, megabytes: number
 }
 
 async function write(path: string, name: KindName, size: number): Promise<number> {
-  const kind = kinds[name]
-  const numbers = random(seed)
+  const kind = tableKinds[name]
+  const numbers = seededRandom(seed)
   const file = createWriteStream(path)
   let bytes = 0
   let text = headerOf(kind)

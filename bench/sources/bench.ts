@@ -8,21 +8,23 @@ import { refuse } from '../../infra/refusal.ts'
 import { installMissingPrograms, programsFolder } from '../../infra/test/npm-programs.ts'
 import { runOn } from '../load/database.ts'
 import { startInstallation } from '../load/installation.ts'
-import type { Line, Parts } from './line.ts'
+import type { SourceResult, BenchContext } from './measures/measure.ts'
 import { csv, parquet } from './measures/files.ts'
 import { mariadb, postgres } from './measures/databases.ts'
 import { publicDataset } from './measures/public-dataset.ts'
 import { system, systemNames } from './measures/systems.ts'
-import { type Reference, referenceOf } from './reference.ts'
+import { type Reference, createReference } from './reference.ts'
 import { head, heading, row } from './report.ts'
 
-/** `npm run bench:sources [-- options]`: how fast each kind of source is read, beside its raw download; see README.md here. */
+/**
+ * `npm run bench:sources [-- options]`: measures each source against a raw download of the same bytes. See README.md.
+ */
 
 const { values: options } = parseArgs({
   options: {
-    /** Keeps the report in bench/results/sources.md. */
+    /** Writes the report to bench/results/sources.md. */
     write: { type: 'boolean', default: false },
-    /** Names of measures, with commas. */
+    /** Names of measures, separated by commas. */
     only: {
       type: 'string',
       default: ['csv', 'parquet', 'dataset', 'postgres', 'mariadb', 's3', 'azure', ...systemNames].join(),
@@ -31,36 +33,36 @@ const { values: options } = parseArgs({
     megabytes: { type: 'string', default: '100' },
     objects: { type: 'string', default: '1000' },
     rounds: { type: 'string', default: '3' },
-    /** Where the data files are kept. */
+    /** Folder of the data files. */
     data: { type: 'string', default: join(tmpdir(), 'sluice-bench-data') },
   },
 })
 
 process.env['SLUICE_TEST_PROGRAMS'] ??= programsFolder
 
-async function* measured(parts: Parts, names: string[]): AsyncGenerator<Line | undefined> {
-  let made: Promise<Reference> | undefined
-  const reference = () => (made ??= referenceOf(parts))
-  const one: Readonly<Record<string, () => Promise<Line | undefined>>> = {
-    csv: async () => csv(parts, await reference()),
-    parquet: async () => parquet(parts, await reference()),
-    dataset: async () => publicDataset(parts, await reference()),
-    postgres: async () => postgres(parts, await reference()),
-    mariadb: async () => mariadb(parts, await reference()),
+async function* measureSources(context: BenchContext, names: string[]): AsyncGenerator<SourceResult | undefined> {
+  let created: Promise<Reference> | undefined
+  const reference = () => (created ??= createReference(context))
+  const measures: Readonly<Record<string, () => Promise<SourceResult | undefined>>> = {
+    csv: async () => csv(context, await reference()),
+    parquet: async () => parquet(context, await reference()),
+    dataset: async () => publicDataset(context, await reference()),
+    postgres: async () => postgres(context, await reference()),
+    mariadb: async () => mariadb(context, await reference()),
   }
   for (const name of names) {
-    if (name === 's3' || name === 'azure') yield* inStore(parts, name, reference)
-    else yield await (one[name] ?? (() => system(parts, name)))()
+    if (name === 's3' || name === 'azure') yield* measureStore(context, name, reference)
+    else yield await (measures[name] ?? (() => system(context, name)))()
   }
 }
 
-async function* inStore(parts: Parts, name: 's3' | 'azure', reference: () => Promise<Reference>) {
+async function* measureStore(context: BenchContext, name: 's3' | 'azure', reference: () => Promise<Reference>) {
   if (name === 'azure') await installMissingPrograms()
-  // Whoever imports them looks for what is installed.
+  // These modules check for installed programs when they are imported.
   const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/stores.ts')
   const { objects } = await import('./measures/objects.ts')
   const type = name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE'
-  yield* objects(parts, kindsOfStores.find((kind) => kind.type === type)!, reference)
+  yield* objects(context, kindsOfStores.find((kind) => kind.type === type)!, reference)
 }
 
 async function bench(): Promise<void> {
@@ -71,7 +73,7 @@ async function bench(): Promise<void> {
   cleaned.defer(() => rm(folder, { recursive: true, force: true }))
   const installation = cleaned.use(await step('Sluice is up', () => startInstallation(folder)))
   await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
-  const parts: Parts = {
+  const context: BenchContext = {
     installation,
     peers: installation.databaseUrl('bench_peers'),
     folder: options.data,
@@ -80,20 +82,20 @@ async function bench(): Promise<void> {
     objects: Number(options.objects),
     rounds: Number(options.rounds),
   }
-  const said = [head()]
+  const lines = [head()]
   const loads: number[] = []
-  console.log(said[0])
-  for await (const line of measured(parts, options.only.split(','))) {
+  console.log(lines[0])
+  for await (const line of measureSources(context, options.only.split(','))) {
     if (!line) continue
     loads.push(loadavg()[0]!)
-    said.push(row(line))
-    console.log(said.at(-1))
+    lines.push(row(line))
+    console.log(lines.at(-1))
   }
   if (!options.write) return
   const results = join(root, 'bench/results')
   await mkdir(results, { recursive: true })
-  const busy = `Load of the machine meanwhile: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
-  await writeFile(join(results, 'sources.md'), `${heading(parts.rounds, busy)}${said.join('\n')}\n`)
+  const machineLoad = `Load of the machine meanwhile: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
+  await writeFile(join(results, 'sources.md'), `${heading(context.rounds, machineLoad)}${lines.join('\n')}\n`)
 }
 
 await bench().catch(refuse)

@@ -1,14 +1,13 @@
-import type { Random } from './random.ts'
+import type { SeededRandom } from './data/seeded-random.ts'
 
-/** A kind of table: its header, and a line of it by number. */
-export interface Kind {
-  /** What PostgreSQL should hold it as; inference has to come to the same. */
+export interface TableKind {
+  /** Column definitions of PostgreSQL. The type inference of Sluice must find the same types. */
   columns: string[]
-  line(number: number, random: Random): string
+  line(number: number, random: SeededRandom): string
 }
 
 const names = (columns: string[]): string => columns.map((column) => column.split(' ')[0]).join(',')
-export const headerOf = ({ columns }: Kind): string => `${names(columns)}\n`
+export const headerOf = ({ columns }: TableKind): string => `${names(columns)}\n`
 
 const countries = ['US', 'DE', 'FR', 'GB', 'JP', 'BR', 'IN', 'ZA', 'SE', 'NZ']
 const fox = ' the quick brown fox jumps over the lazy dog'
@@ -23,12 +22,13 @@ const openings = [
   'plain note ',
 ]
 const day = 86_400_000
-const since = Date.UTC(2015, 0, 1)
-const date = (random: Random): string => new Date(since + random.below(4000) * day).toISOString().slice(0, 10)
-const maybe = (random: Random, oneIn: number, value: () => string): string => (random.below(oneIn) === 0 ? '' : value())
-const cents = (random: Random): string => (random.below(10_000_000) / 100).toFixed(2)
+const firstDay = Date.UTC(2015, 0, 1)
+const date = (random: SeededRandom): string => new Date(firstDay + random.below(4000) * day).toISOString().slice(0, 10)
+const nullable = (random: SeededRandom, oneIn: number, value: () => string): string =>
+  random.below(oneIn) === 0 ? '' : value()
+const cents = (random: SeededRandom): string => (random.below(10_000_000) / 100).toFixed(2)
 
-function note(random: Random): string {
+function note(random: SeededRandom): string {
   if (random.below(10) < 3) return ''
   const opening = openings[random.below(openings.length)]!
   const text = `${opening}${random.word().toString(16)}${fox.slice(0, 1 + random.below(44))}`
@@ -36,7 +36,7 @@ function note(random: Random): string {
 }
 
 /** Twelve columns of every type, nulls, and text with quotes, commas and line breaks. */
-const wide: Kind = {
+const wide: TableKind = {
   columns: [
     'id bigint',
     'customer_id integer',
@@ -53,25 +53,25 @@ const wide: Kind = {
   ],
   line: (number, random) =>
     `${[
-      // Beyond 32 bits, so that the type is the same at every size.
+      // More than 32 bits, so that the type is the same for every size.
       4_000_000_000 + number,
-      maybe(random, 50, () => String(random.below(1_000_000))),
+      nullable(random, 50, () => String(random.below(1_000_000))),
       (BigInt(random.word()) * BigInt(random.word())) / 4n,
       random.below(500),
-      maybe(random, 33, () => cents(random)),
-      // With an exponent: without one, exact decimals is what they are taken for.
+      nullable(random, 33, () => cents(random)),
+      // With an exponent. Without it, type inference finds exact decimals.
       ((random.below(2_000_000) - 1_000_000) / 12_345).toExponential(),
-      maybe(random, 100, () => String(random.below(2) === 0)),
+      nullable(random, 100, () => String(random.below(2) === 0)),
       date(random),
-      new Date(since + random.word() * 80).toISOString().slice(0, 23).replace('T', ' '),
+      new Date(firstDay + random.word() * 80).toISOString().slice(0, 23).replace('T', ' '),
       `SKU-${random.word().toString(16).toUpperCase().padStart(8, '0')}`,
       countries[random.below(10)],
       note(random),
     ].join(',')}\n`,
 }
 
-/** Six short columns: many rows a megabyte. */
-const narrow: Kind = {
+/** Six short columns: many rows per megabyte. */
+const narrow: TableKind = {
   columns: ['id bigint', 'k integer', 'amount numeric(8,2)', 'd date', 'flag boolean', 'code text'],
   line: (number, random) =>
     `${[
@@ -84,8 +84,8 @@ const narrow: Kind = {
     ].join(',')}\n`,
 }
 
-/** Long texts, all of them quoted, with doubled quotes, commas and line breaks inside. */
-const quoted: Kind = {
+/** Long quoted texts that contain doubled quotes, commas and line breaks. */
+const quoted: TableKind = {
   columns: ['id bigint', 'title text', 'body text', 'place text'],
   line: (number, random) => {
     const words = Array.from({ length: 6 + random.below(40) }, () =>
@@ -96,5 +96,5 @@ const quoted: Kind = {
   },
 }
 
-export const kinds = { wide, narrow, quoted }
-export type KindName = keyof typeof kinds
+export const tableKinds = { wide, narrow, quoted }
+export type KindName = keyof typeof tableKinds

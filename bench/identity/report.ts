@@ -1,6 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { ratio, type Rounds } from './in-turns.ts'
-import type { Row } from './measures/bench.ts'
+import { ratio, type Rounds } from './interleaved-rounds.ts'
+import type { Row } from './measures/measure.ts'
 
 const count = (value: number): string => Math.round(value).toLocaleString('en')
 const milliseconds = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(value < 10 ? 1 : 0))
@@ -20,10 +20,10 @@ const cells = ({ what, figures, against, target }: Row): string[] => [
   target ? (target.met ? 'met' : '**missed**') : '',
 ]
 
-/** A row before there is a table, for whoever is waiting. */
-export const inShort = (row: Row): string => cells(row).filter(Boolean).join(' · ')
+/** Returns a row as one line of text. */
+export const rowSummary = (row: Row): string => cells(row).filter(Boolean).join(' · ')
 
-/** The results as a markdown table, and the hardware that they were had on. */
+/** Returns the results as a Markdown table with a description of the machine. */
 export function table(rows: Row[], { rounds, seconds }: Rounds): string {
   const line = (values: string[]) => `| ${values.join(' | ')} |`
   const rule = line(head.map((_name, index) => ([1, 2, 3, 5, 6, 7].includes(index) ? '---:' : '---')))

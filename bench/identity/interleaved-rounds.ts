@@ -1,13 +1,13 @@
 import type { Result } from './load/job.ts'
 
-/** One thing that is measured next to others. */
-export interface Contender {
+/** A workload whose rounds alternate with the rounds of other workloads. */
+export interface Workload {
   round(seconds: number): Promise<Round>
 }
 
 export type Round = Pick<Result, 'rate' | 'p50' | 'p95'>
 
-/** Medians of all rounds, and the rate of each. */
+/** Medians of all rounds, and the rate of each round. */
 export interface Figures extends Round {
   rates: number[]
 }
@@ -18,14 +18,15 @@ export interface Rounds {
 }
 
 /**
- * All contenders in turn, several times, so that whatever else the machine does meets them alike: the medians. A first
- * round, twice as long, does not count: until Node has compiled what runs often, it measures the compiler.
+ * Runs one round of each workload in turn, several times, so that other load on the machine affects all of them, and
+ * returns the medians. A warm-up round of twice the length is not counted, because Node has not compiled the hot code
+ * yet.
  */
-export async function inTurns(contenders: Contender[], { rounds, seconds }: Rounds): Promise<Figures[]> {
-  for (const contender of contenders) await contender.round(2 * seconds)
-  const results = contenders.map((): Round[] => [])
+export async function runInterleaved(workloads: Workload[], { rounds, seconds }: Rounds): Promise<Figures[]> {
+  for (const workload of workloads) await workload.round(2 * seconds)
+  const results = workloads.map((): Round[] => [])
   for (let round = 0; round < rounds; round++)
-    for (const [index, contender] of contenders.entries()) results[index]!.push(await contender.round(seconds))
+    for (const [index, workload] of workloads.entries()) results[index]!.push(await workload.round(seconds))
   return results.map((figures) => {
     const rates = figures.map(({ rate }) => rate)
     return {
@@ -38,8 +39,8 @@ export async function inTurns(contenders: Contender[], { rounds, seconds }: Roun
 }
 
 /**
- * How many times as many a second as the other, who took turns with it: the median of the ratios of each round. A machine that
- * becomes slower or faster within minutes does so for neighbouring rounds alike, and not for the medians of each.
+ * Returns the ratio of two rates: the median of the ratios of each round. Adjacent rounds share the current speed of
+ * the machine; the medians of the two workloads do not.
  */
 export function ratio({ rates }: Figures, other: Figures): number {
   return median(rates.map((rate, round) => rate / other.rates[round]!))
