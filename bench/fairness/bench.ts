@@ -1,7 +1,8 @@
+import { quantile } from '../statistics.ts'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { cpus, tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -29,9 +30,6 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '20' },
   },
 })
-
-const quantile = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? Number.NaN
 
 const mergeMeasurements = (all: readonly VictimMeasurements[]): VictimMeasurements => ({
   latencies: all.flatMap(({ latencies }) => latencies),
@@ -83,11 +81,8 @@ const attackerScript = join(import.meta.dirname, 'attacker.ts')
 const withLowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.execPath] }
 
 async function bench(): Promise<void> {
-  const folder = join(tmpdir(), `sluice-bench-fairness-${process.pid}`)
-  await mkdir(folder)
   await using cleaned = new AsyncDisposableStack()
-  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
-  const installation = cleaned.use(await step('Sluice is up', () => startInstallation(folder)))
+  const installation = cleaned.use(await step('Sluice is up', startInstallation))
   const attacker = cleaned.use(await makeOrganisation(installation))
   const organisation = cleaned.use(await makeOrganisation(installation))
   const victim = await step('B has its data', () => makeVictim(organisation))
@@ -116,9 +111,7 @@ async function bench(): Promise<void> {
   const report = `# Fairness\n\n${cpus().length} cores, ${rounds} rounds of ${seconds} s. ${alone}\n\n${table}\n`
   console.log(report)
   if (!options.write) return
-  const results = join(root, 'bench/results')
-  await mkdir(results, { recursive: true })
-  await writeFile(join(results, 'fairness.md'), report)
+  await writeFile(join(root, 'bench/results/fairness.md'), report)
 }
 
 async function repeat<T>(times: number, one: () => Promise<T>): Promise<T[]> {

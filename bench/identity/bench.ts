@@ -1,21 +1,21 @@
+import { availableParallelism, totalmem, tmpdir } from 'node:os'
+import { ratio, type Rounds } from './interleaved-rounds.ts'
+import type { Row } from './measures/measure.ts'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { step } from '../../infra/compose-smoke/step.ts'
 import { refuse } from '../../infra/refusal.ts'
 import { throwAwayPostgres } from '../../infra/test/throw-away-postgres.ts'
 import { startGenerator } from './load/generator.ts'
-import type { Row } from './measures/measure.ts'
 import { session, sessionAmongClients } from './measures/session.ts'
 import { clientCredentials, login, refresh } from './measures/tokens.ts'
 import { createUser, searchUsers } from './measures/users.ts'
 import { programs } from '../programs.ts'
 import { startHandlers, startProvider } from './programs.ts'
 import { createDatabase, startFilledService } from './filled-service.ts'
-import { rowSummary, table } from './report.ts'
 
 /** `npm run bench:identity [-- options]`: measures the identity service against bare implementations. See README.md. */
 
@@ -92,6 +92,38 @@ async function bench(): Promise<void> {
   const text = table(rows, context.rounds)
   console.log(`\n${text}`)
   if (options.write) await writeFile(join(import.meta.dirname, 'results.md'), `# How fast it is\n\n${text}`)
+}
+
+const count = (value: number): string => Math.round(value).toLocaleString('en')
+const milliseconds = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(value < 10 ? 1 : 0))
+
+const head = ['what', 'per s', 'p50 ms', 'p95 ms', 'against', 'per s', 'p95 ms', 'ratio', 'target', '']
+
+const cells = ({ what, figures, against, target }: Row): string[] => [
+  what,
+  count(figures.rate),
+  milliseconds(figures.p50),
+  milliseconds(figures.p95),
+  against?.name ?? '',
+  against ? count(against.figures.rate) : '',
+  against ? milliseconds(against.figures.p95) : '',
+  against ? ratio(figures, against.figures).toFixed(2) : '',
+  target?.text ?? '',
+  target ? (target.met ? 'met' : '**missed**') : '',
+]
+
+/** Returns a row as one line of text. */
+const rowSummary = (row: Row): string => cells(row).filter(Boolean).join(' · ')
+
+/** Returns the results as a Markdown table with a description of the machine. */
+function table(rows: Row[], { rounds, seconds }: Rounds): string {
+  const line = (values: string[]) => `| ${values.join(' | ')} |`
+  const rule = line(head.map((_name, index) => ([1, 2, 3, 5, 6, 7].includes(index) ? '---:' : '---')))
+  return `${[line(head), rule, ...rows.map((row) => line(cells(row)))].join('\n')}
+
+${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; one process of the service;
+PostgreSQL and the load generator on the same cores. Medians of ${rounds} rounds of ${seconds} s (a sign-in: twice as many) in turns, ratios by round.
+`
 }
 
 await bench().catch(refuse)

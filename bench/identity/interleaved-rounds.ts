@@ -1,3 +1,4 @@
+import { median } from '../statistics.ts'
 import type { Result } from './load/job.ts'
 
 /** A workload whose rounds alternate with the rounds of other workloads. */
@@ -44,10 +45,4 @@ export async function runInterleaved(workloads: Workload[], { rounds, seconds }:
  */
 export function ratio({ rates }: Figures, other: Figures): number {
   return median(rates.map((rate, round) => rate / other.rates[round]!))
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length / 2
-  return sorted.length % 2 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }

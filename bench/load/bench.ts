@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -43,11 +43,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
 }
 
 async function bench(): Promise<void> {
-  const folder = join(tmpdir(), `sluice-bench-${process.pid}`)
-  await mkdir(folder)
-  await using cleaned = new AsyncDisposableStack()
-  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
-  const installation = cleaned.use(await step('Sluice is up', () => startInstallation(folder)))
+  await using installation = await step('Sluice is up', startInstallation)
   await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
   const context: BenchContext = {
     installation,
@@ -63,9 +59,7 @@ async function bench(): Promise<void> {
       console.log(reports.at(-1))
     }
   if (!options.write) return
-  const results = join(root, 'bench/results')
-  await mkdir(results, { recursive: true })
-  await writeFile(join(results, 'load.md'), heading(context.rounds) + reports.join('\n'))
+  await writeFile(join(root, 'bench/results/load.md'), heading(context.rounds) + reports.join('\n'))
 }
 
 await bench().catch(refuse)

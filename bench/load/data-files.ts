@@ -1,4 +1,49 @@
-import type { SeededRandom } from './data/seeded-random.ts'
+import { createWriteStream } from 'node:fs'
+import { mkdir, rename, stat } from 'node:fs/promises'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+export interface DataFile {
+  kind: KindName
+  path: string
+  /** Bytes. */
+  size: number
+}
+
+const seed = 20_261_121
+
+/**
+ * Returns a CSV file of about this many megabytes. The content is the same every time, so the file of an earlier run is
+ * reused.
+ */
+export async function makeFile(folder: string, kind: KindName, megabytes: number): Promise<DataFile> {
+  const path = join(folder, `${kind}-${megabytes}mb-${seed}.csv`)
+  const existing = await stat(path).catch(() => undefined)
+  if (existing) return { kind, path, size: existing.size }
+  await mkdir(folder, { recursive: true })
+  const size = await write(`${path}.part`, kind, megabytes * 1e6)
+  await rename(`${path}.part`, path)
+  return { kind, path, size }
+}
+
+async function write(path: string, name: KindName, size: number): Promise<number> {
+  const kind = tableKinds[name]
+  const numbers = seededRandom(seed)
+  const file = createWriteStream(path)
+  let bytes = 0
+  let text = headerOf(kind)
+  for (let number = 1; bytes < size; number++) {
+    text += kind.line(number, numbers)
+    if (text.length < 1 << 18) continue
+    const chunk = Buffer.from(text)
+    bytes += chunk.length
+    text = ''
+    if (!file.write(chunk)) await once(file, 'drain')
+  }
+  file.end(text)
+  await once(file, 'finish')
+  return bytes + Buffer.byteLength(text)
+}
 
 export interface TableKind {
   /** Column definitions of PostgreSQL. The type inference of Sluice must find the same types. */
@@ -98,3 +143,21 @@ const quoted: TableKind = {
 
 export const tableKinds = { wide, narrow, quoted }
 export type KindName = keyof typeof tableKinds
+
+/** A generator whose seed determines its numbers, on every machine. */
+interface SeededRandom {
+  /** Returns an integer from 0 to 2^32 - 1. */
+  word(): number
+  /** Returns an integer from 0 to `end` - 1. */
+  below(end: number): number
+}
+
+/** A linear congruential generator. Callers use its high bits, which are random enough for test data. */
+function seededRandom(seed: number): SeededRandom {
+  let state = seed >>> 0
+  const word = (): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state
+  }
+  return { word, below: (end) => Math.floor((word() / 2 ** 32) * end) }
+}

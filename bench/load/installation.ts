@@ -1,4 +1,5 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ServiceClient, serviceClient } from '@sluice/client'
 import { pipelineOperations, type Schema } from '@sluice/contracts'
@@ -33,18 +34,20 @@ export interface Installation extends AsyncDisposable {
 const password = 'a password that only measures'
 
 /**
- * Starts an installation below `folder`. PostgreSQL is durable, as in production, so that Sluice and the other tools
- * wait for the same disk.
+ * Starts an installation in a temporary folder and deletes the folder when it is disposed. PostgreSQL is durable, as in
+ * production, so that Sluice and the other tools wait for the same disk.
  */
-export async function startInstallation(folder: string): Promise<Installation> {
+export async function startInstallation(): Promise<Installation> {
+  const folder = join(tmpdir(), `sluice-bench-${process.pid}`)
   process.env['SLUICE_ADMIN_PASSWORD'] = password
   const ports = [await freePort(18_101), await freePort(18_201), await freePort(18_301)].map(String)
   const [IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT] = ports
   const settings = readSettings({ IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT }, root, folder)
+  await using started = new AsyncDisposableStack()
+  started.defer(() => rm(folder, { recursive: true, force: true }))
   await mkdir(join(folder, 'files'), { recursive: true })
   await programs.ready()
   const secrets = await secretsOf(folder)
-  await using started = new AsyncDisposableStack()
   const postgres = started.use(await startPostgres(settings, secrets, console.warn))
   const env = {
     ...programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets)),

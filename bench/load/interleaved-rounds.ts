@@ -1,3 +1,4 @@
+import { median } from '../statistics.ts'
 import { execFileSync } from 'node:child_process'
 import type { Loader } from './loaders/loader.ts'
 import { runOn } from './database.ts'
@@ -57,10 +58,4 @@ export async function runInterleaved(
 export async function flushPendingWrites(admin: string): Promise<void> {
   await runOn(admin, 'checkpoint')
   execFileSync('sync')
-}
-
-export function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length / 2
-  return sorted.length % 2 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }

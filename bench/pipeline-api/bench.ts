@@ -1,5 +1,7 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
+import { isMet } from '../load/report.ts'
+import type { MeasureReport, BenchContext } from './measures/measure.ts'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { step } from '../../infra/compose-smoke/step.ts'
@@ -8,9 +10,7 @@ import { refuse } from '../../infra/refusal.ts'
 import { startInstallation } from '../load/installation.ts'
 import { atScale } from './measures/at-scale.ts'
 import { dueSchedules } from './measures/due-schedules.ts'
-import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { neighbours } from './measures/neighbours.ts'
-import { heading, markdown } from './report.ts'
 
 /** `npm run bench:pipeline-api [-- options]`: measures requests and schedules with very many objects. See README.md. */
 
@@ -34,12 +34,9 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
 }
 
 async function bench(): Promise<void> {
-  const folder = join(tmpdir(), `sluice-bench-api-${process.pid}`)
-  await mkdir(folder)
-  await using cleaned = new AsyncDisposableStack()
-  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
+  await using installation = await step('Sluice is up', startInstallation)
   const context: BenchContext = {
-    installation: cleaned.use(await step('Sluice is up', () => startInstallation(folder))),
+    installation,
     large: { pipelines: Number(options.pipelines), runs: Number(options.runs), logs: Number(options.logs) },
     rounds: Number(options.rounds),
   }
@@ -50,9 +47,30 @@ async function bench(): Promise<void> {
       console.log(reports.at(-1))
     }
   if (!options.write) return
-  const results = join(root, 'bench/results')
-  await mkdir(results, { recursive: true })
-  await writeFile(join(results, 'pipeline-api.md'), heading(context.rounds) + reports.join('\n'))
+  await writeFile(join(root, 'bench/results/pipeline-api.md'), heading(context.rounds) + reports.join('\n'))
 }
+
+const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+
+/** Returns a section as Markdown: a table and its targets. */
+function markdown({ title, head, rows, targets }: MeasureReport): string {
+  const table = [
+    line(head),
+    line(head.map((_, column) => (column === 0 ? '---' : '---:'))),
+    ...rows.map((row) => line(row.map((cell) => (typeof cell === 'number' ? cell.toFixed(2) : cell)))),
+  ]
+  const targetLines = targets.map(
+    (target) =>
+      `- ${target.text}: ${target.value.toFixed(2)} ${target.unit}, wanted ≤ ${target.limit} ${target.unit}: ${isMet(target) ? 'met' : '**missed**'}`,
+  )
+  return [`## ${title}`, '', ...table, '', ...targetLines, ''].join('\n')
+}
+
+const heading = (rounds: number): string => `# The pipeline service when there is a lot of everything
+
+${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; services, worker and PostgreSQL on the same cores, as
+\`npm start\` sets them up. ${rounds} rounds.
+
+`
 
 await bench().catch(refuse)

@@ -1,5 +1,4 @@
-import { makeFile } from '../data/make-file.ts'
-import type { KindName } from '../data-files.ts'
+import { makeFile, type KindName } from '../data-files.ts'
 import { availableTools } from '../loaders/other-tools.ts'
 import { createSluiceLoader } from '../loaders/sluice.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { makeFile } from '../data/make-file.ts'
+import { makeFile } from '../data-files.ts'
 import { onDatabase } from '../database.ts'
 import { trackCompletion } from '../../completion.ts'
 import { createSluiceLoader } from '../loaders/sluice.ts'
 import type { Installation } from '../installation.ts'
-import { flushPendingWrites, median } from '../interleaved-rounds.ts'
+import { flushPendingWrites } from '../interleaved-rounds.ts'
+import { median } from '../../statistics.ts'
 import type { BenchContext, MeasureReport } from './measure.ts'
 
 /** Measures requests of the API during a load, and readers of the table that the load replaces. */

@@ -1,7 +1,6 @@
 import { access, stat } from 'node:fs/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { tableKinds } from '../data-files.ts'
-import { makeFile } from '../data/make-file.ts'
+import { tableKinds, makeFile } from '../data-files.ts'
 import { availableTools } from '../loaders/other-tools.ts'
 import { createSluiceLoader } from '../loaders/sluice.ts'
 import { runInterleaved } from '../interleaved-rounds.ts'

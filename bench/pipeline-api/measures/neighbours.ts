@@ -1,3 +1,4 @@
+import { quantile } from '../../statistics.ts'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../../../packages/warehouses/src/postgres/postgres-warehouse.ts'
@@ -81,8 +82,4 @@ async function measureQueries(quiet: Warehouse): Promise<number[]> {
     times.push(performance.now() - startedAt)
   }
   return times
-}
-
-function quantile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]!
 }

@@ -5,9 +5,8 @@ import { onDatabase } from '../../load/database.ts'
 import { jdbcSourceOf } from '../../load/measures/databases.ts'
 import { startFilledMariadb } from '../../load/measures/mariadb.ts'
 import { readContent } from '../../load/table-content.ts'
-import { compare, type SourceResult, type BenchContext } from './measure.ts'
+import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawCommand } from '../raw-transfer.ts'
-import type { Reference } from '../reference.ts'
 
 /** Copies the table of the database `$SOURCE` in binary. */
 export const copyOut = `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to stdout (format binary)"`

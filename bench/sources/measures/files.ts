@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { createSluiceLoader } from '../../load/loaders/sluice.ts'
 import { parquetOf } from '../../load/measures/parquet.ts'
-import { compare, type SourceResult, type BenchContext } from './measure.ts'
+import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawCommand } from '../raw-transfer.ts'
-import type { Reference } from '../reference.ts'
 
 const fromDisk = (path: string, size: number) => rawCommand('cat "$FILE"', size, { FILE: path })
 

@@ -1,7 +1,9 @@
+import { makeFile } from '../../load/data-files.ts'
+import { createSourceDatabase } from '../../load/measures/databases.ts'
+import { type TableContent, readContent } from '../../load/table-content.ts'
 import type { Loader } from '../../load/loaders/loader.ts'
 import type { BenchContext as LoadParts } from '../../load/measures/measure.ts'
 import { type Figures, runInterleaved } from '../../load/interleaved-rounds.ts'
-import { type TableContent } from '../../load/table-content.ts'
 import type { RawTransfer } from '../raw-transfer.ts'
 
 export interface BenchContext extends Omit<LoadParts, 'sizes'> {
@@ -38,4 +40,21 @@ export async function compare(
 ): Promise<SourceResult> {
   const [first, second] = await runInterleaved([raw, sluice], context.rounds, context.peers, expected)
   return { type, what, rows: Number(expected.rows), bytes: raw.bytes(), raw: first!, sluice: second! }
+}
+
+/**
+ * The wide rows as a CSV file and, loaded by psql, in a PostgreSQL database. Every load of them is compared with these
+ * rows.
+ */
+export interface Reference {
+  file: { path: string; size: number }
+  /** Connection string of the database, which has the rows in its table `source`. */
+  source: string
+  expected: TableContent
+}
+
+export async function createReference(context: BenchContext): Promise<Reference> {
+  const file = await makeFile(context.folder, 'wide', context.megabytes)
+  const source = await createSourceDatabase(context, file.path)
+  return { file, source, expected: await readContent({ database: source, table: 'source' }) }
 }

@@ -5,13 +5,11 @@ import { sasToken } from '../../../packages/connectors/src/object-store/test/azu
 import type { KindOfStore, TestStore } from '../../../packages/connectors/src/object-store/test/stores.ts'
 import { measureCommand } from '../../load/loaders/command.ts'
 import { createSluiceLoader } from '../../load/loaders/sluice.ts'
-import { headerOf, tableKinds } from '../../load/data-files.ts'
-import { makeFile } from '../../load/data/make-file.ts'
+import { headerOf, tableKinds, makeFile } from '../../load/data-files.ts'
 import { runOn } from '../../load/database.ts'
 import { readContent } from '../../load/table-content.ts'
-import { compare, type SourceResult, type BenchContext } from './measure.ts'
+import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
 import { rawDownload } from '../raw-transfer.ts'
-import type { Reference } from '../reference.ts'
 
 /** The number of objects that Sluice fetches ahead. */
 const concurrency = 4
