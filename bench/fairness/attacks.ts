@@ -3,148 +3,151 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { csvOf } from './victim.ts'
 import { json, makePipeline, makeView, type Organisation } from './organisation.ts'
 
-/** What A did: how often each status came. */
+/** Number of responses that A received, by HTTP status. 0 counts requests without a response. */
 export type Statuses = Map<number, number>
 
 export interface Attack {
   what: string
-  /** Whether A asks for more than its share, so that some of it has to be refused. */
-  refused: boolean
-  /** Answers what goes on until the signal aborts. */
+  /** Whether A requests more than its share, so that the service must refuse some requests. */
+  expectsRefusals: boolean
+  /** Returns the attack, which runs until the signal aborts. */
   prepare(attacker: Organisation, url: string): Promise<(signal: AbortSignal, statuses: Statuses) => Promise<void>>
 }
 
-const note = (statuses: Statuses, status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+const countStatus = (statuses: Statuses, status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
 
 /** Keeps this many requests in flight. */
 async function flood(
-  many: number,
+  concurrency: number,
   signal: AbortSignal,
   statuses: Statuses,
-  ask: (signal: AbortSignal) => Promise<number>,
+  sendRequest: (signal: AbortSignal) => Promise<number>,
 ): Promise<void> {
   await Promise.all(
-    Array.from({ length: many }, async () => {
+    Array.from({ length: concurrency }, async () => {
       while (!signal.aborted) {
-        const status = await ask(signal).catch(() => 0)
-        note(statuses, status)
+        const status = await sendRequest(signal).catch(() => 0)
+        countStatus(statuses, status)
         if (status !== 200) await sleep(20)
       }
     }),
   )
 }
 
-const statusOf = async (url: string, init: RequestInit): Promise<number> => {
+const fetchStatus = async (url: string, init: RequestInit): Promise<number> => {
   const response = await fetch(url, init)
   await response.arrayBuffer()
   return response.status
 }
 
 /** Keeps this many runs in flight. */
-async function runAll(
+async function repeatRuns(
   attacker: Organisation,
   pipelines: readonly string[],
   signal: AbortSignal,
   statuses: Statuses,
 ): Promise<void> {
   while (!signal.aborted) {
-    for (const id of pipelines) note(statuses, (await attacker.ask('POST', `/data-pipelines/${id}/run`)).status)
+    for (const id of pipelines) countStatus(statuses, (await attacker.call('POST', `/data-pipelines/${id}/run`)).status)
     await sleep(500)
   }
-  for (const id of pipelines) await attacker.ask('POST', `/data-pipelines/${id}/cancel`)
+  for (const id of pipelines) await attacker.call('POST', `/data-pipelines/${id}/cancel`)
 }
 
 export const attacks: Record<string, Attack> = {
   pages: {
     what: '70 pages at once of a view that sleeps',
-    refused: true,
+    expectsRefusals: true,
     async prepare(attacker) {
       const view = await makeView(attacker, 'select 1 as id, pg_sleep(25)::text as slept')
       return (signal, statuses) =>
-        flood(70, signal, statuses, async () => (await attacker.ask('GET', `/views/${view}/data`, { signal })).status)
+        flood(70, signal, statuses, async () => (await attacker.call('GET', `/views/${view}/data`, { signal })).status)
     },
   },
   'anonymous-pages': {
     what: '75 pages at once of an open view that sleeps, without sign-in',
-    refused: true,
+    expectsRefusals: true,
     async prepare(attacker, url) {
       const anonymousAccess = { metadata: true, data: true }
       const view = await makeView(attacker, 'select 1 as id, pg_sleep(2)::text as slept', { anonymousAccess })
       let page = 0
       return (signal, statuses) =>
         flood(75, signal, statuses, () =>
-          statusOf(`${url}/api/v1/public/views/${view}/data?page=${++page}`, { signal }),
+          fetchStatus(`${url}/api/v1/public/views/${view}/data?page=${++page}`, { signal }),
         )
     },
   },
   bodies: {
     what: 'compressed bodies at addresses that do not exist, without sign-in',
-    refused: false,
+    expectsRefusals: false,
     async prepare(_attacker, url) {
       const body = gzipSync(`[${'{},'.repeat(349_000)}{}]`)
       const headers = { authorization: 'x', 'content-type': 'application/json', 'content-encoding': 'gzip' }
       return (signal, statuses) =>
-        flood(20, signal, statuses, () => statusOf(`${url}/api/v1/x`, { method: 'POST', body, headers, signal }))
+        flood(20, signal, statuses, () => fetchStatus(`${url}/api/v1/x`, { method: 'POST', body, headers, signal }))
     },
   },
   views: {
     what: '20 saves at once of views that sleep',
-    refused: true,
+    expectsRefusals: true,
     async prepare(attacker) {
       const query = 'select 1 as id, pg_sleep(40)::text as slept'
       return (signal, statuses) =>
         flood(40, signal, statuses, async () => {
           const body = { name: `x${Math.random()}`, schema: { id: attacker.schema }, query, materialized: true }
           return (
-            await attacker.ask('POST', '/views', { ...json({ ...body, disabled: false, runTrigger: 'NEVER' }), signal })
+            await attacker.call('POST', '/views', {
+              ...json({ ...body, disabled: false, runTrigger: 'NEVER' }),
+              signal,
+            })
           ).status
         })
     },
   },
   previews: {
     what: '40 previews at once of a query that never ends',
-    refused: true,
+    expectsRefusals: true,
     async prepare(attacker) {
       const query = 'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b'
       return (signal, statuses) =>
         flood(40, signal, statuses, async () => {
           const body = json({ schema: { id: attacker.schema }, query })
-          return (await attacker.ask('POST', '/views/preview', { ...body, signal })).status
+          return (await attacker.call('POST', '/views/preview', { ...body, signal })).status
         })
     },
   },
   worker: {
     what: '12 runs whose transformation sleeps',
-    refused: false,
+    expectsRefusals: false,
     async prepare(attacker) {
       const pipelines: string[] = []
       for (let at = 0; at < 12; at += 1) pipelines.push(await makePipeline(attacker, 'a\n1\n', ['select pg_sleep(45)']))
-      return (signal, statuses) => runAll(attacker, pipelines, signal, statuses)
+      return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
   loads: {
     what: '8 loads of 100 MB, again and again',
-    refused: false,
+    expectsRefusals: false,
     async prepare(attacker) {
       const content = csvOf(100_000_000)
       const pipelines: string[] = []
       for (let at = 0; at < 8; at += 1) pipelines.push(await makePipeline(attacker, content))
-      return (signal, statuses) => runAll(attacker, pipelines, signal, statuses)
+      return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
   locks: {
     what: 'a transformation that makes tables without end',
-    refused: false,
+    expectsRefusals: false,
     async prepare(attacker) {
       const statement = `do $x$ declare i int := 0; begin loop i := i + 1;
         begin execute 'create table q_' || i || ' ()'; exception when others then null; end; end loop; end $x$`
       const pipelines = [await makePipeline(attacker, 'a\n1\n', [statement])]
-      return (signal, statuses) => runAll(attacker, pipelines, signal, statuses)
+      return (signal, statuses) => repeatRuns(attacker, pipelines, signal, statuses)
     },
   },
   uploads: {
     what: '60 uploads of 20 MB at once to one pipeline',
-    refused: true,
+    expectsRefusals: true,
     async prepare(attacker) {
       const content = csvOf(20_000_000)
       const pipeline = await makePipeline(attacker, 'a\n1\n')
@@ -152,7 +155,7 @@ export const attacks: Record<string, Attack> = {
       return (signal, statuses) =>
         flood(60, signal, statuses, async () => {
           const init = { body: content as unknown as string, headers, signal }
-          return (await attacker.ask('POST', `/data-pipelines/${pipeline}/file`, init)).status
+          return (await attacker.call('POST', `/data-pipelines/${pipeline}/file`, init)).status
         })
     },
   },

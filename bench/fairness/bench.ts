@@ -1,7 +1,8 @@
+import { quantile } from '../statistics.ts'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { cpus, tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -11,15 +12,18 @@ import { refuse } from '../../infra/refusal.ts'
 import { startInstallation } from '../load/installation.ts'
 import { attacks, type Statuses } from './attacks.ts'
 import { makeOrganisation } from './organisation.ts'
-import { makeVictim, type Noticed, work } from './victim.ts'
+import { makeVictim, type VictimMeasurements, measureVictim } from './victim.ts'
 
-/** `npm run bench:fairness [-- options]`: what organisation B notices while organisation A uses a resource up; see README.md here. */
+/**
+ * `npm run bench:fairness [-- options]`: measures organisation B while organisation A exhausts a resource. See
+ * README.md.
+ */
 
 const { values: options } = parseArgs({
   options: {
-    /** Keeps the report in bench/results/fairness.md. */
+    /** Writes the report to bench/results/fairness.md. */
     write: { type: 'boolean', default: false },
-    /** Names of attacks, with commas. */
+    /** Names of attacks, separated by commas. */
     only: { type: 'string', default: Object.keys(attacks).join(',') },
     rounds: { type: 'string', default: '3' },
     /** Seconds of one round. */
@@ -27,14 +31,11 @@ const { values: options } = parseArgs({
   },
 })
 
-const quantile = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? Number.NaN
-
-const together = (all: readonly Noticed[]): Noticed => ({
-  answers: all.flatMap(({ answers }) => answers),
+const mergeMeasurements = (all: readonly VictimMeasurements[]): VictimMeasurements => ({
+  latencies: all.flatMap(({ latencies }) => latencies),
   errors: all.reduce((sum, { errors }) => sum + errors, 0),
-  starts: all.flatMap(({ starts }) => starts),
-  speeds: all.flatMap(({ speeds }) => speeds),
+  startDelays: all.flatMap(({ startDelays }) => startDelays),
+  loadRates: all.flatMap(({ loadRates }) => loadRates),
 })
 
 const head = [
@@ -47,21 +48,29 @@ const head = [
   'met',
 ]
 
-function lineOf(name: string, idle: Noticed, found: Noticed, statuses: Statuses, refused: boolean): string[] {
-  const limit = Math.max(5 * quantile(idle.answers, 0.95), 250)
-  const p95 = quantile(found.answers, 0.95)
-  const start = Math.max(...found.starts)
-  const share = quantile(found.speeds, 0.5) / quantile(idle.speeds, 0.5)
-  const turnedAway = (statuses.get(429) ?? 0) + (statuses.get(503) ?? 0) > 0
-  const met = p95 <= limit && found.errors === 0 && start <= 5_000 && share >= 0.4 && (turnedAway || !refused)
-  const shown = [...statuses].toSorted(([a], [b]) => a - b).map(([status, count]) => `${status || 'gone'} × ${count}`)
+function tableRow(
+  name: string,
+  idle: VictimMeasurements,
+  disturbed: VictimMeasurements,
+  statuses: Statuses,
+  refused: boolean,
+): string[] {
+  const limit = Math.max(5 * quantile(idle.latencies, 0.95), 250)
+  const p95 = quantile(disturbed.latencies, 0.95)
+  const start = Math.max(...disturbed.startDelays)
+  const share = quantile(disturbed.loadRates, 0.5) / quantile(idle.loadRates, 0.5)
+  const wasThrottled = (statuses.get(429) ?? 0) + (statuses.get(503) ?? 0) > 0
+  const met = p95 <= limit && disturbed.errors === 0 && start <= 5_000 && share >= 0.4 && (wasThrottled || !refused)
+  const statusCounts = [...statuses]
+    .toSorted(([a], [b]) => a - b)
+    .map(([status, count]) => `${status || 'gone'} × ${count}`)
   return [
     name,
     `${Math.round(p95)} (${Math.round(limit)})`,
-    String(found.errors),
+    String(disturbed.errors),
     String(Math.round(start)),
     share.toFixed(2),
-    shown.join(', '),
+    statusCounts.join(', '),
     met ? 'yes' : '**no**',
   ]
 }
@@ -72,44 +81,40 @@ const attackerScript = join(import.meta.dirname, 'attacker.ts')
 const withLowestPriority = { execPath: 'nice', execArgv: ['-n', '19', process.execPath] }
 
 async function bench(): Promise<void> {
-  const folder = join(tmpdir(), `sluice-bench-fairness-${process.pid}`)
-  await mkdir(folder)
   await using cleaned = new AsyncDisposableStack()
-  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
-  const installation = cleaned.use(await step('Sluice is up', () => startInstallation(folder)))
+  const installation = cleaned.use(await step('Sluice is up', startInstallation))
   const attacker = cleaned.use(await makeOrganisation(installation))
   const organisation = cleaned.use(await makeOrganisation(installation))
   const victim = await step('B has its data', () => makeVictim(organisation))
   const [rounds, seconds] = [Number(options.rounds), Number(options.seconds)]
 
-  const measured = async () => together(await inTurn(rounds, () => work(organisation, victim, seconds)))
-  const idle = await step('B alone', measured)
+  const measure = async () =>
+    mergeMeasurements(await repeat(rounds, () => measureVictim(organisation, victim, seconds)))
+  const idle = await step('B alone', measure)
   const lines = [head, head.map(() => '---')]
   for (const name of options.only.split(',')) {
-    const { what, refused } = attacks[name]!
+    const { what, expectsRefusals } = attacks[name]!
     const clients = fork(attackerScript, [name, JSON.stringify(attacker.login)], withLowestPriority)
     cleaned.defer(() => void clients.kill())
     await once(clients, 'message')
     await sleep(2_000)
-    const found = await step(what, measured)
+    const disturbed = await step(what, measure)
     clients.send('end')
     const [counts] = (await once(clients, 'message')) as [[number, number][]]
     const statuses: Statuses = new Map(counts)
-    lines.push(lineOf(name, idle, found, statuses, refused))
-    // What A left is over before the next one begins.
+    lines.push(tableRow(name, idle, disturbed, statuses, expectsRefusals))
+    // Lets the queries of this attack end before the next attack starts.
     await sleep(5_000)
   }
   const table = lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
-  const alone = `Alone: p95 ${Math.round(quantile(idle.answers, 0.95))} ms, a load of 20 MB at ${Math.round(quantile(idle.speeds, 0.5) / 1e6)} MB/s.`
+  const alone = `Alone: p95 ${Math.round(quantile(idle.latencies, 0.95))} ms, a load of 20 MB at ${Math.round(quantile(idle.loadRates, 0.5) / 1e6)} MB/s.`
   const report = `# Fairness\n\n${cpus().length} cores, ${rounds} rounds of ${seconds} s. ${alone}\n\n${table}\n`
   console.log(report)
   if (!options.write) return
-  const results = join(root, 'bench/results')
-  await mkdir(results, { recursive: true })
-  await writeFile(join(results, 'fairness.md'), report)
+  await writeFile(join(root, 'bench/results/fairness.md'), report)
 }
 
-async function inTurn<T>(times: number, one: () => Promise<T>): Promise<T[]> {
+async function repeat<T>(times: number, one: () => Promise<T>): Promise<T[]> {
   const all: T[] = []
   for (let time = 0; time < times; time += 1) all.push(await one())
   return all

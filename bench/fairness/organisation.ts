@@ -7,7 +7,7 @@ import type { Installation } from '../load/installation.ts'
 const { auth, clients, users } = identityOperations
 const password = 'a password that only measures'
 
-/** What another process needs to sign in for an organisation. */
+/** The data with which another process signs in for an organisation. */
 export interface OrganisationLogin {
   identityUrl: string
   pipelineUrl: string
@@ -20,8 +20,8 @@ export interface OrganisationLogin {
 export interface Organisation extends AsyncDisposable {
   login: OrganisationLogin
   schema: string
-  /** Asks below /api/v1; answers the status once the body has arrived. */
-  ask(method: string, path: string, init?: RequestInit): Promise<{ status: number; body: any }>
+  /** Sends a request to a path below /api/v1. Resolves after the body has arrived. */
+  call(method: string, path: string, init?: RequestInit): Promise<{ status: number; body: any }>
 }
 
 const roles = ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW', 'ROLE_MANAGE_WORKFLOW'] as const
@@ -47,27 +47,27 @@ export async function makeOrganisation({ pipelineUrl, environment, token }: Inst
       client: { id: client.id },
     },
   })
-  // Without a mail server, the answer holds the link.
+  // Without a mail server, the response contains the invitation link.
   const link = new URL(invited.invitationLink!).searchParams.get('token')!
   await admin.call(auth.acceptInvitation, { body: { token: link, password } })
   const organisation = await signInOrganisation({ identityUrl, pipelineUrl, username, schema: '' })
   const schema = { name: `s${code}`, permanent: false, providerSchema: 'SQL_DATABASE_D' }
-  const made = await organisation.ask('POST', '/schemas', json(schema))
-  if (made.status !== 201) throw new Error(JSON.stringify(made.body))
-  return { ...organisation, schema: made.body.id, login: { ...organisation.login, schema: made.body.id } }
+  const created = await organisation.call('POST', '/schemas', json(schema))
+  if (created.status !== 201) throw new Error(JSON.stringify(created.body))
+  return { ...organisation, schema: created.body.id, login: { ...organisation.login, schema: created.body.id } }
 }
 
 export async function signInOrganisation(login: OrganisationLogin): Promise<Organisation> {
   const { identityUrl, pipelineUrl, username, schema } = login
   const session = await signIn(identityUrl, username, password)
-  const ask: Organisation['ask'] = async (method, path, init = {}) => {
+  const call: Organisation['call'] = async (method, path, init = {}) => {
     const headers = { authorization: `Bearer ${await session.token()}`, ...(init.headers as Record<string, string>) }
     const response = await fetch(`${pipelineUrl}/api/v1${path}`, { ...init, method, headers })
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.includes('json')
     return { status: response.status, body: isJson && text ? JSON.parse(text) : text }
   }
-  return { login, schema, ask, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
+  return { login, schema, call, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() }
 }
 
 export const json = (body: unknown): RequestInit => ({
@@ -75,15 +75,15 @@ export const json = (body: unknown): RequestInit => ({
   headers: { 'content-type': 'application/json' },
 })
 
-/** A pipeline with a file. */
+/** Creates a pipeline, uploads its file and returns its id. */
 export async function makePipeline(
-  { ask, schema }: Organisation,
+  { call, schema }: Organisation,
   content: string | Buffer,
   statements: readonly string[] = [],
 ): Promise<string> {
   const name = `p${randomBytes(6).toString('hex')}`
   const transformation = { sqlStatements: statements.map((statement) => ({ statement })) }
-  const made = await ask(
+  const created = await call(
     'POST',
     '/data-pipelines',
     json({
@@ -95,17 +95,17 @@ export async function makePipeline(
       ...(statements.length > 0 && { transformation }),
     }),
   )
-  if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+  if (created.status !== 201) throw new Error(JSON.stringify(created.body))
   const headers = { 'content-type': 'text/csv' }
-  const sent = await ask('POST', `/data-pipelines/${made.body.id}/file`, { body: content as string, headers })
-  if (sent.status !== 200) throw new Error(JSON.stringify(sent.body))
-  return made.body.id
+  const uploaded = await call('POST', `/data-pipelines/${created.body.id}/file`, { body: content as string, headers })
+  if (uploaded.status !== 200) throw new Error(JSON.stringify(uploaded.body))
+  return created.body.id
 }
 
-export async function makeView({ ask, schema }: Organisation, query: string, changes: object = {}): Promise<string> {
+export async function makeView({ call, schema }: Organisation, query: string, changes: object = {}): Promise<string> {
   const name = `v${randomBytes(6).toString('hex')}`
   const body = { name, schema: { id: schema }, query, materialized: false, disabled: false, runTrigger: 'NEVER' }
-  const made = await ask('POST', '/views', json({ ...body, ...changes }))
-  if (made.status !== 201) throw new Error(JSON.stringify(made.body))
-  return made.body.id
+  const created = await call('POST', '/views', json({ ...body, ...changes }))
+  if (created.status !== 201) throw new Error(JSON.stringify(created.body))
+  return created.body.id
 }

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { json, makePipeline, type Organisation } from './organisation.ts'
 
-/** What B notices. Milliseconds, and bytes a second. */
-export interface Noticed {
-  answers: number[]
+/** Measurements of organisation B: times in milliseconds, rates in bytes per second. */
+export interface VictimMeasurements {
+  latencies: number[]
   errors: number
-  starts: number[]
-  speeds: number[]
+  startDelays: number[]
+  loadRates: number[]
 }
 
 export interface Victim {
@@ -29,60 +29,66 @@ export function csvOf(bytes: number): Buffer {
 export async function makeVictim(organisation: Organisation): Promise<Victim> {
   const small = await makePipeline(organisation, 'a\n1\n')
   const large = await makePipeline(organisation, csvOf(largeBytes))
-  await runOne(organisation, small)
-  await runOne(organisation, large)
+  await runPipeline(organisation, small)
+  await runPipeline(organisation, large)
   return { small, large }
 }
 
-/** Works for so many seconds: requests one after the other, and beside them a small run and a load. */
-export async function work(organisation: Organisation, victim: Victim, seconds: number): Promise<Noticed> {
-  const noticed: Noticed = { answers: [], errors: 0, starts: [], speeds: [] }
+/**
+ * Sends requests one after the other and, in parallel, runs the small and the large pipeline, for this many seconds.
+ */
+export async function measureVictim(
+  organisation: Organisation,
+  victim: Victim,
+  seconds: number,
+): Promise<VictimMeasurements> {
+  const measurements: VictimMeasurements = { latencies: [], errors: 0, startDelays: [], loadRates: [] }
   const end = performance.now() + seconds * 1_000
-  const asking = async () => {
+  const sendRequests = async () => {
     while (performance.now() < end) {
-      await timed(noticed, () => organisation.ask('GET', '/data-pipelines'))
-      await timed(noticed, () => organisation.ask('GET', `/data-pipelines/${victim.small}/data`))
-      await timed(noticed, () => organisation.ask('GET', '/views'))
+      await timed(measurements, () => organisation.call('GET', '/data-pipelines'))
+      await timed(measurements, () => organisation.call('GET', `/data-pipelines/${victim.small}/data`))
+      await timed(measurements, () => organisation.call('GET', '/views'))
       const name = `x${randomBytes(6).toString('hex')}`
       const body = json({ name, permanent: false, providerSchema: 'SQL_DATABASE_D' })
-      await timed(noticed, () => organisation.ask('POST', '/schemas', body))
+      await timed(measurements, () => organisation.call('POST', '/schemas', body))
       await sleep(50)
     }
   }
-  const loading = async () => {
+  const runPipelines = async () => {
     while (performance.now() < end) {
-      noticed.starts.push((await runOne(organisation, victim.small)).waited)
-      const { waited, took } = await runOne(organisation, victim.large)
-      noticed.starts.push(waited)
-      noticed.speeds.push((largeBytes / took) * 1_000)
+      measurements.startDelays.push((await runPipeline(organisation, victim.small)).startDelay)
+      const { startDelay, duration } = await runPipeline(organisation, victim.large)
+      measurements.startDelays.push(startDelay)
+      measurements.loadRates.push((largeBytes / duration) * 1_000)
       await sleep(500)
     }
   }
-  await Promise.all([asking(), loading()])
-  return noticed
+  await Promise.all([sendRequests(), runPipelines()])
+  return measurements
 }
 
-async function timed(noticed: Noticed, ask: () => Promise<{ status: number }>): Promise<void> {
-  const begun = performance.now()
-  const status = await ask().then(
+async function timed(measurements: VictimMeasurements, sendRequest: () => Promise<{ status: number }>): Promise<void> {
+  const startedAt = performance.now()
+  const status = await sendRequest().then(
     (answer) => answer.status,
     () => 599,
   )
-  noticed.answers.push(performance.now() - begun)
-  if (status >= 500) noticed.errors += 1
+  measurements.latencies.push(performance.now() - startedAt)
+  if (status >= 500) measurements.errors += 1
 }
 
-/** Milliseconds until it began, and from then to its end. */
-async function runOne({ ask }: Organisation, id: string): Promise<{ waited: number; took: number }> {
-  const asked = await ask('POST', `/data-pipelines/${id}/run`)
-  if (asked.status !== 202) throw new Error(`A run was not taken: ${asked.status} ${JSON.stringify(asked.body)}`)
+/** Returns the milliseconds from the request of the run to its start, and from its start to its end. */
+async function runPipeline({ call }: Organisation, id: string): Promise<{ startDelay: number; duration: number }> {
+  const started = await call('POST', `/data-pipelines/${id}/run`)
+  if (started.status !== 202) throw new Error(`A run was not taken: ${started.status} ${JSON.stringify(started.body)}`)
   for (;;) {
-    const { body } = await ask('GET', `/data-pipelines/${id}/runs?pageSize=1`)
+    const { body } = await call('GET', `/data-pipelines/${id}/runs?pageSize=1`)
     const [run] = Array.isArray(body) ? body : []
     if (run?.finished) {
       if (run.status !== 'OK') throw new Error(`A run of the measured organisation ended ${run.status}: ${run.message}`)
       const [created, started, finished] = [run.created, run.started, run.finished].map((one) => Date.parse(one))
-      return { waited: started! - created!, took: Math.max(1, finished! - started!) }
+      return { startDelay: started! - created!, duration: Math.max(1, finished! - started!) }
     }
     await sleep(100)
   }

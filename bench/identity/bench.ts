@@ -1,36 +1,36 @@
+import { availableParallelism, totalmem, tmpdir } from 'node:os'
+import { ratio, type Rounds } from './interleaved-rounds.ts'
+import type { Row } from './measures/measure.ts'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { step } from '../../infra/compose-smoke/step.ts'
 import { refuse } from '../../infra/refusal.ts'
 import { throwAwayPostgres } from '../../infra/test/throw-away-postgres.ts'
 import { startGenerator } from './load/generator.ts'
-import type { Row } from './measures/bench.ts'
 import { session, sessionAmongClients } from './measures/session.ts'
 import { clientCredentials, login, refresh } from './measures/tokens.ts'
 import { createUser, searchUsers } from './measures/users.ts'
 import { programs } from '../programs.ts'
 import { startHandlers, startProvider } from './programs.ts'
-import { createDatabase, stage } from './stage.ts'
-import { inShort, table } from './table.ts'
+import { createDatabase, startFilledService } from './filled-service.ts'
 
-/** `npm run bench:identity [-- options]`: how fast the identity service is, next to what is bare; see README.md here. */
+/** `npm run bench:identity [-- options]`: measures the identity service against bare implementations. See README.md. */
 
 const { values: options } = parseArgs({
   options: {
-    /** Keeps the table in results.md. */
+    /** Writes the table to results.md. */
     write: { type: 'boolean', default: false },
-    /** Names of measures, with commas. */
+    /** Names of measures, separated by commas. */
     only: { type: 'string' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
-    /** Users of the one client, with commas, fewest first. */
+    /** Numbers of users of the one client, separated by commas, in ascending order. */
     sizes: { type: 'string', default: '1000,100000,1000000' },
     clients: { type: 'string', default: '10000' },
-    /** A folder for CPU profiles of the services. */
+    /** Folder for CPU profiles of the services. */
     profile: { type: 'string' },
   },
 })
@@ -43,23 +43,23 @@ async function bench(): Promise<void> {
   cleaned.defer(() => rm(folder, { recursive: true, force: true }))
   await programs.ready()
   const cluster = cleaned.use(await throwAwayPostgres())
-  const wanted = options.only?.split(',')
-  const uses = (...names: string[]) => !wanted || wanted.some((name) => names.includes(name))
+  const selected = options.only?.split(',')
+  const isSelected = (...names: string[]) => !selected || selected.some((name) => names.includes(name))
 
   const sizes = []
   for (const users of options.sizes
     .split(',')
     .map(Number)
-    .slice(0, uses('searchUsers') ? undefined : 1))
+    .slice(0, isSelected('searchUsers') ? undefined : 1))
     sizes.push(
       await step(`${users.toLocaleString('en')} users`, async () =>
-        cleaned.use(await stage(cluster, folder, { clients: 1, users }, options.profile)),
+        cleaned.use(await startFilledService(cluster, folder, { clients: 1, users }, options.profile)),
       ),
     )
   const small = sizes[0]!
-  const many = { clients: uses('sessionAmongClients') ? Number(options.clients) : 2, users: small.size.users }
-  const crowded = await step(`${many.clients.toLocaleString('en')} clients`, async () =>
-    cleaned.use(await stage(cluster, folder, many)),
+  const size = { clients: isSelected('sessionAmongClients') ? Number(options.clients) : 2, users: small.size.users }
+  const manyClients = await step(`${size.clients.toLocaleString('en')} clients`, async () =>
+    cleaned.use(await startFilledService(cluster, folder, size)),
   )
   const handlers = cleaned.use(await startHandlers(folder, small.database))
   const provider = cleaned.use(await startProvider(folder, await createDatabase(cluster, 'provider')))
@@ -67,12 +67,12 @@ async function bench(): Promise<void> {
   cleaned.defer(() => void argon2.kill())
   await once(argon2, 'message')
 
-  const parts = {
+  const context = {
     generator: cleaned.use(startGenerator()),
     rounds: { rounds: Number(options.rounds), seconds: Number(options.seconds) },
     small,
     sizes,
-    crowded,
+    manyClients,
     handlers: handlers.port,
     provider: provider.port,
     async checkPasswords(seconds: number): Promise<number> {
@@ -83,15 +83,47 @@ async function bench(): Promise<void> {
   }
   const rows: Row[] = []
   for (const [name, measure] of Object.entries(measures))
-    if (uses(name)) {
-      const measured = await step(name, () => measure(parts))
-      for (const row of measured) console.log(`            ${inShort(row)}`)
+    if (isSelected(name)) {
+      const measured = await step(name, () => measure(context))
+      for (const row of measured) console.log(`            ${rowSummary(row)}`)
       rows.push(...measured)
     }
 
-  const text = table(rows, parts.rounds)
+  const text = table(rows, context.rounds)
   console.log(`\n${text}`)
   if (options.write) await writeFile(join(import.meta.dirname, 'results.md'), `# How fast it is\n\n${text}`)
+}
+
+const count = (value: number): string => Math.round(value).toLocaleString('en')
+const milliseconds = (value: number): string => (Number.isNaN(value) ? '' : value.toFixed(value < 10 ? 1 : 0))
+
+const head = ['what', 'per s', 'p50 ms', 'p95 ms', 'against', 'per s', 'p95 ms', 'ratio', 'target', '']
+
+const cells = ({ what, figures, against, target }: Row): string[] => [
+  what,
+  count(figures.rate),
+  milliseconds(figures.p50),
+  milliseconds(figures.p95),
+  against?.name ?? '',
+  against ? count(against.figures.rate) : '',
+  against ? milliseconds(against.figures.p95) : '',
+  against ? ratio(figures, against.figures).toFixed(2) : '',
+  target?.text ?? '',
+  target ? (target.met ? 'met' : '**missed**') : '',
+]
+
+/** Returns a row as one line of text. */
+const rowSummary = (row: Row): string => cells(row).filter(Boolean).join(' · ')
+
+/** Returns the results as a Markdown table with a description of the machine. */
+function table(rows: Row[], { rounds, seconds }: Rounds): string {
+  const line = (values: string[]) => `| ${values.join(' | ')} |`
+  const rule = line(head.map((_name, index) => ([1, 2, 3, 5, 6, 7].includes(index) ? '---:' : '---')))
+  return `${[line(head), rule, ...rows.map((row) => line(cells(row)))].join('\n')}
+
+${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; one process of the service;
+PostgreSQL and the load generator on the same cores. Medians of ${rounds} rounds of ${seconds} s (a sign-in: twice as many) in turns, ratios by round.
+`
 }
 
 await bench().catch(refuse)

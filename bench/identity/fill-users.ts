@@ -1,32 +1,31 @@
 import pg from 'pg'
 
-export interface Filling {
-  /** Uid of a client that there is. */
+export interface UsersToAdd {
+  /** Uid of an existing client. */
   client: string
-  /** How many to add. */
   users: number
 }
 
 /**
- * Adds made-up users to clients: 1,000,000 in some two minutes. Names, addresses, states, roles and times are spread as they
- * are among people, and are the same on every run; nobody of them can sign in. Secondary indexes are taken away while the
- * rows go in, and made anew from what they were, in one transaction. Answers how many users there are.
+ * Adds generated users to clients, 1,000,000 in about two minutes, and returns the number of all users. Names,
+ * addresses, states, roles and times have a realistic distribution and are the same in every run. The users cannot sign
+ * in. One transaction drops the secondary indexes, inserts the rows and creates the indexes again.
  */
-export async function fillUsers(connectionString: string, fillings: readonly Filling[]): Promise<number> {
+export async function fillUsers(connectionString: string, additions: readonly UsersToAdd[]): Promise<number> {
   const database = new pg.Client({ connectionString, application_name: 'fill-users' })
   await database.connect()
   try {
     await database.query('begin')
     await database.query(`set local maintenance_work_mem = '512MB'; set local synchronous_commit = off`)
-    // Each is what makes rows slow to add, and quick to make afterwards.
+    // Creating an index after the insert is much faster than updating it for each row.
     const { rows: indexes } = await database.query<{ name: string; made: string }>(`
       select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as made from pg_index
       where indrelid = 'users'::regclass and not indisunique`)
     for (const { name } of indexes) await database.query(`drop index ${name}`)
-    await database.query(insertUsers, [fillings.map(({ client }) => client), fillings.map(({ users }) => users)])
+    await database.query(insertUsers, [additions.map(({ client }) => client), additions.map(({ users }) => users)])
     for (const { made } of indexes) await database.query(made)
     await database.query('commit')
-    // Also what tells PostgreSQL which rows everybody sees, for scans that need not look at the table.
+    // VACUUM also sets the visibility map, which index-only scans need.
     await database.query('vacuum (analyze) users')
     const { rows } = await database.query<{ users: string }>('select count(*) as users from users')
     return Number(rows[0]!.users)
@@ -44,10 +43,10 @@ const syllables =
 
 const array = (items: readonly string[]) => `(array['${items.join("','")}'])`
 const pick = (items: readonly string[], by: string) => `${array(items)}[1 + abs(${by}) % ${items.length}]`
-/** A number of user n that looks random, from 0. */
+/** SQL of a pseudo-random integer for user n, from 0. */
 const random = (salt: string) => `(hashint8extended(n, ${salt}) & 1073741823)`
 
-/** Continues the numbers of an earlier filling, because usernames are unique. */
+/** Continues the numbers of earlier calls, because usernames are unique. */
 const insertUsers = `
   insert into users (client, name, username, username_skeleton, email, sso_auth, sso_id, roles, status, start_page,
     analytics_platform_enabled, created_at, updated_at)

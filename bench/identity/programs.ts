@@ -5,6 +5,7 @@ import { memorySettings } from '../../infra/local/environment.ts'
 import { type Running, startProgram } from '../../infra/local/program.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
+import { trackCompletion } from '../completion.ts'
 import { programs } from '../programs.ts'
 
 export interface Program extends AsyncDisposable {
@@ -14,9 +15,9 @@ export interface Program extends AsyncDisposable {
 interface Started {
   file: string
   env: NodeJS.ProcessEnv
-  /** A path that answers 2xx or 404 once the program is there. */
+  /** A path that responds with 2xx or 404 when the program is ready. */
   alive: string
-  /** Node's own flags. */
+  /** Flags of Node. */
   flags?: string[]
 }
 
@@ -27,7 +28,7 @@ const secrets = {
 
 let port = 17_100
 
-/** Everything that is measured runs like this: in production mode, with the memory that the images give it. */
+/** Starts a program in production mode with the memory settings of the images. */
 async function start(folder: string, { file, env, alive, flags = [] }: Started): Promise<Program> {
   port = await freePort(port + 1)
   const running = startProgram({
@@ -44,7 +45,7 @@ async function start(folder: string, { file, env, alive, flags = [] }: Started):
       ...env,
     },
   })
-  await answers(running, `http://127.0.0.1:${port}${alive}`, file)
+  await waitUntilReady(running, `http://127.0.0.1:${port}${alive}`, file)
   const stop = async (): Promise<void> => {
     running.child.kill('SIGTERM')
     await running.ended
@@ -52,22 +53,21 @@ async function start(folder: string, { file, env, alive, flags = [] }: Started):
   return { port, [Symbol.asyncDispose]: stop }
 }
 
-async function answers({ ended, lastWords }: Running, url: string, file: string): Promise<void> {
-  let over = false
-  void ended.then(() => (over = true))
-  for (const begun = Date.now(); Date.now() - begun < 30_000; await delay(50)) {
-    if (over) break
+async function waitUntilReady({ ended, lastWords }: Running, url: string, file: string): Promise<void> {
+  const program = trackCompletion(ended)
+  for (const startedAt = Date.now(); Date.now() - startedAt < 30_000; await delay(50)) {
+    if (program.done) break
     const response = await fetch(url).catch(() => undefined)
     if (response && response.status < 500) return
   }
   throw new Error(`${file} did not come up:\n${lastWords()}`)
 }
 
-/** The real thing. `profiles`: a folder that a CPU profile is written to when it stops. */
+/** Starts the identity service. It writes a CPU profile into the folder `profiles` when it stops. */
 export const startService = (folder: string, database: string, profiles?: string): Promise<Program> =>
   start(folder, {
     file: programs.file('identity', 'serve'),
-    // As long as they may: no measure is to end with its tokens.
+    // The maximum, so that no token expires during a measure.
     env: { IDENTITY_DATABASE_URL: database, ACCESS_TOKEN_SECONDS: '900', ...secrets },
     alive: '/health/ready',
     flags: profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : [],
@@ -83,7 +83,7 @@ export const startProvider = (folder: string, database: string): Promise<Program
     alive: '/.well-known/openid-configuration',
   })
 
-/** Brings a database to the newest tables. */
+/** Migrates a database to the newest version. */
 export async function migrate(folder: string, database: string): Promise<void> {
   const { ended, lastWords } = startProgram({
     file: programs.file('identity', 'migrate'),

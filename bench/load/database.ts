@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** Works on a connection that is closed however that ends: one left open would hide what went wrong behind its own end. */
+/** Calls `work` with a connection and closes the connection afterwards, also after an error. */
 export async function onDatabase<T>(connectionString: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString })
   client.on('error', () => {})

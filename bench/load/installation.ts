@@ -1,4 +1,5 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ServiceClient, serviceClient } from '@sluice/client'
 import { pipelineOperations, type Schema } from '@sluice/contracts'
@@ -16,50 +17,55 @@ import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
 import { programs } from '../programs.ts'
 
-/** A Sluice of its own, as `npm start` brings it up, and the superuser's way into its PostgreSQL. */
+/** A separate Sluice, started as `npm start` does, with superuser access to its PostgreSQL. */
 export interface Installation extends AsyncDisposable {
   pipeline: ServiceClient
   pipelineUrl: string
   token(): Promise<string>
   schema: Schema
-  /** Of a database by name. */
+  /** Returns the superuser's connection string of a database. */
   databaseUrl(name: string): string
-  /** What its programs are started with. */
+  /** The environment variables of its programs. */
   environment: NodeJS.ProcessEnv
-  /** The process that loads. */
+  /** Process id of the worker. */
   workerPid: number
 }
 
 const password = 'a password that only measures'
 
-/** Everything below `folder`. Durable, as in production: peers and product wait for the same disk. */
-export async function startInstallation(folder: string): Promise<Installation> {
+/**
+ * Starts an installation in a temporary folder and deletes the folder when it is disposed. PostgreSQL is durable, as in
+ * production, so that Sluice and the other tools wait for the same disk.
+ */
+export async function startInstallation(): Promise<Installation> {
+  const folder = join(tmpdir(), `sluice-bench-${process.pid}`)
   process.env['SLUICE_ADMIN_PASSWORD'] = password
   const ports = [await freePort(18_101), await freePort(18_201), await freePort(18_301)].map(String)
   const [IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT] = ports
   const settings = readSettings({ IDENTITY_PORT, PIPELINE_PORT, WORKER_PORT }, root, folder)
+  await using started = new AsyncDisposableStack()
+  started.defer(() => rm(folder, { recursive: true, force: true }))
   await mkdir(join(folder, 'files'), { recursive: true })
   await programs.ready()
   const secrets = await secretsOf(folder)
-  await using started = new AsyncDisposableStack()
   const postgres = started.use(await startPostgres(settings, secrets, console.warn))
   const env = {
     ...programEnvironment(settings, secrets, await prepareDatabases(postgres, secrets)),
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
-    // The databases that are read from are on this machine, too.
+    // The source databases are on this machine.
     OUTGOING_ALLOWED: '127.0.0.1',
   }
   const services: Service[] = []
   const stop = async () => void (await Promise.all(services.splice(0).map((service) => service.stop())))
   started.defer(stop)
   const stopped = new AbortController().signal
-  const up = () =>
+  const startServices = () =>
     bringUp({ settings, programs, env, superuserUrl: postgres.url('postgres'), say: console.warn, stopped }, services)
-  await up()
-  // Again: the first start compiles, which the images have behind them.
+  await startServices()
+  // The second start uses the compile cache, as the images do.
   await stop()
-  await up()
+  await startServices()
   const session = started.use(await signIn(`http://127.0.0.1:${IDENTITY_PORT}`, 'admin', password))
   const pipelineUrl = `http://127.0.0.1:${PIPELINE_PORT}`
   const token = () => session.token()
@@ -68,7 +74,7 @@ export async function startInstallation(folder: string): Promise<Installation> {
   const worker = [...runningPrograms].find(({ spawnargs }) =>
     spawnargs.some((each) => each === programs.file('pipeline', 'work')),
   )
-  const kept = started.move()
+  const resources = started.move()
   return {
     pipeline,
     pipelineUrl,
@@ -77,7 +83,7 @@ export async function startInstallation(folder: string): Promise<Installation> {
     databaseUrl: (name) => postgres.url(name),
     environment: env,
     workerPid: worker!.pid!,
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
 

@@ -1,39 +1,39 @@
 import { availableParallelism, totalmem } from 'node:os'
-import type { Report, Target } from './measures/measure.ts'
+import type { MeasureReport, Target } from './measures/measure.ts'
 
 const line = (cells: string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
 const seconds = (milliseconds: number): string => (milliseconds / 1000).toFixed(2)
 
-export const met = ({ value, limit }: Target): boolean => value <= limit
+export const isMet = ({ value, limit }: Target): boolean => value <= limit
 
-const shown = ({ value, unit }: Target): string => `${value.toFixed(unit === 'MiB' ? 0 : 2)} ${unit}`
+const formatValue = ({ value, unit }: Target): string => `${value.toFixed(unit === 'MiB' ? 0 : 2)} ${unit}`
 
-/** A report as markdown: what was measured, by how much it differs from the first, and what of it was wanted. */
-export function markdown({ title, figures, bytes, targets }: Report): string {
-  const [first] = figures
-  const rows = figures.map(({ name, milliseconds, fastest, slowest, memory, differs }) =>
+/** Returns a section as Markdown: the figures, their ratios to the first one, and the targets. */
+export function markdown({ title, figures, bytes, targets }: MeasureReport): string {
+  const [reference] = figures
+  const rows = figures.map(({ name, milliseconds, fastest, slowest, memory, hasOtherRows }) =>
     line([
-      differs ? `${name} (other values)` : name,
+      hasOtherRows ? `${name} (other values)` : name,
       seconds(milliseconds),
       `${seconds(fastest)}–${seconds(slowest)}`,
-      (milliseconds / first!.milliseconds).toFixed(2),
+      (milliseconds / reference!.milliseconds).toFixed(2),
       bytes ? (bytes / 1000 / milliseconds).toFixed(0) : '',
       memory ? memory.toFixed(0) : '',
     ]),
   )
-  const table = first
+  const table = reference
     ? [
-        line(['how', 's', 'from–to', `ratio to ${first.name}`, 'MB/s', 'peak MiB']),
+        line(['how', 's', 'from–to', `ratio to ${reference.name}`, 'MB/s', 'peak MiB']),
         line(['---', '---:', '---:', '---:', '---:', '---:']),
         ...rows,
         '',
       ]
     : []
-  const wanted = targets.map(
+  const targetLines = targets.map(
     (target) =>
-      `- ${target.text}: ${shown(target)}, wanted ≤ ${target.limit} ${target.unit}: ${met(target) ? 'met' : '**missed**'}`,
+      `- ${target.text}: ${formatValue(target)}, wanted ≤ ${target.limit} ${target.unit}: ${isMet(target) ? 'met' : '**missed**'}`,
   )
-  return [`## ${title}`, '', ...table, ...wanted, ''].join('\n')
+  return [`## ${title}`, '', ...table, ...targetLines, ''].join('\n')
 }
 
 export const heading = (rounds: number): string => `# How fast rows get in

@@ -1,5 +1,7 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
+import { isMet } from '../load/report.ts'
+import type { MeasureReport, BenchContext } from './measures/measure.ts'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { step } from '../../infra/compose-smoke/step.ts'
@@ -8,17 +10,15 @@ import { refuse } from '../../infra/refusal.ts'
 import { startInstallation } from '../load/installation.ts'
 import { atScale } from './measures/at-scale.ts'
 import { dueSchedules } from './measures/due-schedules.ts'
-import type { Parts, Report } from './measures/measure.ts'
 import { neighbours } from './measures/neighbours.ts'
-import { heading, markdown } from './report.ts'
 
-/** `npm run bench:pipeline-api [-- options]`: what requests and schedules cost when there is a lot of everything; see README.md here. */
+/** `npm run bench:pipeline-api [-- options]`: measures requests and schedules with very many objects. See README.md. */
 
 const { values: options } = parseArgs({
   options: {
-    /** Keeps the report in bench/results/pipeline-api.md. */
+    /** Writes the report to bench/results/pipeline-api.md. */
     write: { type: 'boolean', default: false },
-    /** Names of measures, with commas. */
+    /** Names of measures, separated by commas. */
     only: { type: 'string', default: 'at-scale,due-schedules,neighbours' },
     pipelines: { type: 'string', default: '100000' },
     runs: { type: 'string', default: '10000000' },
@@ -27,32 +27,50 @@ const { values: options } = parseArgs({
   },
 })
 
-const measures: Record<string, (parts: Parts) => AsyncGenerator<Report>> = {
+const measures: Record<string, (context: BenchContext) => AsyncGenerator<MeasureReport>> = {
   'at-scale': atScale,
   'due-schedules': dueSchedules,
   neighbours,
 }
 
 async function bench(): Promise<void> {
-  const folder = join(tmpdir(), `sluice-bench-api-${process.pid}`)
-  await mkdir(folder)
-  await using cleaned = new AsyncDisposableStack()
-  cleaned.defer(() => rm(folder, { recursive: true, force: true }))
-  const parts: Parts = {
-    installation: cleaned.use(await step('Sluice is up', () => startInstallation(folder))),
+  await using installation = await step('Sluice is up', startInstallation)
+  const context: BenchContext = {
+    installation,
     large: { pipelines: Number(options.pipelines), runs: Number(options.runs), logs: Number(options.logs) },
     rounds: Number(options.rounds),
   }
-  const said: string[] = []
+  const reports: string[] = []
   for (const name of options.only.split(','))
-    for await (const report of measures[name]!(parts)) {
-      said.push(markdown(report))
-      console.log(said.at(-1))
+    for await (const report of measures[name]!(context)) {
+      reports.push(markdown(report))
+      console.log(reports.at(-1))
     }
   if (!options.write) return
-  const results = join(root, 'bench/results')
-  await mkdir(results, { recursive: true })
-  await writeFile(join(results, 'pipeline-api.md'), heading(parts.rounds) + said.join('\n'))
+  await writeFile(join(root, 'bench/results/pipeline-api.md'), heading(context.rounds) + reports.join('\n'))
 }
+
+const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+
+/** Returns a section as Markdown: a table and its targets. */
+function markdown({ title, head, rows, targets }: MeasureReport): string {
+  const table = [
+    line(head),
+    line(head.map((_, column) => (column === 0 ? '---' : '---:'))),
+    ...rows.map((row) => line(row.map((cell) => (typeof cell === 'number' ? cell.toFixed(2) : cell)))),
+  ]
+  const targetLines = targets.map(
+    (target) =>
+      `- ${target.text}: ${target.value.toFixed(2)} ${target.unit}, wanted ≤ ${target.limit} ${target.unit}: ${isMet(target) ? 'met' : '**missed**'}`,
+  )
+  return [`## ${title}`, '', ...table, '', ...targetLines, ''].join('\n')
+}
+
+const heading = (rounds: number): string => `# The pipeline service when there is a lot of everything
+
+${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; services, worker and PostgreSQL on the same cores, as
+\`npm start\` sets them up. ${rounds} rounds.
+
+`
 
 await bench().catch(refuse)

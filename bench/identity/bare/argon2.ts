@@ -1,8 +1,8 @@
 import { hashPassword, verifyPassword } from '../../../apps/identity/src/sign-in/password/password-hashing.ts'
 
 /**
- * The most sign-ins that the cores could do if there were nothing but the password to check, with our own cost and as many
- * at once. Told for how many seconds, answers how many there were in each.
+ * Measures the upper limit of password sign-ins: only password verification, with the cost and the concurrency of the
+ * service. Receives the seconds of a round as a message and responds with the verifications per second.
  */
 
 const stored = await hashPassword('heron-sifts-41-pebbles')
@@ -16,7 +16,7 @@ async function measure(seconds: number): Promise<number> {
   const began = performance.now()
   let checked = 0
   await Promise.all(
-    // More than are checked at once: the next one waits beside its place.
+    // More than the concurrency of the verification, so that a task is always waiting.
     Array.from({ length: 8 }, async () => {
       while (performance.now() - began < seconds * 1000) {
         await verifyPassword('heron-sifts-41-pebbles', stored)

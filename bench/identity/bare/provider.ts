@@ -3,7 +3,7 @@ import { exportJWK, generateKeyPair } from 'jose'
 import { Provider, type Adapter, type AdapterPayload } from 'oidc-provider'
 import pg from 'pg'
 
-/** oidc-provider by itself: one client in memory, tokens in one table, signed with ES256 as ours are. */
+/** oidc-provider without Sluice: one client in memory, tokens in one table, ES256 signatures. */
 
 const { DATABASE_URL: connectionString, PORT: port } = process.env
 const pool = new pg.Pool({ connectionString, max: 10 })
@@ -12,7 +12,7 @@ await pool.query(
 )
 await pool.query('create index if not exists payloads_grant on payloads (grant_id)')
 
-/** What oidc-provider asks of a store, and no more. */
+/** The minimal oidc-provider adapter. */
 class Payloads implements Adapter {
   #kind: string
 
@@ -95,7 +95,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
 })
 
-/** Refresh tokens without anybody at a browser. */
+/** Creates a refresh token without a sign-in in a browser. */
 async function refreshToken(accountId: string): Promise<string> {
   const client = await provider.Client.find('bench')
   if (!client) throw new Error('the client is not there')

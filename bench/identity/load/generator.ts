@@ -7,7 +7,7 @@ export interface Generator extends AsyncDisposable {
   run(job: Job): Promise<Result>
 }
 
-/** Starts the process that makes the load. It does one job at a time. */
+/** Starts the load generator process, which runs one job at a time. */
 export function startGenerator(): Generator {
   const child = fork(join(import.meta.dirname, 'load.ts'))
   return {

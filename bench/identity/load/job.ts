@@ -1,4 +1,4 @@
-/** One request. `{n}` in its body stands for a number that no other request of the run has. */
+/** A request. `{n}` in its body is replaced by a number that is unique in the run. */
 export interface Request {
   method: 'GET' | 'POST'
   path: string
@@ -6,34 +6,33 @@ export interface Request {
   body?: string
 }
 
-/** What a load process is asked to do. */
 export interface Job {
   port: number
   connections: number
-  /** Of load before anything counts. */
+  /** Seconds of load before the measurement starts. */
   warmUp: number
   seconds: number
-  /** Asked in turn. */
+  /** Sent in round-robin order. */
   requests?: Request[]
-  /** Instead: every answer holds the token that the next request needs. */
+  /** Used instead of `requests` if every response contains the token for the next request. */
   chain?: Chain
 }
 
 export interface Chain {
-  /** `{token}` in its body stands for the token. */
+  /** `{token}` in its body is replaced by the token. */
   request: Request
   /** At least one per connection. */
   tokens: string[]
-  /** Where the next token is in an answer. */
+  /** Name of the response field with the next token. */
   next: string
 }
 
 export interface Result {
-  /** Answers per second. */
+  /** Responses per second. */
   rate: number
   /** Milliseconds. */
   p50: number
   p95: number
-  /** Where a chain of tokens is now. */
+  /** The current tokens of the chain. */
   tokens: string[]
 }

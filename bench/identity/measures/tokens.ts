@@ -1,19 +1,23 @@
-import { password } from '../data.ts'
-import { inTurns, ratio, type Contender } from '../in-turns.ts'
-import { basic, connections, contender, form, json, post, type Bench, type Row } from './bench.ts'
+import { password } from '../fill-database.ts'
+import { runInterleaved, ratio, type Workload } from '../interleaved-rounds.ts'
+import { basic, connections, createWorkload, form, json, post, type BenchContext, type Row } from './measure.ts'
 
-export async function login(bench: Bench): Promise<Row[]> {
-  const signingInAt = (path: string) =>
+export async function login(bench: BenchContext): Promise<Row[]> {
+  const signInRequests = (path: string) =>
     bench.small.people.map((username) => post(path, json, JSON.stringify({ username, password })))
-  const limit: Contender = {
+  const limit: Workload = {
     async round(seconds) {
       return { rate: await bench.checkPasswords(seconds), p50: Number.NaN, p95: Number.NaN }
     },
   }
-  const ours = contender(bench, { port: bench.small.port, connections, requests: signingInAt('/api/v1/auth/login') })
-  const bare = contender(bench, { port: bench.handlers, connections, requests: signingInAt('/login') })
-  // Passwords are few a second, and what is to be seen is a few hundredths: twice as many rounds.
-  const [figures, least, most] = await inTurns([ours, bare, limit], {
+  const service = createWorkload(bench, {
+    port: bench.small.port,
+    connections,
+    requests: signInRequests('/api/v1/auth/login'),
+  })
+  const bareHandlers = createWorkload(bench, { port: bench.handlers, connections, requests: signInRequests('/login') })
+  // Sign-ins are slow and the expected difference is a few percent, so this measure needs twice as many rounds.
+  const [figures, least, most] = await runInterleaved([service, bareHandlers, limit], {
     ...bench.rounds,
     rounds: 2 * bench.rounds.rounds,
   })
@@ -25,9 +29,9 @@ export async function login(bench: Bench): Promise<Row[]> {
   ]
 }
 
-export async function refresh(bench: Bench): Promise<Row[]> {
+export async function refresh(bench: BenchContext): Promise<Row[]> {
   const seeds = await fetch(`http://127.0.0.1:${bench.provider}/seed/${connections}`, { method: 'POST' })
-  const ours = contender(bench, {
+  const service = createWorkload(bench, {
     port: bench.small.port,
     connections,
     chain: {
@@ -36,7 +40,7 @@ export async function refresh(bench: Bench): Promise<Row[]> {
       next: 'refreshToken',
     },
   })
-  const bare = contender(bench, {
+  const bareHandlers = createWorkload(bench, {
     port: bench.provider,
     connections,
     chain: {
@@ -45,23 +49,23 @@ export async function refresh(bench: Bench): Promise<Row[]> {
       next: 'refresh_token',
     },
   })
-  const [figures, other] = await inTurns([ours, bare], bench.rounds)
+  const [figures, other] = await runInterleaved([service, bareHandlers], bench.rounds)
   const against = { name: 'bare oidc-provider', figures: other! }
   const target = { text: '≥ 500/s', met: figures!.rate >= 500 }
   return [{ what: 'POST /auth/refresh', figures: figures!, against, target }]
 }
 
-export async function clientCredentials(bench: Bench): Promise<Row[]> {
+export async function clientCredentials(bench: BenchContext): Promise<Row[]> {
   const { id, secret } = bench.small.application
   const body = 'grant_type=client_credentials'
-  const [figures, other] = await inTurns(
+  const [figures, other] = await runInterleaved(
     [
-      contender(bench, {
+      createWorkload(bench, {
         port: bench.small.port,
         connections,
         requests: [post('/oidc/token', { ...form, ...basic(id, secret) }, body)],
       }),
-      contender(bench, {
+      createWorkload(bench, {
         port: bench.provider,
         connections,
         requests: [post('/token', { ...form, ...bareClient }, body)],

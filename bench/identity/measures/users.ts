@@ -1,14 +1,14 @@
-import { inTurns, type Contender } from '../in-turns.ts'
-import type { Stage } from '../stage.ts'
-import { bearing, connections, contender, json, post, type Bench, type Row } from './bench.ts'
+import { runInterleaved, type Workload } from '../interleaved-rounds.ts'
+import type { FilledService } from '../filled-service.ts'
+import { bearer, connections, createWorkload, json, post, type BenchContext, type Row } from './measure.ts'
 
-/** Two at once: what one search takes is the question, not how many wait in line. */
+/** Two concurrent searches: the measure is the time of one search, not the waiting time in a queue. */
 const searchers = 2
 const url = '/api/v1/users/search'
 
 interface Search {
   what: string
-  body(stage: Stage, headers: Record<string, string>): object[] | Promise<object[]>
+  body(stage: FilledService, headers: Record<string, string>): object[] | Promise<object[]>
 }
 
 const searches: Search[] = [
@@ -28,27 +28,27 @@ const searches: Search[] = [
   },
 ]
 
-export async function searchUsers(bench: Bench): Promise<Row[]> {
+export async function searchUsers(bench: BenchContext): Promise<Row[]> {
   const rows: Row[] = []
   for (const search of searches) rows.push(...(await searchAtEverySize(bench, search)))
   return rows
 }
 
-async function searchAtEverySize(bench: Bench, { what, body }: Search): Promise<Row[]> {
-  const contenders: Contender[] = []
+async function searchAtEverySize(bench: BenchContext, { what, body }: Search): Promise<Row[]> {
+  const workloads: Workload[] = []
   for (const stage of bench.sizes) {
     const headers = await headersFor(stage)
     const bodies = await body(stage, headers)
-    const requests = bodies.map((asked) => post(url, headers, JSON.stringify(asked)))
-    contenders.push(contender(bench, { port: stage.port, connections: searchers, requests }))
+    const requests = bodies.map((search) => post(url, headers, JSON.stringify(search)))
+    workloads.push(createWorkload(bench, { port: stage.port, connections: searchers, requests }))
   }
-  const figures = await inTurns(contenders, bench.rounds)
-  const fewest = { name: `of ${counted(bench.sizes[0]!)}`, figures: figures[0]! }
+  const figures = await runInterleaved(workloads, bench.rounds)
+  const fewest = { name: `of ${formatUserCount(bench.sizes[0]!)}`, figures: figures[0]! }
   return bench.sizes.map((stage, index) => {
-    const these = figures[index]!
-    const line = { what: `${what}, of ${counted(stage)}`, figures: these }
+    const current = figures[index]!
+    const line = { what: `${what}, of ${formatUserCount(stage)}`, figures: current }
     if (index === 0) return line
-    const times = these.p95 / fewest.figures.p95
+    const times = current.p95 / fewest.figures.p95
     return {
       ...line,
       against: fewest,
@@ -57,15 +57,15 @@ async function searchAtEverySize(bench: Bench, { what, body }: Search): Promise<
   })
 }
 
-const counted = ({ size }: Stage): string => size.users.toLocaleString('en')
+const formatUserCount = ({ size }: FilledService): string => size.users.toLocaleString('en')
 
-async function headersFor(stage: Stage): Promise<Record<string, string>> {
+async function headersFor(stage: FilledService): Promise<Record<string, string>> {
   const [first] = await stage.signIn()
-  return { ...json, ...bearing(first!.accessToken) }
+  return { ...json, ...bearer(first!.accessToken) }
 }
 
-/** Walks to the end once, a thousand at a time. */
-async function lastCursor({ port }: Stage, headers: Record<string, string>): Promise<string | undefined> {
+/** Reads all pages of 1,000 users and returns the cursor of the last page. */
+async function lastCursor({ port }: FilledService, headers: Record<string, string>): Promise<string | undefined> {
   let after: string | undefined
   for (;;) {
     const body = JSON.stringify({ paging: { after, pageSize: 1000, total: false } })
@@ -78,26 +78,26 @@ async function lastCursor({ port }: Stage, headers: Record<string, string>): Pro
   }
 }
 
-export async function createUser(bench: Bench): Promise<Row[]> {
+export async function createUser(bench: BenchContext): Promise<Row[]> {
   const headers = await headersFor(bench.small)
-  const asking = (path: string, more: object) =>
+  const createRequest = (path: string, more: object) =>
     post(
       path,
       headers,
       JSON.stringify({ name: 'Newcomer', username: 'new-{n}', email: 'new-{n}@example.org', ...more }),
     )
-  // Whoever has a password is invited, which is a mail as well.
+  // Users with SSO get no invitation by e-mail, so the measure does not include e-mails.
   const body = { ssoAuth: true, ssoId: 'new-{n}', startPage: 'DEFAULT' }
-  const [ours, bare] = await inTurns(
+  const [service, bare] = await runInterleaved(
     [
-      contender(bench, { port: bench.small.port, connections, requests: [asking('/api/v1/users', body)] }),
-      contender(bench, {
+      createWorkload(bench, { port: bench.small.port, connections, requests: [createRequest('/api/v1/users', body)] }),
+      createWorkload(bench, {
         port: bench.handlers,
         connections,
-        requests: [asking('/users', { client: bench.small.client })],
+        requests: [createRequest('/users', { client: bench.small.client })],
       }),
     ],
     bench.rounds,
   )
-  return [{ what: 'POST /users', figures: ours!, against: { name: 'bare Express + pg', figures: bare! } }]
+  return [{ what: 'POST /users', figures: service!, against: { name: 'bare Express + pg', figures: bare! } }]
 }

@@ -1,36 +1,35 @@
-import { makeFile } from '../data/make-file.ts'
-import type { KindName } from '../data/kinds.ts'
-import { peersFor } from '../contenders/peers.ts'
-import { product } from '../contenders/product.ts'
-import { inTurns } from '../rounds.ts'
-import { figuresOf, type Parts, ratio, type Report, right } from './measure.ts'
+import { makeFile, type KindName } from '../data-files.ts'
+import { availableTools } from '../loaders/other-tools.ts'
+import { createSluiceLoader } from '../loaders/sluice.ts'
+import { runInterleaved } from '../interleaved-rounds.ts'
+import { figuresOf, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
 
 const psql = 'psql \\copy'
 
-/** Megabytes and the ratio to psql that is wanted there; between them it has to be the larger one. */
-const wanted = (megabytes: number): number => (megabytes >= 1000 ? 0.45 : megabytes <= 10 ? 1.5 : 1)
+/** Returns the maximum ratio to psql for a file of this many megabytes. */
+const maxRatio = (megabytes: number): number => (megabytes >= 1000 ? 0.45 : megabytes <= 10 ? 1.5 : 1)
 
-/** CSV files of each size, by every tool that is here and by the product. */
-export async function* csv(parts: Parts, kinds: KindName[]): AsyncGenerator<Report> {
+/** Measures CSV files of each size with every installed tool and Sluice. */
+export async function* csv(context: BenchContext, kinds: KindName[]): AsyncGenerator<MeasureReport> {
   const rates: number[] = []
   for (const kind of kinds)
-    for (const megabytes of parts.sizes) {
-      const file = await makeFile(parts.folder, kind, megabytes)
-      const contenders = [
-        ...(await peersFor(file, parts.peers)),
-        await product(parts.installation, { name: `${kind}_${megabytes}`, type: 'CSV_UPLOAD', file }),
+    for (const megabytes of context.sizes) {
+      const file = await makeFile(context.folder, kind, megabytes)
+      const loaders = [
+        ...(await availableTools(file, context.peers)),
+        await createSluiceLoader(context.installation, { name: `${kind}_${megabytes}`, type: 'CSV_UPLOAD', file }),
       ]
-      const figures = await inTurns(contenders, parts.rounds, parts.peers)
-      const own = figuresOf(figures, 'Sluice')
-      if (kind === 'wide') rates.push(file.size / own.milliseconds)
+      const figures = await runInterleaved(loaders, context.rounds, context.peers)
+      const sluice = figuresOf(figures, 'Sluice')
+      if (kind === 'wide') rates.push(file.size / sluice.milliseconds)
       yield {
         title: `CSV, ${kind}, ${megabytes} MB`,
         figures,
         bytes: file.size,
         targets: [
-          right(figures),
-          { text: `time / ${psql}`, value: ratio(figures, 'Sluice', psql), limit: wanted(megabytes), unit: '×' },
-          { text: 'peak memory of the worker', value: own.memory, limit: 150, unit: 'MiB' },
+          correctnessTarget(figures),
+          { text: `time / ${psql}`, value: ratio(figures, 'Sluice', psql), limit: maxRatio(megabytes), unit: '×' },
+          { text: 'peak memory of the worker', value: sluice.memory, limit: 150, unit: 'MiB' },
         ],
       }
     }

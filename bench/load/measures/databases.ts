@@ -1,23 +1,22 @@
-import { measureCommand } from '../contenders/command.ts'
-import type { Contender } from '../contenders/contender.ts'
-import { product } from '../contenders/product.ts'
-import { kinds } from '../data/kinds.ts'
-import { makeFile } from '../data/make-file.ts'
+import { measureCommand } from '../loaders/command.ts'
+import type { Loader } from '../loaders/loader.ts'
+import { createSluiceLoader } from '../loaders/sluice.ts'
+import { tableKinds, makeFile } from '../data-files.ts'
 import { runOn } from '../database.ts'
-import { inTurns } from '../rounds.ts'
-import { figuresOf, type Parts, ratio, type Report, right } from './measure.ts'
+import { runInterleaved } from '../interleaved-rounds.ts'
+import { figuresOf, type BenchContext, ratio, type MeasureReport, correctnessTarget } from './measure.ts'
 
-const asTyped = 'psql COPY | psql COPY'
-const binary = 'the same, format binary'
+const textPipe = 'psql COPY | psql COPY'
+const binaryPipe = 'the same, format binary'
 
-/** From one PostgreSQL to another: here from a database of the same server. */
-export async function* postgresToPostgres(parts: Parts, megabytes: number): AsyncGenerator<Report> {
-  const file = await makeFile(parts.folder, 'wide', megabytes)
-  const source = await filled(parts, file.path)
-  const target = parts.peers
-  const pipe = (name: string, format: string): Contender => ({
+/** Measures a load from one PostgreSQL database into another one of the same server. */
+export async function* postgresToPostgres(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
+  const file = await makeFile(context.folder, 'wide', megabytes)
+  const source = await createSourceDatabase(context, file.path)
+  const target = context.peers
+  const pipe = (name: string, format: string): Loader => ({
     name,
-    prepare: () => runOn(target, `drop table if exists t; create table t (${kinds.wide.columns.join(', ')})`),
+    prepare: () => runOn(target, `drop table if exists t; create table t (${tableKinds.wide.columns.join(', ')})`),
     load: () =>
       measureCommand(
         `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to stdout ${format}" | psql -qX "$TARGET" -v ON_ERROR_STOP=1 -c "copy t from stdin ${format}"`,
@@ -25,24 +24,32 @@ export async function* postgresToPostgres(parts: Parts, megabytes: number): Asyn
       ),
     table: () => ({ database: target, table: 't' }),
   })
-  const jdbcSource = sourceAt(source)
+  const jdbcSource = jdbcSourceOf(source)
   const settings = { jdbcSource, sqlQuery: 'select * from public.source' }
-  const own = await product(parts.installation, { name: `postgres_${megabytes}`, type: 'SQL_DATABASE_D', settings })
-  const figures = await inTurns([pipe(asTyped, ''), pipe(binary, '(format binary)'), own], parts.rounds, parts.peers)
+  const sluice = await createSluiceLoader(context.installation, {
+    name: `postgres_${megabytes}`,
+    type: 'SQL_DATABASE_D',
+    settings,
+  })
+  const figures = await runInterleaved(
+    [pipe(textPipe, ''), pipe(binaryPipe, '(format binary)'), sluice],
+    context.rounds,
+    context.peers,
+  )
   yield {
     title: `PostgreSQL to PostgreSQL, the wide ${megabytes} MB`,
     figures,
     bytes: file.size,
     targets: [
-      right(figures),
-      { text: `time / ${asTyped}`, value: ratio(figures, 'Sluice', asTyped), limit: 1, unit: '×' },
+      correctnessTarget(figures),
+      { text: `time / ${textPipe}`, value: ratio(figures, 'Sluice', textPipe), limit: 1, unit: '×' },
       { text: 'peak memory of the worker', value: figuresOf(figures, 'Sluice').memory, limit: 150, unit: 'MiB' },
     ],
   }
 }
 
-/** A connection string as pipelines have it. */
-export function sourceAt(url: string) {
+/** Returns the `jdbcSource` of a pipeline for a connection string. */
+export function jdbcSourceOf(url: string) {
   const { hostname, port, username, password, pathname } = new URL(url)
   return {
     hostname,
@@ -55,13 +62,16 @@ export function sourceAt(url: string) {
   }
 }
 
-/** The wide rows of a CSV file in the table `source` of a database of its own. */
-export async function filled({ installation }: Pick<Parts, 'installation'>, csv: string): Promise<string> {
+/** Creates a database with the wide rows of a CSV file in its table `source`. Returns its connection string. */
+export async function createSourceDatabase(
+  { installation }: Pick<BenchContext, 'installation'>,
+  csv: string,
+): Promise<string> {
   const admin = installation.databaseUrl('postgres')
   await runOn(admin, 'drop database if exists bench_source')
   await runOn(admin, 'create database bench_source')
   const source = installation.databaseUrl('bench_source')
-  await runOn(source, `create table source (${kinds.wide.columns.join(', ')})`)
+  await runOn(source, `create table source (${tableKinds.wide.columns.join(', ')})`)
   await measureCommand(
     `psql -qX "$URL" -v ON_ERROR_STOP=1 -c "\\copy source from '${csv}' with (format csv, header)"`,
     {

@@ -1,19 +1,18 @@
 import type { Installation } from '../installation.ts'
-import type { Figures } from '../rounds.ts'
+import type { Figures } from '../interleaved-rounds.ts'
 
-/** What every measure is given. */
-export interface Parts {
+export interface BenchContext {
   installation: Installation
-  /** Database of the peers, on the same server. */
+  /** Connection string of the database for the other tools, on the same server. */
   peers: string
-  /** Where data files are kept between runs. */
+  /** Folder that keeps the data files between runs. */
   folder: string
-  /** Megabytes of the CSV files. */
+  /** Sizes of the CSV files in megabytes. */
   sizes: number[]
   rounds: number
 }
 
-/** One figure that has to be so much at most. */
+/** A measured value and its upper limit. */
 export interface Target {
   text: string
   value: number
@@ -21,12 +20,12 @@ export interface Target {
   unit: string
 }
 
-/** A heading of the report, what was measured below it, and what it is held against. */
-export interface Report {
+/** A section of the report. */
+export interface MeasureReport {
   title: string
-  /** The first is what the ratios are to. */
+  /** The ratios refer to the first one. */
   figures: Figures[]
-  /** Bytes that were loaded, for rates. */
+  /** Loaded bytes, from which the report calculates rates. */
   bytes?: number
   targets: Target[]
 }
@@ -38,10 +37,10 @@ export function ratio(figures: Figures[], of: string, to: string): number {
 
 export const figuresOf = (figures: Figures[], wanted: string): Figures => figures.find(({ name }) => name === wanted)!
 
-/** The first contender's rows and values, for the product a must. */
-export const right = (figures: Figures[]): Target => ({
+/** Returns the target that Sluice loads exactly the expected rows. */
+export const correctnessTarget = (figures: Figures[]): Target => ({
   text: 'wrong loads of the product',
-  value: figuresOf(figures, 'Sluice').differs ? 1 : 0,
+  value: figuresOf(figures, 'Sluice').hasOtherRows ? 1 : 0,
   limit: 0,
   unit: '',
 })

@@ -1,20 +1,25 @@
 import type pg from 'pg'
 
-/** How many rows there are in all, and how many of them belong to the pipeline that is looked at. */
-export interface Size {
+/** Number of rows in the installation. */
+export interface InstallationSize {
   pipelines: number
   runs: number
   logs: number
 }
 
-/** Up to this many of the runs and lines are the watched pipeline's: what people look at does not grow without end. */
-const watched = { runs: 5_000, logs: 50_000 }
+/** Maximum rows of the watched pipeline, because the history of one pipeline does not grow without a limit. */
+const watchedPipeline = { runs: 5_000, logs: 50_000 }
 
 /**
- * Fills a service's database up to a size, with rows as the service writes them: most of them of one client, as the worst
- * case is. Answers the uid of the pipeline whose runs and lines are looked at.
+ * Fills a pipeline database up to a size, with rows as the service writes them. Most rows belong to one client, which
+ * is the worst case. Returns the uid of the watched pipeline.
  */
-export async function fill(db: pg.Client, client: string, schema: string, size: Size): Promise<string> {
+export async function fillDatabase(
+  db: pg.Client,
+  client: string,
+  schema: string,
+  size: InstallationSize,
+): Promise<string> {
   await db.query(`set synchronous_commit = off; set session_replication_role = origin`)
   const { rows } = await db.query(`select count(*)::int as pipelines from data_pipelines where client = $1`, [client])
   await db.query(
@@ -42,7 +47,7 @@ async function fillRuns(db: pg.Client, client: string, first: string, total: num
      from generate_series($2::int + 1, $3::int) i,
        lateral (select now() - i * interval '0.7 seconds' as at) moment,
        (select ${first} as id) first, (select greatest(1, count(*) - 1) as count from data_pipelines where client = $1) many`,
-    [client, rows[0].runs, total, watched.runs],
+    [client, rows[0].runs, total, watchedPipeline.runs],
   )
 }
 

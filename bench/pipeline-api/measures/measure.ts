@@ -1,17 +1,16 @@
 import type { Installation } from '../../load/installation.ts'
 import type { Target } from '../../load/measures/measure.ts'
-import type { Size } from './fill.ts'
+import type { InstallationSize } from './fill.ts'
 
-/** What every measure is given. */
-export interface Parts {
+export interface BenchContext {
   installation: Installation
-  /** How much the large installation has. */
-  large: Size
+  /** Size of the large installation. */
+  large: InstallationSize
   rounds: number
 }
 
-/** A heading of the report, a table below it, and what its figures are held against. */
-export interface Report {
+/** A section of the report: a table and its targets. */
+export interface MeasureReport {
   title: string
   head: string[]
   rows: (string | number)[][]

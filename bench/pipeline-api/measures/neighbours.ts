@@ -1,49 +1,51 @@
+import { quantile } from '../../statistics.ts'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../../../packages/warehouses/src/postgres/postgres-warehouse.ts'
 import { provisionWarehouse } from '../../../packages/warehouses/src/postgres/server/provision.ts'
 import type { Warehouse } from '../../../packages/warehouses/src/warehouse.ts'
-import type { Parts, Report } from './measure.ts'
+import type { BenchContext, MeasureReport } from './measure.ts'
 
-/** Queries of a neighbour, one after the other. */
-const asked = 300
+/** Number of sequential queries of the measured client. */
+const queriesPerRound = 300
 
 /**
- * How many endless queries the other client asks for at the same time. One is what has to leave others alone. Of eight, three
- * run: more than two cores can do, which is shared out by the system; the figure says what that comes to.
+ * Numbers of concurrent endless queries of the other client. One must not slow down other clients. Of eight, three run,
+ * which is more than two cores can do; the operating system then shares the cores, so this case has no limit.
  */
-const storms: { endless: number; limit?: number }[] = [{ endless: 1, limit: 1.2 }, { endless: 8 }]
+const scenarios: { endless: number; limit?: number }[] = [{ endless: 1, limit: 1.2 }, { endless: 8 }]
 
-/** What other clients notice of one whose queries never end. */
-export async function* neighbours({ installation, rounds }: Parts): AsyncGenerator<Report> {
+/** Measures the queries of one client while another client runs queries that never end. */
+export async function* neighbours({ installation, rounds }: BenchContext): AsyncGenerator<MeasureReport> {
   const adminUrl = installation.environment['WAREHOUSE_DATABASE_URL']!
   await using noisy = await warehouse(adminUrl)
   await using quiet = await warehouse(adminUrl)
-  await timesOf(quiet)
-  const calm: number[] = []
-  const beside = storms.map((): number[] => [])
+  await measureQueries(quiet)
+  const idle: number[] = []
+  const disturbed = scenarios.map((): number[] => [])
   for (let round = 1; round <= rounds; round += 1) {
-    calm.push(...(await timesOf(quiet)))
-    for (const [at, { endless }] of storms.entries()) beside[at]!.push(...(await timesBeside(noisy, quiet, endless)))
+    idle.push(...(await measureQueries(quiet)))
+    for (const [at, { endless }] of scenarios.entries())
+      disturbed[at]!.push(...(await measureBeside(noisy, quiet, endless)))
   }
-  const p95 = quantile(calm, 0.95)
+  const p95 = quantile(idle, 0.95)
   yield {
     title: "A client's queries while another client asks for some that never end",
     head: ['beside', 'median, ms', 'p95, ms', 'p95, multiple'],
     rows: [
-      ['nothing', quantile(calm, 0.5), p95, 1],
-      ...storms.map(({ endless }, at): [string, number, number, number] => {
-        const times = beside[at]!
+      ['nothing', quantile(idle, 0.5), p95, 1],
+      ...scenarios.map(({ endless }, at): [string, number, number, number] => {
+        const times = disturbed[at]!
         return [`${endless} that never end`, quantile(times, 0.5), quantile(times, 0.95), quantile(times, 0.95) / p95]
       }),
     ],
-    targets: storms.flatMap(({ endless, limit }, at) =>
+    targets: scenarios.flatMap(({ endless, limit }, at) =>
       limit === undefined
         ? []
         : [
             {
               text: `p95 beside ${endless}, as a multiple`,
-              value: quantile(beside[at]!, 0.95) / p95,
+              value: quantile(disturbed[at]!, 0.95) / p95,
               limit,
               unit: '×',
             },
@@ -52,15 +54,15 @@ export async function* neighbours({ installation, rounds }: Parts): AsyncGenerat
   }
 }
 
-async function timesBeside(noisy: Warehouse, quiet: Warehouse, endless: number): Promise<number[]> {
-  const over = new AbortController()
+async function measureBeside(noisy: Warehouse, quiet: Warehouse, endless: number): Promise<number[]> {
+  const stop = new AbortController()
   const text = 'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b'
   const running = Array.from({ length: endless }, () =>
-    noisy.queries.query({ text, limits: { seconds: 600 } }, over.signal).catch(() => {}),
+    noisy.queries.query({ text, limits: { seconds: 600 } }, stop.signal).catch(() => {}),
   )
   await sleep(1_000)
-  const times = await timesOf(quiet)
-  over.abort(new Error('enough'))
+  const times = await measureQueries(quiet)
+  stop.abort(new Error('enough'))
   await Promise.all(running)
   return times
 }
@@ -71,17 +73,13 @@ async function warehouse(adminUrl: string): Promise<Warehouse> {
   return openPostgresWarehouse(access)
 }
 
-/** Milliseconds of each. */
-async function timesOf(quiet: Warehouse): Promise<number[]> {
+/** Returns the milliseconds of each query. */
+async function measureQueries(quiet: Warehouse): Promise<number[]> {
   const times: number[] = []
-  for (let count = 0; count < asked; count += 1) {
-    const begun = performance.now()
+  for (let count = 0; count < queriesPerRound; count += 1) {
+    const startedAt = performance.now()
     await quiet.queries.query({ text: 'select n, md5(n::text) from generate_series(1, 1000) n order by 2' })
-    times.push(performance.now() - begun)
+    times.push(performance.now() - startedAt)
   }
   return times
-}
-
-function quantile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]!
 }

@@ -1,54 +1,68 @@
 import { mariadbMissing } from '../../../packages/connectors/src/database-connector/test/mariadb.ts'
-import { product } from '../../load/contenders/product.ts'
-import { kinds } from '../../load/data/kinds.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice.ts'
+import { tableKinds } from '../../load/data-files.ts'
 import { onDatabase } from '../../load/database.ts'
-import { sourceAt } from '../../load/measures/databases.ts'
-import { filledMariadb } from '../../load/measures/mariadb.ts'
-import { contentOf } from '../../load/verify.ts'
-import { compare, type Line, type Parts } from '../line.ts'
-import { rawCommand } from '../raw.ts'
-import type { Reference } from '../reference.ts'
+import { jdbcSourceOf } from '../../load/measures/databases.ts'
+import { startFilledMariadb } from '../../load/measures/mariadb.ts'
+import { readContent } from '../../load/table-content.ts'
+import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
+import { rawCommand } from '../raw-transfer.ts'
 
-/** Of a database in `$SOURCE`. */
+/** Copies the table of the database `$SOURCE` in binary. */
 export const copyOut = `psql -qX "$SOURCE" -v ON_ERROR_STOP=1 -c "copy source to stdout (format binary)"`
 
-/** A query of a PostgreSQL, against its own COPY to nowhere. */
-export async function postgres(parts: Parts, { source, expected }: Reference): Promise<Line> {
-  const settings = { jdbcSource: sourceAt(source), sqlQuery: 'select * from public.source' }
-  const own = await product(parts.installation, { name: 'source_postgres', type: 'SQL_DATABASE_D', settings })
-  const raw = rawCommand(copyOut, await bytesOf(source), { SOURCE: source })
-  return compare(parts, { type: 'SQL_DATABASE_D', what: 'PostgreSQL, a query', raw, own, expected })
+/** Measures a query of PostgreSQL against COPY with discarded output. */
+export async function postgres(context: BenchContext, { source, expected }: Reference): Promise<SourceResult> {
+  const settings = { jdbcSource: jdbcSourceOf(source), sqlQuery: 'select * from public.source' }
+  const sluice = await createSluiceLoader(context.installation, {
+    name: 'source_postgres',
+    type: 'SQL_DATABASE_D',
+    settings,
+  })
+  const raw = rawCommand(copyOut, await binaryCopyBytes(source), { SOURCE: source })
+  return compare(context, { type: 'SQL_DATABASE_D', what: 'PostgreSQL, a query', raw, sluice, expected })
 }
 
-/** What both databases hold as the same text. */
-const common = 'row(t.id, t.customer_id, t.qty, t.price, t.order_date, t.sku, t.country, t.note)::text'
+/** The columns that have the same text in both databases. */
+const commonColumns = 'row(t.id, t.customer_id, t.qty, t.price, t.order_date, t.sku, t.country, t.note)::text'
 
-/** A query of a MariaDB, against its own client to nowhere. */
-export async function mariadb(parts: Parts, { source, file }: Reference): Promise<Line | undefined> {
+/** Measures a query of MariaDB against its own client with discarded output. */
+export async function mariadb(context: BenchContext, { source, file }: Reference): Promise<SourceResult | undefined> {
   const missing = mariadbMissing()
   if (missing) {
     console.log(`MariaDB is not measured: ${missing}.`)
     return undefined
   }
-  await using server = await filledMariadb(file.path)
+  await using server = await startFilledMariadb(file.path)
   const settings = { jdbcSource: server.jdbcSource, sqlQuery: 'select * from source' }
   const type = 'SQL_DATABASE_B'
-  const own = await product(parts.installation, { name: 'source_mariadb', type, settings, values: common })
+  const sluice = await createSluiceLoader(context.installation, {
+    name: 'source_mariadb',
+    type,
+    settings,
+    values: commonColumns,
+  })
   const command = `mariadb --quick -N -B -h 127.0.0.1 -P ${server.port} -u root bench -e "select * from source"`
-  const expected = await contentOf({ database: source, table: 'source', values: common })
-  return await compare(parts, { type, what: 'MariaDB, a query', raw: rawCommand(command, file.size), own, expected })
+  const expected = await readContent({ database: source, table: 'source', values: commonColumns })
+  return await compare(context, {
+    type,
+    what: 'MariaDB, a query',
+    raw: rawCommand(command, file.size),
+    sluice,
+    expected,
+  })
 }
 
-/** As COPY writes them in binary. */
-export async function bytesOf(source: string): Promise<number> {
-  const { columns } = kinds.wide
-  const sizes = columns.map((column) => `coalesce(sum(octet_length(${sent(column)})), 0)`)
+/** Returns the size of the rows in the binary COPY format. */
+export async function binaryCopyBytes(source: string): Promise<number> {
+  const { columns } = tableKinds.wide
+  const sizes = columns.map((column) => `coalesce(sum(octet_length(${sendExpression(column)})), 0)`)
   const sql = `select (count(*) * ${2 + 4 * columns.length} + ${sizes.join(' + ')})::text as bytes from source`
   const { rows } = await onDatabase(source, (client) => client.query<{ bytes: string }>(sql))
   return Number(rows[0]!.bytes)
 }
 
-const senders: Record<string, string> = {
+const sendFunctions: Record<string, string> = {
   bigint: 'int8send',
   integer: 'int4send',
   smallint: 'int2send',
@@ -60,7 +74,7 @@ const senders: Record<string, string> = {
   text: 'textsend',
 }
 
-function sent(column: string): string {
+function sendExpression(column: string): string {
   const [name = '', ...type] = column.split(' ')
-  return `${senders[type.join(' ')]}(${name})`
+  return `${sendFunctions[type.join(' ')]}(${name})`
 }

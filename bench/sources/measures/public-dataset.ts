@@ -1,20 +1,26 @@
 import { openAsBlob } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { product } from '../../load/contenders/product.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice.ts'
 import type { Installation } from '../../load/installation.ts'
-import { compare, type Line, type Parts } from '../line.ts'
-import { rawCommand } from '../raw.ts'
-import type { Reference } from '../reference.ts'
-import { bytesOf, copyOut } from './databases.ts'
+import { compare, type SourceResult, type BenchContext, type Reference } from './measure.ts'
+import { rawCommand } from '../raw-transfer.ts'
+import { binaryCopyBytes, copyOut } from './databases.ts'
 
 const key = 'bench_wide'
 
-/** A public dataset that is copied, against COPY of the same rows to nowhere. */
-export async function publicDataset(parts: Parts, { file, source, expected }: Reference): Promise<Line> {
-  await upload(parts.installation, file.path)
-  const own = await product(parts.installation, { name: 'source_dataset', type: 'PUBLIC_DATASET', settings: { key } })
-  const raw = rawCommand(copyOut, await bytesOf(source), { SOURCE: source })
-  return compare(parts, { type: 'PUBLIC_DATASET', what: 'a public dataset', raw, own, expected })
+/** Measures a copy of a public dataset against COPY of the same rows with discarded output. */
+export async function publicDataset(
+  context: BenchContext,
+  { file, source, expected }: Reference,
+): Promise<SourceResult> {
+  await upload(context.installation, file.path)
+  const sluice = await createSluiceLoader(context.installation, {
+    name: 'source_dataset',
+    type: 'PUBLIC_DATASET',
+    settings: { key },
+  })
+  const raw = rawCommand(copyOut, await binaryCopyBytes(source), { SOURCE: source })
+  return compare(context, { type: 'PUBLIC_DATASET', what: 'a public dataset', raw, sluice, expected })
 }
 
 async function upload({ pipelineUrl, token }: Installation, path: string): Promise<void> {

@@ -1,41 +1,47 @@
 import { join } from 'node:path'
 import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
-import { product } from '../../load/contenders/product.ts'
+import { createSluiceLoader } from '../../load/loaders/sluice.ts'
 import { runOn } from '../../load/database.ts'
-import { contentOf } from '../../load/verify.ts'
-import { compare, type Line, type Parts } from '../line.ts'
-import { rawDownload } from '../raw.ts'
-import { startStandIn } from '../stand-in/stand-in-process.ts'
+import { readContent } from '../../load/table-content.ts'
+import { compare, type SourceResult, type BenchContext } from './measure.ts'
+import { rawDownload } from '../raw-transfer.ts'
+import { startStandIn } from '../stand-in/start-stand-in.ts'
 
 export const systemNames = Object.keys(connectorFixtures)
-/** Each row takes a request of its own: a tenth of them is enough. */
-const oneByOne = new Set(['openlmis'])
+/** Systems that need one request per row. A tenth of the rows is enough for them. */
+const oneRequestPerRow = new Set(['openlmis'])
 
-/** A system that is asked by HTTP, against fetching the same answers. */
-export async function system(parts: Parts, name: string): Promise<Line> {
+/** Measures a system with an HTTP API against fetching the same responses. */
+export async function system(context: BenchContext, name: string): Promise<SourceResult> {
   const fixture = connectorFixtures[name]!
-  const rows = Math.ceil(parts.rows * (oneByOne.has(name) ? 0.1 : 1))
+  const rows = Math.ceil(context.rows * (oneRequestPerRow.has(name) ? 0.1 : 1))
   await using standIn = await startStandIn(name, rows)
-  const own = await product(parts.installation, {
+  const sluice = await createSluiceLoader(context.installation, {
     name: `system_${name}`,
     type: fixture.type,
-    settings: given(standIn.settings, standIn.secrets),
+    settings: requestSettings(standIn.settings, standIn.secrets),
     table: fixture.table ?? '',
     values: `t."${fixture.columns.name}"`,
-    // Google's own address is the only one that is saved.
-    made: (uid) => atStandIn(parts, uid, standIn.settings),
+    // The API accepts only addresses of Google, so the setting is changed in the database.
+    onCreated: (uid) => pointToStandIn(context, uid, standIn.settings),
   })
-  // Once before: to hear what is asked for.
-  await own.load()
-  const file = join(parts.folder, `${name}.json`)
+  // The stand-in records the requests of this first load.
+  await sluice.load()
+  const file = join(context.folder, `${name}.json`)
   await standIn.keep(file)
   const people = `(select 'Person ' || n || ' ' || repeat('x', 1000) as name from generate_series(1, ${rows}) as n)`
-  const expected = await contentOf({ database: parts.peers, table: people, values: 't.name' })
-  return await compare(parts, { type: fixture.type, what: fixture.system, raw: rawDownload(file, 1), own, expected })
+  const expected = await readContent({ database: context.peers, table: people, values: 't.name' })
+  return await compare(context, {
+    type: fixture.type,
+    what: fixture.system,
+    raw: rawDownload(file, 1),
+    sluice,
+    expected,
+  })
 }
 
-/** A body, with the secrets where it has them. */
-function given(stored: Record<string, unknown>, secrets: Record<string, string>) {
+/** Returns the settings of a request body, with the secrets included. */
+function requestSettings(stored: Record<string, unknown>, secrets: Record<string, string>) {
   const [place = ''] = Object.keys(stored).filter((field) => field.endsWith('Source'))
   const source = { ...(stored[place] as object), ...secrets }
   if (place !== 'spreadsheetSource') return { ...stored, [place]: source }
@@ -43,7 +49,7 @@ function given(stored: Record<string, unknown>, secrets: Record<string, string>)
   return { ...stored, [place]: { ...source, url: `https://docs.google.com${pathname}` } }
 }
 
-function atStandIn({ installation }: Parts, uid: string, settings: object): Promise<void> {
+function pointToStandIn({ installation }: BenchContext, uid: string, settings: object): Promise<void> {
   const text = JSON.stringify(settings).replaceAll("'", "''")
   return runOn(
     installation.databaseUrl('pipeline'),

@@ -1,7 +1,7 @@
 import type { StandInResponse, StandInRequest } from '../../../packages/connectors/test/stand-in-server.ts'
 import { connectorFixtures } from '../../../packages/connectors/test/connector-fixtures.ts'
 
-/** A recorded request, to be sent again. */
+/** A recorded request that can be repeated. */
 export interface Exchange {
   method: string
   url: string
@@ -10,44 +10,45 @@ export interface Exchange {
 }
 
 /**
- * A stand-in of the conformance suite with a crowd in it, in a process of its own. Told `keep`, it gives each answer that it has given
- * before from memory: what is measured then is the way, not the making. Signing in goes on as it is.
+ * Runs a stand-in of the conformance suite with generated rows in a separate process. After the message `keep`, it
+ * repeats recorded responses from memory, so that the measure does not include generating them. Sign-ins are not
+ * recorded.
  */
 const [name = '', generated] = process.argv.slice(2)
 const { server, people, settings, secrets, isPageRequest } = await connectorFixtures[name]!.start()
 people.generated = Number(generated)
 
-const given = new Map<string, StandInResponse>()
+const recordedResponses = new Map<string, StandInResponse>()
 const exchanges: Exchange[] = []
 const keyOf = ({ method, path, query, body }: StandInRequest) => `${method} ${path}?${query.toString()} ${body}`
 
 server.onResponse = (request, answer) => {
   const key = keyOf(request)
-  const isAsking = request.method === 'GET' || isPageRequest(request)
-  if (!isAsking || (answer.status ?? 200) >= 400 || given.has(key)) return
-  given.set(key, asText(answer))
+  const isRepeatable = request.method === 'GET' || isPageRequest(request)
+  if (!isRepeatable || (answer.status ?? 200) >= 400 || recordedResponses.has(key)) return
+  recordedResponses.set(key, serializeBody(answer))
   exchanges.push(exchangeOf(request))
 }
 
-function asText({ headers, body = '', ...rest }: StandInResponse): StandInResponse {
+function serializeBody({ headers, body = '', ...rest }: StandInResponse): StandInResponse {
   if (typeof body === 'string') return { ...rest, ...(headers && { headers }), body }
   return { ...rest, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }
 
-const ofTheConnection = new Set(['connection', 'content-length', 'host', 'transfer-encoding'])
+const hopByHopHeaders = new Set(['connection', 'content-length', 'host', 'transfer-encoding'])
 
 function exchangeOf({ method, path, query, headers, body }: StandInRequest): Exchange {
-  const own = Object.entries(headers).filter(([header]) => !ofTheConnection.has(header))
+  const own = Object.entries(headers).filter(([header]) => !hopByHopHeaders.has(header))
   const url = `${server.url}${path}${query.size > 0 ? `?${query.toString()}` : ''}`
   return { method, url, headers: Object.fromEntries(own) as Record<string, string>, ...(body !== '' && { body }) }
 }
 
-process.on('message', (wish) => {
-  if (wish !== 'keep') return
-  server.fault = (request) => given.get(keyOf(request))
+process.on('message', (message) => {
+  if (message !== 'keep') return
+  server.fault = (request) => recordedResponses.get(keyOf(request))
   process.send!({ exchanges })
 })
 process.on('disconnect', () => process.exit())
 process.send!({ settings, secrets })
-// The server alone does not keep a process alive.
+// The server is unreferenced, so a timer keeps the process alive.
 setInterval(() => {}, 60_000)

@@ -3,41 +3,40 @@ import { runToTheEnd } from '../../../infra/demo/follow-run.ts'
 import { uploadFile } from '../../../infra/demo/upload-file.ts'
 import { dataPipelines, type Installation } from '../installation.ts'
 import { onDatabase } from '../database.ts'
-import { forgetPeak, peakMemory } from '../memory.ts'
-import type { Contender, Measured } from './contender.ts'
+import { resetPeakMemory, peakMemory } from '../memory.ts'
+import type { Loader, LoadCost } from './loader.ts'
 
 export interface Source {
-  /** Unique among pipelines; the table's name is made of it. */
+  /** Name of the pipeline and the table. Unique among pipelines. */
   name: string
   type: string
-  /** Fields of the type. */
+  /** Fields of the source type. */
   settings?: object
   /** A file to upload first. */
   file?: { path: string; size: number }
-  /** Behind the pipeline's table, of the one that is compared: `__children`. */
+  /** Suffix of the name of the compared table, such as `__children`; by default the pipeline's table. */
   table?: string
-  /** What is compared of its rows; see `Place`. */
+  /** See `TableLocation`. */
   values?: string
-  /** Told the pipeline's uid, before its first run. */
-  made?(uid: string): Promise<void>
+  /** Called with the pipeline's uid before its first run. */
+  onCreated?(uid: string): Promise<void>
 }
 
 /**
- * The product through its API and its worker: a pipeline is made, the file uploaded, and every load is a run of it.
- * Measured from the moment that the run was asked for to its end, by the service's own clock: queue, types, staging,
- * ledger and swap included.
+ * Creates a pipeline and uploads its file through the API. Every load is a run of the pipeline. The time is from the
+ * request of the run to its end by the service's clock, so it includes queue, type inference, staging, ledger and swap.
  */
-export async function product(
+export async function createSluiceLoader(
   installation: Installation,
   source: Source,
-): Promise<Contender & Required<Pick<Contender, 'table'>>> {
+): Promise<Loader & Required<Pick<Loader, 'table'>>> {
   const { pipeline, schema, workerPid } = installation
-  const { id } = await create(pipeline, schema.id, source)
-  await source.made?.(id)
-  let uploaded = { uploaded: new Date(0).toISOString() }
+  const { id } = await createPipeline(pipeline, schema.id, source)
+  await source.onCreated?.(id)
+  let upload = { uploaded: new Date(0).toISOString() }
   if (source.file) {
     const { path, size } = source.file
-    uploaded = await uploadFile(pipeline, id, { path, size, name: path.split('/').at(-1)! }, { sent: () => {} })
+    upload = await uploadFile(pipeline, id, { path, size, name: path.split('/').at(-1)! }, { sent: () => {} })
   }
   let database = ''
   return {
@@ -47,18 +46,18 @@ export async function product(
       table: `bench.${source.name}${source.table ?? ''}`,
       ...(source.values !== undefined && { values: source.values }),
     }),
-    async load(): Promise<Measured> {
-      await forgetPeak(workerPid)
-      const run = await runToTheEnd(pipeline, id, uploaded as never, { seen: () => {} })
+    async load(): Promise<LoadCost> {
+      await resetPeakMemory(workerPid)
+      const run = await runToTheEnd(pipeline, id, upload as never, { seen: () => {} })
       if (run.status !== 'OK') throw new Error(`The run of ${source.name} ended ${run.status}: ${run.message}`)
-      database ||= await warehouseOf(installation)
+      database ||= await warehouseUrl(installation)
       const milliseconds = Date.parse(run.finished!) - Date.parse(run.created)
       return { milliseconds, memory: await peakMemory(workerPid) }
     },
   }
 }
 
-async function create(
+async function createPipeline(
   pipeline: ServiceClient,
   schema: string,
   { name, type, settings }: Source,
@@ -74,8 +73,8 @@ async function create(
   return pipeline.call(dataPipelines.create, { body: body as never })
 }
 
-/** The client's own database, as the superuser. It is made with the first load, or before. */
-async function warehouseOf({ databaseUrl }: Installation): Promise<string> {
+/** Returns the superuser's connection string of the client's warehouse, which the first load creates. */
+async function warehouseUrl({ databaseUrl }: Installation): Promise<string> {
   const { rows } = await onDatabase(databaseUrl('pipeline'), (client) => client.query('select key from warehouses'))
   return databaseUrl(`c_${rows[0]?.key}`)
 }

@@ -1,6 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api'
 
-/** DuckDB reads a CSV file as it sees fit, and writes it as CSV for COPY: types guessed, values cleaned. */
+/** Writes a CSV file as CSV for COPY. DuckDB infers the types and normalizes the values. */
 const [file = ''] = process.argv.slice(2)
 const instance = await DuckDBInstance.create(':memory:')
 const connection = await instance.connect()

@@ -5,7 +5,10 @@ import { parse } from 'csv-parse'
 import pg from 'pg'
 import { from } from 'pg-copy-streams'
 
-/** What most Node programs do: csv-parse gives an array for each record, which is written as a line of COPY text. */
+/**
+ * Loads a file as most Node programs do: csv-parse returns an array for each record, which is written as a line of COPY
+ * text.
+ */
 const [file = ''] = process.argv.slice(2)
 const client = new pg.Client({ connectionString: process.env['URL'] })
 await client.connect()

@@ -1,22 +1,22 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { watchMemory } from '../memory.ts'
-import type { Measured } from './contender.ts'
+import type { LoadCost } from './loader.ts'
 
-/** Runs a shell command to its end. Throws with what it said last when it fails. */
-export async function measureCommand(command: string, env: NodeJS.ProcessEnv = {}): Promise<Measured> {
+/** Runs a shell command to its end. Throws with the end of its error output if it fails. */
+export async function measureCommand(command: string, env: NodeJS.ProcessEnv = {}): Promise<LoadCost> {
   const began = performance.now()
   const child = spawn('bash', ['-o', 'pipefail', '-c', command], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2000)))
+  let errorOutput = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errorOutput = (errorOutput + text).slice(-2000)))
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   const memory = await watchMemory(child.pid!, ended)
-  if ((await ended) !== 0) throw new Error(`${command.slice(0, 200)} failed: ${said}`)
+  if ((await ended) !== 0) throw new Error(`${command.slice(0, 200)} failed: ${errorOutput}`)
   return { milliseconds: performance.now() - began, memory }
 }
 
-export const has = (program: string): boolean =>
+export const isInstalled = (program: string): boolean =>
   process.env['PATH']!.split(':').some((folder) => existsSync(`${folder}/${program}`))

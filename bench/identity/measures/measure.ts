@@ -1,44 +1,44 @@
 import type { Generator } from '../load/generator.ts'
 import type { Job, Request } from '../load/job.ts'
-import type { Contender, Figures, Rounds } from '../in-turns.ts'
-import type { Stage } from '../stage.ts'
+import type { Workload, Figures, Rounds } from '../interleaved-rounds.ts'
+import type { FilledService } from '../filled-service.ts'
 
-/** One line of the table. */
+/** A row of the table. */
 export interface Row {
   what: string
   figures: Figures
-  /** What it is held against. */
+  /** The workload of the comparison. */
   against?: { name: string; figures: Figures }
   target?: { text: string; met: boolean }
 }
 
-/** Everything that runs while it is measured. */
-export interface Bench {
+/** The services and settings that all measures share. */
+export interface BenchContext {
   generator: Generator
   rounds: Rounds
-  /** One client, 1,000 users. */
-  small: Stage
-  /** By users of the one client, fewest first; `small` is the first. */
-  sizes: Stage[]
-  /** 10,000 clients. */
-  crowded: Stage
-  /** The ports of what Express, pg and oidc-provider do by themselves. */
+  /** A service with one client and the smallest number of users. */
+  small: FilledService
+  /** Services with one client, in ascending order of users. The first is `small`. */
+  sizes: FilledService[]
+  /** A service with 10,000 clients. */
+  manyClients: FilledService
+  /** Ports of the bare implementations: Express with pg, and oidc-provider. */
   handlers: number
   provider: number
-  /** Passwords per second that the cores can check. */
+  /** Returns the password verifications per second that the cores allow. */
   checkPasswords(seconds: number): Promise<number>
 }
 
 export const connections = 16
 export const json = { 'content-type': 'application/json' }
 export const form = { 'content-type': 'application/x-www-form-urlencoded' }
-export const bearing = (token: string) => ({ authorization: `Bearer ${token}` })
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 export const basic = (id: string, secret: string) => ({
   authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
 })
 
-/** Somebody who asks the same of a port, round after round. */
-export const contender = ({ generator }: Bench, job: Omit<Job, 'seconds' | 'warmUp'>): Contender => ({
+/** Returns a workload that sends the same requests to a port in every round. */
+export const createWorkload = ({ generator }: BenchContext, job: Omit<Job, 'seconds' | 'warmUp'>): Workload => ({
   async round(seconds) {
     const result = await generator.run({ ...job, seconds, warmUp: 0.5 })
     if (job.chain) job.chain.tokens = result.tokens

@@ -1,14 +1,14 @@
 import pg from 'pg'
 import type { Cluster } from '../../infra/postgres/cluster.ts'
-import { fill, password, type Home, type Size } from './data.ts'
+import { fillDatabase, password, type FilledData, type DataSize } from './fill-database.ts'
 import { migrate, startService } from './programs.ts'
 
-/** A running service on a database of a size, and some of its users signed in. */
-export interface Stage extends AsyncDisposable, Home {
+/** A running service with a filled database. */
+export interface FilledService extends AsyncDisposable, FilledData {
   port: number
   database: string
-  size: Size
-  /** New sessions, as many as there are connections at most. */
+  size: DataSize
+  /** Creates new sessions, at most one per connection of the load generator. */
   signIn(): Promise<Tokens[]>
 }
 
@@ -17,20 +17,25 @@ interface Tokens {
   refreshToken: string
 }
 
-const signedIn = 16
+const maxSessions = 16
 
-export async function stage(cluster: Cluster, folder: string, size: Size, profiles?: string): Promise<Stage> {
+export async function startFilledService(
+  cluster: Cluster,
+  folder: string,
+  size: DataSize,
+  profiles?: string,
+): Promise<FilledService> {
   const name = `clients_${size.clients}_users_${size.users}`
   const database = await createDatabase(cluster, name)
   await migrate(folder, database)
-  const home = await fill(database, size)
+  const data = await fillDatabase(database, size)
   const service = await startService(folder, database, profiles)
   return {
-    ...home,
+    ...data,
     ...service,
     database,
     size,
-    signIn: () => Promise.all(home.people.slice(0, signedIn).map((username) => signIn(service.port, username))),
+    signIn: () => Promise.all(data.people.slice(0, maxSessions).map((username) => signIn(service.port, username))),
   }
 }
 

@@ -5,43 +5,47 @@ import { hashPassword } from '../../apps/identity/src/sign-in/password/password-
 import { skeletonOf } from '../../apps/identity/src/sign-in/username.ts'
 import { fillUsers } from './fill-users.ts'
 
-/** What a database is filled with. */
-export interface Size {
+export interface DataSize {
   clients: number
-  /** Of the first client. */
+  /** Users of the first client. */
   users: number
 }
 
-/** The client that asks, and its users who sign in. */
-export interface Home {
+/** The first client of a filled database, and its users who sign in. */
+export interface FilledData {
   client: string
   people: string[]
-  /** Names of users, of which parts are searched for. */
+  /** Names of users; the searches look for parts of them. */
   names: string[]
-  /** Acts for itself. */
+  /** An application that uses client credentials. */
   application: { id: string; secret: string }
 }
 
 export const password = 'heron-sifts-41-pebbles'
 
-/** Enough that nobody signs in twice at once: an account in a hurry is made to wait. */
+/** Large enough that no account signs in twice at the same time: the throttle delays quick sign-ins of one account. */
 const people = 256
 
-/** Fills a migrated database, and lets PostgreSQL look at what is in it. */
-export async function fill(url: string, { clients, users }: Size): Promise<Home> {
+/** Fills a migrated database and updates the statistics of PostgreSQL. */
+export async function fillDatabase(url: string, { clients, users }: DataSize): Promise<FilledData> {
   const database = new pg.Client({ connectionString: url })
   await database.connect()
   try {
     const client = randomUUID()
     await database.query(insertClients, [[client, ...Array.from({ length: clients - 1 }, () => randomUUID())]])
     const usernames = Array.from({ length: people }, (_, index) => `worker-${index}-${randomUUID().slice(0, 8)}`)
-    await database.query(insertPeople, [client, usernames, usernames.map(skeletonOf), await hashPassword(password)])
+    await database.query(insertSignInUsers, [
+      client,
+      usernames,
+      usernames.map(skeletonOf),
+      await hashPassword(password),
+    ])
     await database.query(insertGroups, [client])
     const application = { id: 'bench', secret: randomUUID() }
     await database.query(insertApplication, [client, application.id, secretHash(application.secret)])
-    if (clients > 1) await database.query(insertNeighbours, [client])
+    if (clients > 1) await database.query(insertUsersOfOtherClients, [client])
     await fillUsers(url, [{ client, users }])
-    await database.query(insertPast, [passwordSignIns])
+    await database.query(insertEarlierSignIns, [passwordSignIns])
     await database.query('vacuum (analyze)')
     const { rows } = await database.query<{ name: string }>(
       'select name from users where password_hash is null and client = $1 order by uid limit 200',
@@ -58,12 +62,12 @@ const insertClients = `
   select uid, 'Client ' || n, 'C' || n, 'B', false, 'REGULAR', true, true, true, false
   from unnest($1::uuid[]) with ordinality as given(uid, n)`
 
-const insertPeople = `
+const insertSignInUsers = `
   insert into users (client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page)
   select $1, 'Worker', username, skeleton, username || '@example.org', $4, false, '{ROLE_MANAGE_USER}', 'ACTIVE', 'DEFAULT'
   from unnest($2::text[], $3::text[]) as given(username, skeleton)`
 
-/** Everybody who signs in is in two groups. */
+/** Puts every user who signs in into two groups. */
 const insertGroups = `
   with made as (
     insert into user_groups (client, name, code)
@@ -71,14 +75,14 @@ const insertGroups = `
   )
   insert into user_group_members select made.id, users.id from made, users where users.client = $1`
 
-/** Sign-ins of each, in the month before. */
+/** Earlier sign-ins of each user, one per day. */
 const passwordSignIns = 20
 
 /**
- * What sign-ins leave behind. Of tables that were empty when it looked, PostgreSQL believes for a minute that reading them
- * from end to end is the shortest way, and it keeps such plans.
+ * Adds the sessions, tokens and audit rows of earlier sign-ins. PostgreSQL plans sequential scans for tables that were
+ * empty when it last analysed them, and keeps these plans.
  */
-const insertPast = `
+const insertEarlierSignIns = `
   with opened as (
     insert into sessions (user_id, client, created_at, last_used_at, expires_at, ended_at, end_reason, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
     select id, client, at, at, at + interval '30 days', at + interval '8 hours', 'SIGNED_OUT', 168, roles, '127.0.0.1', '127.0.0.0/24', '', '{pwd}'
@@ -96,8 +100,8 @@ const insertApplication = `
   insert into sso_client_configs (client, sso_client_id, sso_client_id_skeleton, secret_hash, client_name, redirect_uris, scopes, grant_types)
   values ($1, $2, $2, $3, 'Bench', '{}', '{ROLE_MANAGE_USER}', '{client_credentials}')`
 
-/** Two users of every other client. */
-const insertNeighbours = `
+/** Adds two users to every other client. */
+const insertUsersOfOtherClients = `
   insert into users (client, name, username, username_skeleton, email, sso_auth, status, start_page)
   select c.uid, 'Neighbour', 'n-' || c.id || '-' || n, 'n-' || c.id || '-' || n, 'n@example.org', false, 'ACTIVE', 'DEFAULT'
   from clients c, generate_series(1, 2) as n where c.uid <> $1`

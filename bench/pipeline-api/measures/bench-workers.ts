@@ -13,63 +13,63 @@ let port = 18_400
 
 async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<Running> {
   port = await freePort(port + 1)
-  const mine = port
+  const workerPort = port
   const file = programs.file('pipeline', 'work')
-  const log = join(folder, `worker-${mine}.log`)
+  const log = join(folder, `worker-${workerPort}.log`)
   const running = startProgram(
-    { file, log, cwd: root, env: { ...env, LOG_LEVEL: 'info', WORKER_PORT: String(mine) } },
+    { file, log, cwd: root, env: { ...env, LOG_LEVEL: 'info', WORKER_PORT: String(workerPort) } },
     true,
   )
   return running
 }
 
-async function ready({ output, lastWords }: Running): Promise<void> {
+async function waitUntilReady({ output, lastWords }: Running): Promise<void> {
   for (const until = Date.now() + 60_000; Date.now() < until; await sleep(20))
     if (output().includes('pipeline worker takes runs')) return
   throw new Error(`A worker did not come up:\n${lastWords()}`)
 }
 
-async function end({ child, ended }: Running): Promise<void> {
+async function kill({ child, ended }: Running): Promise<void> {
   child.kill('SIGKILL')
   await ended
 }
 
-/** So many workers that live until they are disposed. */
-export async function steadyWorkers(env: NodeJS.ProcessEnv, many: number): Promise<AsyncDisposable> {
+/** Starts workers that run until they are disposed. */
+export async function startWorkers(env: NodeJS.ProcessEnv, count: number): Promise<AsyncDisposable> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-workers-'))
-  const workers = await Promise.all(Array.from({ length: many }, () => startWorker(env, folder)))
-  await Promise.all(workers.map(ready))
+  const workers = await Promise.all(Array.from({ length: count }, () => startWorker(env, folder)))
+  await Promise.all(workers.map(waitUntilReady))
   return {
     async [Symbol.asyncDispose]() {
-      await Promise.all(workers.map(end))
+      await Promise.all(workers.map(kill))
       await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-/** So many workers that are killed again and again, a moment after they have come up, and replaced. */
-export function dyingWorkers(env: NodeJS.ProcessEnv, many: number, seed: string) {
+/** Starts workers, kills each of them at a random time after its start, and replaces it. */
+export function startCrashingWorkers(env: NodeJS.ProcessEnv, count: number, seed: string) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-workers-'))
-  const over = new AbortController()
+  const stopped = new AbortController()
   let kills = 0
-  const lives = Array.from({ length: many }, async (_, which) => {
-    for (let life = 0; !over.signal.aborted; life += 1) {
+  const slots = Array.from({ length: count }, async (_, slot) => {
+    for (let generation = 0; !stopped.signal.aborted; generation += 1) {
       const worker = await startWorker(env, folder)
-      // The first of its rounds is over after milliseconds, or after seconds.
-      await ready(worker).then(() => sleep(lifetime(`${seed}/${which}/${life}`)))
-      await end(worker)
+      // Up to six seconds, so that some workers are killed in their first polling round and others later.
+      await waitUntilReady(worker).then(() => sleep(lifetime(`${seed}/${slot}/${generation}`)))
+      await kill(worker)
       kills += 1
     }
   })
   return {
     kills: () => kills,
     async [Symbol.asyncDispose]() {
-      over.abort()
-      await Promise.all(lives)
+      stopped.abort()
+      await Promise.all(slots)
       await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-/** Milliseconds. */
-const lifetime = (life: string) => createHash('sha256').update(life).digest().readUInt32LE() % 6_000
+/** Returns milliseconds. */
+const lifetime = (generation: string) => createHash('sha256').update(generation).digest().readUInt32LE() % 6_000

@@ -1,0 +1,65 @@
+import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { step } from '../../infra/compose-smoke/step.ts'
+import { root } from '../../infra/paths.ts'
+import { refuse } from '../../infra/refusal.ts'
+import type { KindName } from './data-files.ts'
+import { runOn } from './database.ts'
+import { startInstallation } from './installation.ts'
+import { duringLoad } from './measures/during-load.ts'
+import { csv } from './measures/csv.ts'
+import { postgresToPostgres } from './measures/databases.ts'
+import { mariadb } from './measures/mariadb.ts'
+import type { BenchContext, MeasureReport } from './measures/measure.ts'
+import { parquet } from './measures/parquet.ts'
+import { heading, markdown } from './report.ts'
+
+/** `npm run bench:load [-- options]`: measures loads into the warehouse against other tools. See README.md. */
+
+const { values: options } = parseArgs({
+  options: {
+    /** Writes the report to bench/results/load.md. */
+    write: { type: 'boolean', default: false },
+    /** Names of measures, separated by commas. */
+    only: { type: 'string', default: 'csv,parquet,postgres,mariadb,beside' },
+    kinds: { type: 'string', default: 'wide,narrow,quoted' },
+    /** Megabytes, separated by commas, in ascending order. */
+    sizes: { type: 'string', default: '10,100,1000' },
+    rounds: { type: 'string', default: '3' },
+    /** Folder of the data files. */
+    data: { type: 'string', default: join(tmpdir(), 'sluice-bench-data') },
+  },
+})
+
+const measures: Record<string, (context: BenchContext) => AsyncGenerator<MeasureReport>> = {
+  csv: (context) => csv(context, options.kinds.split(',') as KindName[]),
+  parquet: (context) => parquet(context, Math.max(...context.sizes)),
+  postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
+  // pgloader takes minutes for larger files.
+  mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
+  beside: (context) => duringLoad(context, Math.max(...context.sizes)),
+}
+
+async function bench(): Promise<void> {
+  await using installation = await step('Sluice is up', startInstallation)
+  await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
+  const context: BenchContext = {
+    installation,
+    peers: installation.databaseUrl('bench_peers'),
+    folder: options.data,
+    sizes: options.sizes.split(',').map(Number),
+    rounds: Number(options.rounds),
+  }
+  const reports = []
+  for (const name of options.only.split(','))
+    for await (const report of measures[name]!(context)) {
+      reports.push(markdown(report))
+      console.log(reports.at(-1))
+    }
+  if (!options.write) return
+  await writeFile(join(root, 'bench/results/load.md'), heading(context.rounds) + reports.join('\n'))
+}
+
+await bench().catch(refuse)

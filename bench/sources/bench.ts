@@ -1,0 +1,134 @@
+import { availableParallelism, totalmem, loadavg, tmpdir } from 'node:os'
+import { type SourceResult, type BenchContext, type Reference, createReference } from './measures/measure.ts'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { step } from '../../infra/compose-smoke/step.ts'
+import { root } from '../../infra/paths.ts'
+import { refuse } from '../../infra/refusal.ts'
+import { installMissingPrograms, programsFolder } from '../../infra/test/npm-programs.ts'
+import { runOn } from '../load/database.ts'
+import { startInstallation } from '../load/installation.ts'
+import { csv, parquet } from './measures/files.ts'
+import { mariadb, postgres } from './measures/databases.ts'
+import { publicDataset } from './measures/public-dataset.ts'
+import { system, systemNames } from './measures/systems.ts'
+
+/**
+ * `npm run bench:sources [-- options]`: measures each source against a raw download of the same bytes. See README.md.
+ */
+
+const { values: options } = parseArgs({
+  options: {
+    /** Writes the report to bench/results/sources.md. */
+    write: { type: 'boolean', default: false },
+    /** Names of measures, separated by commas. */
+    only: {
+      type: 'string',
+      default: ['csv', 'parquet', 'dataset', 'postgres', 'mariadb', 's3', 'azure', ...systemNames].join(),
+    },
+    rows: { type: 'string', default: '40000' },
+    megabytes: { type: 'string', default: '100' },
+    objects: { type: 'string', default: '1000' },
+    rounds: { type: 'string', default: '3' },
+    /** Folder of the data files. */
+    data: { type: 'string', default: join(tmpdir(), 'sluice-bench-data') },
+  },
+})
+
+process.env['SLUICE_TEST_PROGRAMS'] ??= programsFolder
+
+async function* measureSources(context: BenchContext, names: string[]): AsyncGenerator<SourceResult | undefined> {
+  let created: Promise<Reference> | undefined
+  const reference = () => (created ??= createReference(context))
+  const measures: Readonly<Record<string, () => Promise<SourceResult | undefined>>> = {
+    csv: async () => csv(context, await reference()),
+    parquet: async () => parquet(context, await reference()),
+    dataset: async () => publicDataset(context, await reference()),
+    postgres: async () => postgres(context, await reference()),
+    mariadb: async () => mariadb(context, await reference()),
+  }
+  for (const name of names) {
+    if (name === 's3' || name === 'azure') yield* measureStore(context, name, reference)
+    else yield await (measures[name] ?? (() => system(context, name)))()
+  }
+}
+
+async function* measureStore(context: BenchContext, name: 's3' | 'azure', reference: () => Promise<Reference>) {
+  if (name === 'azure') await installMissingPrograms()
+  // These modules check for installed programs when they are imported.
+  const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/stores.ts')
+  const { objects } = await import('./measures/objects.ts')
+  const type = name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE'
+  yield* objects(context, kindsOfStores.find((kind) => kind.type === type)!, reference)
+}
+
+async function bench(): Promise<void> {
+  await mkdir(options.data, { recursive: true })
+  await using installation = await step('Sluice is up', startInstallation)
+  await runOn(installation.databaseUrl('postgres'), 'create database bench_peers')
+  const context: BenchContext = {
+    installation,
+    peers: installation.databaseUrl('bench_peers'),
+    folder: options.data,
+    rows: Number(options.rows),
+    megabytes: Number(options.megabytes),
+    objects: Number(options.objects),
+    rounds: Number(options.rounds),
+  }
+  const lines = [head()]
+  const loads: number[] = []
+  console.log(lines[0])
+  for await (const line of measureSources(context, options.only.split(','))) {
+    if (!line) continue
+    loads.push(loadavg()[0]!)
+    lines.push(row(line))
+    console.log(lines.at(-1))
+  }
+  if (!options.write) return
+  const machineLoad = `Load of the machine meanwhile: ${Math.min(...loads).toFixed(1)} to ${Math.max(...loads).toFixed(1)}.`
+  await writeFile(
+    join(root, 'bench/results/sources.md'),
+    `${heading(context.rounds, machineLoad)}${lines.join('\n')}\n`,
+  )
+}
+
+const cells = (texts: (string | number)[]): string => `| ${texts.join(' | ')} |`
+const seconds = (milliseconds: number): string => (milliseconds / 1000).toFixed(2)
+const rate = (amount: number, milliseconds: number): number => amount / (milliseconds / 1000)
+
+const heads = ['type', 'what', 'rows', 'MB', 'raw s', 'Sluice s', 'rows/s', 'MB/s', 'of raw', 'worker peak MiB']
+
+/** Returns the time of the raw download divided by the time of Sluice: 0.5 means half the speed of the download. */
+const ofRaw = ({ raw, sluice }: SourceResult): number => raw.milliseconds / sluice.milliseconds
+
+const head = (): string => [cells(heads), cells(heads.map((_, index) => (index < 2 ? '---' : '---:')))].join('\n')
+
+const row = (line: SourceResult): string => {
+  const { type, what, rows, bytes, raw, sluice } = line
+  const rowsEach = Math.round(rate(rows, sluice.milliseconds)).toLocaleString('en')
+  return cells([
+    `\`${type}\``,
+    sluice.hasOtherRows ? `${what} **(other rows)**` : what,
+    rows.toLocaleString('en'),
+    (bytes / 1e6).toFixed(1),
+    seconds(raw.milliseconds),
+    seconds(sluice.milliseconds),
+    rowsEach,
+    rate(bytes / 1e6, sluice.milliseconds).toFixed(1),
+    ofRaw(line).toFixed(2),
+    sluice.memory.toFixed(0),
+  ])
+}
+
+const heading = (rounds: number, load: string): string => `# How fast each source is read
+
+${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB of memory, Node ${process.versions.node}; the source, PostgreSQL, the service and the bench share
+them. Medians of ${rounds} rounds in turns; the rows of every load were compared with what the source is known to have, by count and checksum.
+"raw" is the same bytes brought to this machine by plain fetch or the database's own client, and thrown away; "of raw" is
+its time in that of a whole run, queue, types, staging, ledger and swap included. Answers of systems come from memory on both sides, over
+loopback: 40 MB/s are a line of 320 Mbit/s. ${load}
+
+`
+
+await bench().catch(refuse)

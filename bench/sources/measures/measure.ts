@@ -1,0 +1,60 @@
+import { makeFile } from '../../load/data-files.ts'
+import { createSourceDatabase } from '../../load/measures/databases.ts'
+import { type TableContent, readContent } from '../../load/table-content.ts'
+import type { Loader } from '../../load/loaders/loader.ts'
+import type { BenchContext as LoadParts } from '../../load/measures/measure.ts'
+import { type Figures, runInterleaved } from '../../load/interleaved-rounds.ts'
+import type { RawTransfer } from '../raw-transfer.ts'
+
+export interface BenchContext extends Omit<LoadParts, 'sizes'> {
+  /** Records of each system. Each has at least a kilobyte. */
+  rows: number
+  /** Size of the files, single objects and databases. */
+  megabytes: number
+  /** Number of objects in the folder of an object store. */
+  objects: number
+}
+
+/** The time of Sluice and of the raw download for one source. */
+export interface SourceResult {
+  type: string
+  what: string
+  rows: number
+  bytes: number
+  raw: Figures
+  sluice: Figures
+}
+
+interface Comparison {
+  type: string
+  what: string
+  raw: RawTransfer
+  sluice: Loader
+  expected: TableContent
+}
+
+/** Runs the raw download and Sluice in interleaved rounds, and compares the loaded rows with the expected ones. */
+export async function compare(
+  context: BenchContext,
+  { type, what, raw, sluice, expected }: Comparison,
+): Promise<SourceResult> {
+  const [first, second] = await runInterleaved([raw, sluice], context.rounds, context.peers, expected)
+  return { type, what, rows: Number(expected.rows), bytes: raw.bytes(), raw: first!, sluice: second! }
+}
+
+/**
+ * The wide rows as a CSV file and, loaded by psql, in a PostgreSQL database. Every load of them is compared with these
+ * rows.
+ */
+export interface Reference {
+  file: { path: string; size: number }
+  /** Connection string of the database, which has the rows in its table `source`. */
+  source: string
+  expected: TableContent
+}
+
+export async function createReference(context: BenchContext): Promise<Reference> {
+  const file = await makeFile(context.folder, 'wide', context.megabytes)
+  const source = await createSourceDatabase(context, file.path)
+  return { file, source, expected: await readContent({ database: source, table: 'source' }) }
+}
