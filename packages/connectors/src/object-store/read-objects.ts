@@ -27,13 +27,13 @@ export interface ObjectIncrement {
  * gone, or a changed object is the only one, or its number of rows is unknown. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
-  { store, retryPolicy }: ObjectReading,
+  reading: ObjectReading,
   { key, settings, cursor }: ObjectsRequest,
   signal: AbortSignal,
 ): Promise<ObjectIncrement | undefined> {
   const before = parseLoadedObjects(cursor, settings)
   if (!before) return undefined
-  const { single, objects } = await selectObjects({ store, key, retryPolicy }, signal)
+  const { single, objects } = await selectObjects({ ...reading, key }, signal)
   const { fresh, changed, same, gone } = diffObjects(before, objects)
   const counted = changed.every((object) => Object.hasOwn(before.rows, object.key))
   if (gone > 0 || !counted || (single && changed.length > 0)) return undefined
@@ -47,8 +47,7 @@ export async function* readObjects(
   report: LoadReport,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { store, retryPolicy } = reading
-  const chosen = await selectObjects({ store, key, retryPolicy, onPage: () => report.progress({}) }, signal)
+  const chosen = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
   const { single, objects } = chosen
   const before = parseLoadedObjects(cursor, settings)
   if (before) logFullRead(before, objects, report)
@@ -75,9 +74,8 @@ export async function* readIncrement(
   report: LoadReport,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
-  const { length: known } = same
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
-  report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${known} ${are(known)} as when loaded last.`)
+  report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${same.length} ${are(same.length)} unchanged.`)
   const came = sortByKey([...fresh, ...changed])
   if (came.length === 0) return
   const counts = new Map<string, number>()
@@ -136,7 +134,7 @@ function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], re
 }
 
 /** The cursor of a load, by which the next load finds new objects. */
-interface LoadedObjects {
+export interface LoadedObjects {
   /** A hash of the settings: after a change of the settings, everything is loaded. */
   settings: string
   /** Version marks by key. */
@@ -182,16 +180,17 @@ function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): O
   const found: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
   for (const object of objects) {
     const mark = known.get(object.key)
+    // Cursors of version 0.1 hold the ETag alone.
     if (mark === undefined) found.fresh.push(object)
-    else if (mark !== versionOf(object)) found.changed.push(object)
-    else found.same.push(object)
+    else if (mark === versionOf(object) || mark === object.etag) found.same.push(object)
+    else found.changed.push(object)
     known.delete(object.key)
   }
   return { ...found, gone: known.size }
 }
 
-/** For stores without version marks, the time of the last write and the length identify the version. */
-const versionOf = ({ etag, size, lastModified }: StoredObject): string => etag || `${size} ${lastModified.getTime()}`
+/** ETag or size, and time of writing: same content written again has the same ETag but another `_object_last_modified`. */
+const versionOf = ({ etag, size, lastModified }: StoredObject): string => `${etag || size} ${lastModified.getTime()}`
 
 const fingerprint = (settings: unknown): string =>
   createHash('sha256').update(JSON.stringify(settings)).digest('base64url').slice(0, 22)
