@@ -1,14 +1,8 @@
-import type { providerSchemas } from '@sluice/contracts'
+import { warehouseTypes } from '@sluice/contracts/systems'
 import { WarehouseProblem } from './warehouse.ts'
 
 /** The kind of warehouse that contains a schema, as the API encodes it. */
-export type WarehouseKind = (typeof providerSchemas)[number]
-
-export const postgresKind = 'SQL_DATABASE_D' satisfies WarehouseKind
-export const clickhouseKind = 'WAREHOUSE_B' satisfies WarehouseKind
-export const sqlServerKind = 'SQL_DATABASE_A' satisfies WarehouseKind
-export const redshiftKind = 'WAREHOUSE_A' satisfies WarehouseKind
-export const synapseKind = 'WAREHOUSE_C' satisfies WarehouseKind
+export type WarehouseKind = (typeof warehouseTypes)[keyof typeof warehouseTypes]
 
 interface WarehouseProduct {
   name: string
@@ -18,17 +12,17 @@ interface WarehouseProduct {
   canUndo?: true
 }
 
-const products: Record<Exclude<WarehouseKind, 'NA'>, WarehouseProduct> = {
-  [postgresKind]: { name: 'PostgreSQL', setting: 'WAREHOUSE_DATABASE_URL', canUndo: true },
-  [clickhouseKind]: { name: 'ClickHouse', setting: 'CLICKHOUSE_URL', canUndo: true },
-  [sqlServerKind]: { name: 'SQL Server', setting: 'SQLSERVER_URL' },
-  [redshiftKind]: { name: 'Redshift', setting: 'REDSHIFT_URL' },
-  [synapseKind]: { name: 'Synapse', setting: 'SYNAPSE_URL' },
+const products: Record<Exclude<WarehouseKind, typeof warehouseTypes.none>, WarehouseProduct> = {
+  [warehouseTypes.postgres]: { name: 'PostgreSQL', setting: 'WAREHOUSE_DATABASE_URL', canUndo: true },
+  [warehouseTypes.clickhouse]: { name: 'ClickHouse', setting: 'CLICKHOUSE_URL', canUndo: true },
+  [warehouseTypes.sqlServer]: { name: 'SQL Server', setting: 'SQLSERVER_URL' },
+  [warehouseTypes.redshift]: { name: 'Redshift', setting: 'REDSHIFT_URL' },
+  [warehouseTypes.synapse]: { name: 'Synapse', setting: 'SYNAPSE_URL' },
 }
 
 export const warehouseName = (kind: WarehouseKind): string => (kind === 'NA' ? 'none' : products[kind].name)
 
-export const describeWarehouse = (kind: Exclude<WarehouseKind, 'NA'>): string =>
+export const describeWarehouse = (kind: Exclude<WarehouseKind, typeof warehouseTypes.none>): string =>
   `${kind} (${products[kind].name}, ${products[kind].setting})`
 
 /** Returns the problem of a schema whose warehouse is not available here. */

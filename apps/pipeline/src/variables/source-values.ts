@@ -1,3 +1,4 @@
+import { connectorTypes } from '@sluice/contracts/systems'
 import type { SecretAddress } from '../secrets/sealed-secrets.ts'
 import { assertSameAddress } from './given-for.ts'
 import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
@@ -7,11 +8,11 @@ import type { Variables } from './variables.ts'
 
 /** The SQL languages of database pipelines by type. */
 const languages: Readonly<Record<string, SqlLanguage>> = {
-  SQL_DATABASE_A: 'sql-server',
-  SQL_DATABASE_B: 'mysql',
-  SQL_DATABASE_C: 'oracle',
-  SQL_DATABASE_D: 'postgres',
-  WAREHOUSE_A: 'redshift',
+  [connectorTypes.sqlServer]: 'sql-server',
+  [connectorTypes.mysql]: 'mysql',
+  [connectorTypes.oracle]: 'oracle',
+  [connectorTypes.postgres]: 'postgres',
+  [connectorTypes.redshift]: 'redshift',
 }
 
 /** Returns undefined for a type without SQL queries. */

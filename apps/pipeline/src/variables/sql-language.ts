@@ -1,5 +1,5 @@
 import { type Piece, sqlPieces } from './sql-pieces.ts'
-import type { providerSchemas } from '@sluice/contracts'
+import { warehouseTypes } from '@sluice/contracts/systems'
 
 /** The SQL syntax of a server: a source database, or a warehouse that runs transformations. */
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
@@ -200,15 +200,15 @@ function otherQuote(sql: string, at: number): string | undefined {
   return sql.slice(at, end < 0 ? sql.length : end + 2)
 }
 
-type Provider = (typeof providerSchemas)[number]
+type Provider = (typeof warehouseTypes)[keyof typeof warehouseTypes]
 
 const languages: Readonly<Record<Provider, SqlLanguage>> = {
-  SQL_DATABASE_D: 'postgres',
-  WAREHOUSE_A: 'redshift',
-  WAREHOUSE_B: 'clickhouse',
-  WAREHOUSE_C: 'sql-server',
-  SQL_DATABASE_A: 'sql-server',
-  NA: 'postgres',
+  [warehouseTypes.postgres]: 'postgres',
+  [warehouseTypes.redshift]: 'redshift',
+  [warehouseTypes.clickhouse]: 'clickhouse',
+  [warehouseTypes.synapse]: 'sql-server',
+  [warehouseTypes.sqlServer]: 'sql-server',
+  [warehouseTypes.none]: 'postgres',
 }
 
 /** Returns the SQL language of a schema's warehouse, in which transformations are written. */

@@ -1,3 +1,4 @@
+import { warehouseTypes } from '@sluice/contracts/systems'
 import { randomBytes } from 'node:crypto'
 import { connect, isUnavailable, type KeyRing } from '@sluice/database'
 import type { Logger, Redaction } from '@sluice/process'
@@ -5,7 +6,7 @@ import { sql, type Kysely, type Selectable } from 'kysely'
 import { catalogueClient, catalogueKey } from './catalogue-client.ts'
 import type { DB, Warehouses } from '../database.ts'
 import { ledgerKey } from '@sluice/warehouses/postgres/postgres-connections'
-import { type WarehouseKind, postgresKind } from '@sluice/warehouses/warehouse-kinds'
+import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-warehouse'
 import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/server/provision'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
@@ -106,7 +107,7 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
   }
 
   return {
-    kinds: [postgresKind],
+    kinds: [warehouseTypes.postgres],
     others: [],
     open(client) {
       const one =

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { postgresKind } from '@sluice/warehouses/warehouse-kinds'
+import { warehouseTypes } from '@sluice/contracts/systems'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { routeBySchema } from './route-by-schema.ts'
 
@@ -22,7 +22,7 @@ const answering = (answer: Answer) =>
 const closing = (one: Answer, other: Answer) =>
   routeBySchema(
     [
-      [postgresKind, answering(one)],
+      [warehouseTypes.postgres, answering(one)],
       ['WAREHOUSE_B', answering(other)],
     ],
     async () => new Map(),

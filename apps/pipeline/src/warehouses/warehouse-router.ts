@@ -1,9 +1,10 @@
+import { warehouseTypes } from '@sluice/contracts/systems'
 import type { KeyRing } from '@sluice/database'
 import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { type ClientWarehouses, warehouseCredentials } from './client-warehouses.ts'
-import { type WarehouseKind, postgresKind } from '@sluice/warehouses/warehouse-kinds'
+import type { WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 import type { WarehouseDriver } from '@sluice/warehouses/registry/warehouse-registry'
 import { type Warehouse, isWarehouseGone } from '@sluice/warehouses/warehouse'
 import { type OpenedWarehouses, routeBySchema } from './route-by-schema.ts'
@@ -65,14 +66,14 @@ export function routeWarehouses(
   async function route(client: string, defaultWarehouse: Warehouse): Promise<Warehouse> {
     const kinds = new Set((await kindsOf(client)).values())
     const drivers = await driversOf(client, kinds)
-    if (drivers.length === 0 && [...kinds].every((kind) => kind === postgresKind)) return defaultWarehouse
+    if (drivers.length === 0 && [...kinds].every((kind) => kind === warehouseTypes.postgres)) return defaultWarehouse
     const found = await Promise.all(
       drivers.map(async (driver): Promise<(readonly [WarehouseKind, Warehouse])[]> => {
         const warehouse = await opened(client, driver)
         return warehouse ? [[driver.kind, warehouse]] : []
       }),
     )
-    const all: OpenedWarehouses = [[postgresKind, defaultWarehouse], ...found.flat()]
+    const all: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...found.flat()]
     return routeBySchema(all, () => kindsOf(client))
   }
 

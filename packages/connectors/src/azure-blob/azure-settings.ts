@@ -1,11 +1,11 @@
-import { containerAccess } from '@sluice/contracts'
+import { connectorTypes, containerAccess } from '@sluice/contracts'
 import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 import { assertObjectSettings } from '../object-store/object-store-settings.ts'
 
 /** Azure Blob Storage. */
 export const azureDefinition = defineConnectedSource({
-  type: 'CLOUD_BLOB_STORAGE',
+  type: connectorTypes.azureBlobStorage,
   connectionField: 'blobStoreSource',
   secretFields: containerAccess.secrets,
   assertConnection({ blobStoreSource: { endpoint } }) {

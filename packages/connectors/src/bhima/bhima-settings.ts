@@ -1,9 +1,9 @@
-import { loginAccess } from '@sluice/contracts'
+import { connectorTypes, loginAccess } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { assertDateOrder, formatNameAt } from '../settings/source-address.ts'
 
 export const bhimaDefinition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_A',
+  type: connectorTypes.bhima,
   connectionField: 'apiSource',
   secretFields: loginAccess.secrets,
   assertSettings: assertDateOrder,

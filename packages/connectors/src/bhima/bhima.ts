@@ -10,9 +10,9 @@ import {
   requireSecret,
 } from '../http-connector/http-system.ts'
 import { jsonRecords } from './json-records.ts'
-import type { DataType } from '@sluice/contracts'
+import type { connectorTypes, DataType } from '@sluice/contracts'
 
-type BhimaSettings = SettingsOf<'SOURCE_SYSTEM_A'>
+type BhimaSettings = SettingsOf<typeof connectorTypes.bhima>
 
 const name = 'BHIMA'
 
@@ -103,7 +103,7 @@ export function listDateRanges(
   return parts
 }
 
-type ResourceKind = SettingsOf<'SOURCE_SYSTEM_A'>['resources'][number]
+type ResourceKind = SettingsOf<typeof connectorTypes.bhima>['resources'][number]
 
 interface BhimaResource {
   path: string

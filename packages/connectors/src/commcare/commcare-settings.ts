@@ -1,10 +1,10 @@
-import { userTokenAccess } from '@sluice/contracts'
+import { connectorTypes, userTokenAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const commcareDefinition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_B',
+  type: connectorTypes.commcare,
   connectionField: 'apiSource',
   secretFields: userTokenAccess.secrets,
   assertSettings({ forms = [], caseTypes = [] }) {

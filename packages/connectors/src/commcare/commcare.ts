@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import { compareNames, createOption, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import { createColumns } from '../http-connector/record-tables.ts'
 import type { SourceOption } from '../connector.ts'
@@ -15,7 +16,7 @@ import { indexedAt, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import { boundCursor } from '../http-connector/paging.ts'
 
-type CommCareSettings = SettingsOf<'SOURCE_SYSTEM_B'>
+type CommCareSettings = SettingsOf<typeof connectorTypes.commcare>
 
 const name = 'CommCare'
 

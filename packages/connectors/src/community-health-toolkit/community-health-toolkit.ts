@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
@@ -5,7 +6,7 @@ import { basicAuthorization, type HttpSession } from '../http-connector/http-ses
 import { type SystemContext, type SettingsOf, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 
-type ChtSettings = SettingsOf<'SOURCE_SYSTEM_F'>
+type ChtSettings = SettingsOf<typeof connectorTypes.communityHealthToolkit>
 
 const name = 'the Community Health Toolkit'
 

@@ -1,10 +1,10 @@
-import { anyAccess } from '@sluice/contracts'
+import { connectorTypes, anyAccess } from '@sluice/contracts'
 import { InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/connected-source.ts'
 import { assertDateOrder, formatNameAt } from '../settings/source-address.ts'
 
 export const dhis2Definition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_C',
+  type: connectorTypes.dhis2,
   connectionField: 'apiSource',
   secretFields: anyAccess.secrets,
   assertSettings: assertContentFields,
@@ -16,7 +16,7 @@ export const dhis2Definition = defineConnectedSource({
 })
 
 /** Validates the fields that each content of DHIS2 requires. */
-function assertContentFields(body: SourceOf<'SOURCE_SYSTEM_C'>): void {
+function assertContentFields(body: SourceOf<typeof connectorTypes.dhis2>): void {
   const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
   const { startDate, endDate } = body
   assertDateOrder(body)

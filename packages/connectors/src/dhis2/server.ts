@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import type { SettingsOf } from '../http-connector/http-system.ts'
 import { parseRelease } from './dhis2-api.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
@@ -5,7 +6,7 @@ import type { HttpSession } from '../http-connector/http-session.ts'
 import { overlapSeconds, subtractSeconds } from '../http-connector/paging.ts'
 import { exactNumber } from '../http-connector/exact-json.ts'
 
-export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
+export type Dhis2Settings = SettingsOf<typeof connectorTypes.dhis2>
 
 export interface Dhis2Server {
   /** Full version: `2.41.3`. */

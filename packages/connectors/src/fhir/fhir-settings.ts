@@ -1,10 +1,10 @@
-import { clinicalAccess } from '@sluice/contracts'
+import { connectorTypes, clinicalAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertOneCredential, assertUsername, defineConnectedSource } from '../settings/connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const fhirDefinition = defineConnectedSource({
-  type: 'FHIR',
+  type: connectorTypes.fhir,
   connectionField: 'apiSource',
   secretFields: clinicalAccess.secrets,
   assertSettings({ method = 'SEARCH', search, group, resourceTypes, views = [] }) {

@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import { createColumns } from '../http-connector/record-tables.ts'
 import {
   createOption,
@@ -17,7 +18,7 @@ import { type ResourceView, parseView } from './view-definition.ts'
 import { createViewStream } from './view-stream.ts'
 import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'
 
-export type FhirSettings = SettingsOf<'FHIR'>
+export type FhirSettings = SettingsOf<typeof connectorTypes.fhir>
 
 const name = 'FHIR'
 /** Maximum number of types that a test requests before the pipeline is saved. */

@@ -1,11 +1,11 @@
-import { functionAccess } from '@sluice/contracts'
+import { connectorTypes, functionAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertCredentialPair, defineConnectedSource } from '../settings/connected-source.ts'
 import { hostOf, normalizeAddress, parseAddress } from '../settings/source-address.ts'
 
 /** AWS Lambda, or a function behind an address. */
 export const functionDefinition = defineConnectedSource({
-  type: 'FUNCTION',
+  type: connectorTypes.functionCall,
   connectionField: 'functionSource',
   secretFields: functionAccess.secrets,
   assertConnection({ functionSource: { url } }) {

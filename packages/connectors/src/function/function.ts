@@ -4,11 +4,11 @@ import type { SourceSecrets } from '../connector.ts'
 import { toText } from '../http-connector/parse-response.ts'
 import type { HttpSession, HttpConnection } from '../http-connector/http-session.ts'
 import { connectToLambda, explainRejectedKey, getInvocationPath, listFunctions } from './lambda.ts'
-import { type DataType, dataTypes } from '@sluice/contracts'
+import { type connectorTypes, type DataType, dataTypes } from '@sluice/contracts'
 import { parseJson } from '../http-connector/exact-json.ts'
 import type { KnownColumn } from '../http-connector/record-tables.ts'
 
-type FunctionSettings = SettingsOf<'FUNCTION'>
+type FunctionSettings = SettingsOf<typeof connectorTypes.functionCall>
 type FunctionAddress = FunctionSettings['functionSource']
 
 /** An access key means AWS Lambda, even if no function is selected yet. */

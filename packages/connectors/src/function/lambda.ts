@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import { createOption, parseList, parseObject, toText } from '../http-connector/parse-response.ts'
 import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
@@ -7,7 +8,7 @@ import { detectEndlessPaging } from '../http-connector/paging.ts'
 import { AwsV4Signer } from 'aws4fetch'
 import { assertAccessKey } from '../object-store/assert-access-key.ts'
 
-type LambdaFunction = SettingsOf<'FUNCTION'>['functionSource']
+type LambdaFunction = SettingsOf<typeof connectorTypes.functionCall>['functionSource']
 
 const name = 'AWS Lambda'
 const arnPattern = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/

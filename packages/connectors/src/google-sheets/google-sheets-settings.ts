@@ -1,11 +1,11 @@
-import { spreadsheetAccess } from '@sluice/contracts'
+import { connectorTypes, spreadsheetAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 
 /** Google Sheets. Its secrets are sent to Google for every spreadsheet. */
 export const googleSheetsDefinition = defineConnectedSource({
-  type: 'ONLINE_SPREADSHEET',
+  type: connectorTypes.googleSheets,
   connectionField: 'spreadsheetSource',
   secretFields: spreadsheetAccess.secrets,
   assertConnection({ spreadsheetSource: { url, serviceAccountKey } }) {

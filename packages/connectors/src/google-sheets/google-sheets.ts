@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
@@ -8,7 +9,7 @@ import { signInAsAccount } from './sign-in.ts'
 import { isExact } from '../http-connector/exact-json.ts'
 import type { RecordValue } from '../http-connector/flatten-record.ts'
 
-type GoogleSheetsSettings = SettingsOf<'ONLINE_SPREADSHEET'>
+type GoogleSheetsSettings = SettingsOf<typeof connectorTypes.googleSheets>
 
 const name = 'Google Sheets'
 /**

@@ -1,10 +1,10 @@
-import { loginAccess } from '@sluice/contracts'
+import { connectorTypes, loginAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const ihrisDefinition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_D',
+  type: connectorTypes.ihris,
   connectionField: 'apiSource',
   secretFields: loginAccess.secrets,
   assertSettings({ report, resourceTypes = [] }) {

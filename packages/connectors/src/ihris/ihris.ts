@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import { compareNames, createOption, parseText, parseObject } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SourceOption } from '../connector.ts'
@@ -20,7 +21,7 @@ import {
 } from './report.ts'
 import { isTrue } from '../fhir/fhirpath.ts'
 
-type IhrisSettings = SettingsOf<'SOURCE_SYSTEM_D'>
+type IhrisSettings = SettingsOf<typeof connectorTypes.ihris>
 
 const name = 'iHRIS'
 /** Maximum number of types that a test requests before the pipeline is saved. */

@@ -1,9 +1,9 @@
-import { tokenAccess } from '@sluice/contracts'
+import { connectorTypes, tokenAccess } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const kobotoolboxDefinition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_E',
+  type: connectorTypes.kobotoolbox,
   connectionField: 'apiSource',
   secretFields: tokenAccess.secrets,
   formatSourceName: ({ survey, apiSource }) => formatNameAt(survey, apiSource.url),

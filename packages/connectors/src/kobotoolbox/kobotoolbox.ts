@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import type { SourceOption } from '../connector.ts'
 import type { HttpSession, RequestOptions } from '../http-connector/http-session.ts'
 import {
@@ -19,7 +20,7 @@ import {
 } from '../http-connector/parse-response.ts'
 import { createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
 
-type KobotoolboxSettings = SettingsOf<'SOURCE_SYSTEM_E'>
+type KobotoolboxSettings = SettingsOf<typeof connectorTypes.kobotoolbox>
 
 const name = 'KoboToolbox'
 /** Current servers silently return at most this many submissions; older ones allowed more. */

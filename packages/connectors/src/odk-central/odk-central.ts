@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import type { QueryParameters, HttpSession } from '../http-connector/http-session.ts'
 import {
   compareNames,
@@ -21,7 +22,7 @@ import {
 import { isExact } from '../http-connector/exact-json.ts'
 import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
 
-type OdkSettings = SettingsOf<'SOURCE_SYSTEM_G'>
+type OdkSettings = SettingsOf<typeof connectorTypes.odkCentral>
 
 const name = 'ODK Central'
 

@@ -1,9 +1,9 @@
-import { loginAccess } from '@sluice/contracts'
+import { connectorTypes, loginAccess } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const odkCentralDefinition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_G',
+  type: connectorTypes.odkCentral,
   connectionField: 'apiSource',
   secretFields: loginAccess.secrets,
   formatSourceName: ({ form, apiSource }) => formatNameAt(form, apiSource.url),

@@ -1,9 +1,9 @@
-import { tokenAccess } from '@sluice/contracts'
+import { connectorTypes, tokenAccess } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { assertDateOrder, formatNameAt } from '../settings/source-address.ts'
 
 export const openlmisDefinition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_H',
+  type: connectorTypes.openlmis,
   connectionField: 'apiSource',
   secretFields: tokenAccess.secrets,
   assertSettings: assertDateOrder,

@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import {
   createOption,
@@ -17,7 +18,7 @@ import {
 } from '../http-connector/http-system.ts'
 import { boundCursor } from '../http-connector/paging.ts'
 
-type OpenlmisSettings = SettingsOf<'SOURCE_SYSTEM_H'>
+type OpenlmisSettings = SettingsOf<typeof connectorTypes.openlmis>
 
 const name = 'OpenLMIS'
 const pageSize = 100

@@ -1,3 +1,4 @@
+import { connectorTypes } from '@sluice/contracts/systems'
 import type { Connector, ConnectorContext } from '../connector.ts'
 import type { DatabaseProduct, DatabaseType } from '../database-connector/database-product.ts'
 import type { DatasetDatabase } from '../public-dataset/public-datasets.ts'
@@ -21,85 +22,85 @@ interface RegisteredConnector<Type extends KnownType> {
 
 /** Maps wire tokens (the values of `type` in the API) to connectors. The compiler reports a missing pipeline type. */
 export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
-  CLOUD_BLOB_STORAGE: {
+  [connectorTypes.azureBlobStorage]: {
     define: async () => (await import('../azure-blob/azure-settings.ts')).azureDefinition,
     load: async (context) => (await import('../azure-blob/azure-connector.ts')).azureConnector(context),
   },
-  CSV_UPLOAD: {
+  [connectorTypes.csvUpload]: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).csvUploadDefinition,
     load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).csvUpload(context),
   },
-  FHIR: {
+  [connectorTypes.fhir]: {
     define: async () => (await import('../fhir/fhir-settings.ts')).fhirDefinition,
     load: httpConnector(async () => (await import('../fhir/fhir.ts')).fhir),
   },
-  FUNCTION: {
+  [connectorTypes.functionCall]: {
     define: async () => (await import('../function/function-settings.ts')).functionDefinition,
     load: httpConnector(async () => (await import('../function/function.ts')).functionCall),
   },
-  OBJECT_STORAGE_BUCKET: {
+  [connectorTypes.s3]: {
     define: async () => (await import('../s3/s3-settings.ts')).s3Definition,
     load: async (context) => (await import('../s3/s3-connector.ts')).s3Connector(context),
   },
-  ONLINE_SPREADSHEET: {
+  [connectorTypes.googleSheets]: {
     define: async () => (await import('../google-sheets/google-sheets-settings.ts')).googleSheetsDefinition,
     load: httpConnector(async () => (await import('../google-sheets/google-sheets.ts')).googleSheets),
   },
-  PARQUET_UPLOAD: {
+  [connectorTypes.parquetUpload]: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).parquetUploadDefinition,
     load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).parquetUpload(context),
   },
-  PUBLIC_DATASET: {
+  [connectorTypes.publicDataset]: {
     define: async () => (await import('../public-dataset/public-dataset-settings.ts')).publicDatasetDefinition,
     load: async ({ datasets }) =>
       datasets && (await import('../public-dataset/public-datasets.ts')).publicDatasets(datasets),
   },
-  SOURCE_SYSTEM_A: {
+  [connectorTypes.bhima]: {
     define: async () => (await import('../bhima/bhima-settings.ts')).bhimaDefinition,
     load: httpConnector(async () => (await import('../bhima/bhima.ts')).bhima),
   },
-  SOURCE_SYSTEM_B: {
+  [connectorTypes.commcare]: {
     define: async () => (await import('../commcare/commcare-settings.ts')).commcareDefinition,
     load: httpConnector(async () => (await import('../commcare/commcare.ts')).commcare),
   },
-  SOURCE_SYSTEM_C: {
+  [connectorTypes.dhis2]: {
     define: async () => (await import('../dhis2/dhis2-settings.ts')).dhis2Definition,
     load: httpConnector(async () => (await import('../dhis2/dhis2.ts')).dhis2),
   },
-  SOURCE_SYSTEM_D: {
+  [connectorTypes.ihris]: {
     define: async () => (await import('../ihris/ihris-settings.ts')).ihrisDefinition,
     load: httpConnector(async () => (await import('../ihris/ihris.ts')).ihris),
   },
-  SOURCE_SYSTEM_E: {
+  [connectorTypes.kobotoolbox]: {
     define: async () => (await import('../kobotoolbox/kobotoolbox-settings.ts')).kobotoolboxDefinition,
     load: httpConnector(async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox),
   },
-  SOURCE_SYSTEM_F: {
+  [connectorTypes.communityHealthToolkit]: {
     define: async () => (await import('../community-health-toolkit/cht-settings.ts')).communityHealthToolkitDefinition,
     load: httpConnector(
       async () => (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit,
     ),
   },
-  SOURCE_SYSTEM_G: {
+  [connectorTypes.odkCentral]: {
     define: async () => (await import('../odk-central/odk-settings.ts')).odkCentralDefinition,
     load: httpConnector(async () => (await import('../odk-central/odk-central.ts')).odkCentral),
   },
-  SOURCE_SYSTEM_H: {
+  [connectorTypes.openlmis]: {
     define: async () => (await import('../openlmis/openlmis-settings.ts')).openlmisDefinition,
     load: httpConnector(async () => (await import('../openlmis/openlmis.ts')).openlmis),
   },
-  SOURCE_SYSTEM_I: {
+  [connectorTypes.sormas]: {
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
     load: httpConnector(async () => (await import('../sormas/sormas.ts')).sormas),
   },
-  SQL_DATABASE_A: database(
-    'SQL_DATABASE_A',
+  [connectorTypes.sqlServer]: database(
+    connectorTypes.sqlServer,
     async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer,
   ),
-  SQL_DATABASE_B: database('SQL_DATABASE_B', async () => (await import('../mysql/mysql-connector.ts')).mysql),
-  SQL_DATABASE_C: database('SQL_DATABASE_C', async () => (await import('../oracle/oracle-connector.ts')).oracle),
-  SQL_DATABASE_D: database('SQL_DATABASE_D', async () => (await import('../postgres/postgres-connector.ts')).postgres),
-  WAREHOUSE_A: database('WAREHOUSE_A', async () => (await import('../redshift/redshift-connector.ts')).redshift),
+  [connectorTypes.mysql]: database(connectorTypes.mysql, async () => (await import('../mysql/mysql-connector.ts')).mysql),
+  [connectorTypes.oracle]: database(connectorTypes.oracle, async () => (await import('../oracle/oracle-connector.ts')).oracle),
+  [connectorTypes.postgres]: database(connectorTypes.postgres, async () => (await import('../postgres/postgres-connector.ts')).postgres),
+  [connectorTypes.redshift]: database(connectorTypes.redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
 export function httpConnector(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {

@@ -1,4 +1,4 @@
-import { bucketAccess } from '@sluice/contracts'
+import { connectorTypes, bucketAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertCredentialPair, defineConnectedSource } from '../settings/connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
@@ -6,7 +6,7 @@ import { assertObjectSettings } from '../object-store/object-store-settings.ts'
 
 /** Amazon S3 and compatible stores. */
 export const s3Definition = defineConnectedSource({
-  type: 'OBJECT_STORAGE_BUCKET',
+  type: connectorTypes.s3,
   connectionField: 'objectStoreSource',
   secretFields: bucketAccess.secrets,
   assertConnection({ objectStoreSource: { bucket, endpoint } }) {

@@ -1,9 +1,9 @@
-import { loginAccess } from '@sluice/contracts'
+import { connectorTypes, loginAccess } from '@sluice/contracts'
 import { defineConnectedSource } from '../settings/connected-source.ts'
 import { formatNameAt } from '../settings/source-address.ts'
 
 export const sormasDefinition = defineConnectedSource({
-  type: 'SOURCE_SYSTEM_I',
+  type: connectorTypes.sormas,
   connectionField: 'apiSource',
   secretFields: loginAccess.secrets,
   formatSourceName: ({ entities, apiSource }) =>

@@ -1,3 +1,4 @@
+import type { connectorTypes } from '@sluice/contracts/systems'
 import { type HttpSession, basicAuthorization } from '../http-connector/http-session.ts'
 import {
   compareNames,
@@ -19,7 +20,7 @@ import {
 } from '../http-connector/http-system.ts'
 import { isExact } from '../http-connector/exact-json.ts'
 
-type SormasSettings = SettingsOf<'SOURCE_SYSTEM_I'>
+type SormasSettings = SettingsOf<typeof connectorTypes.sormas>
 
 const name = 'SORMAS'
 const apiRoot = 'sormas-rest'

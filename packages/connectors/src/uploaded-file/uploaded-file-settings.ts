@@ -1,8 +1,8 @@
-import type { CsvOptions } from '@sluice/contracts'
+import type { connectorTypes, CsvOptions } from '@sluice/contracts'
 import { identifierProblem } from '@sluice/row-stream'
 import { type ConnectorDefinition, InvalidSetting, type SourceOf } from '../settings/connector-definition.ts'
 
-type CsvSettings = Pick<SourceOf<'CSV_UPLOAD'>, 'csvOptions'>
+type CsvSettings = Pick<SourceOf<typeof connectorTypes.csvUpload>, 'csvOptions'>
 
 export const csvUploadDefinition: ConnectorDefinition<'CSV_UPLOAD', CsvSettings> = {
   upload: { name: 'upload.csv', mediaType: 'text/csv' },

@@ -2,17 +2,8 @@ import { Type } from 'typebox'
 import { Access, AccessPart } from '../access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, Count, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
-import { connectorTypes } from './data-pipeline/systems.ts'
+import { warehouseTypes } from './data-pipeline/systems.ts'
 
-/** The `providerSchema` of each kind of warehouse. All other code uses these names instead of the values. */
-export const warehouseTypes = {
-  redshift: connectorTypes.redshift,
-  postgres: connectorTypes.postgres,
-  clickhouse: 'WAREHOUSE_B',
-  synapse: 'WAREHOUSE_C',
-  sqlServer: connectorTypes.sqlServer,
-  none: 'NA',
-} as const
 export const providerSchemas = Object.values(warehouseTypes)
 
 const fields = {

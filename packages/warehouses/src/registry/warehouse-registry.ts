@@ -1,5 +1,6 @@
+import { warehouseTypes } from '@sluice/contracts/systems'
 import type { Redaction } from '@sluice/process'
-import { type WarehouseKind, clickhouseKind, redshiftKind, sqlServerKind, synapseKind } from '../warehouse-kinds.ts'
+import type { WarehouseKind } from '../warehouse-kinds.ts'
 import type { RedshiftSettings } from '../redshift/redshift-settings.ts'
 import type { Warehouse } from '../warehouse.ts'
 import { once } from 'node:events'
@@ -44,7 +45,7 @@ export function warehouseDrivers(servers: ServerSettings, { keepDays = 0 } = {})
 }
 
 const clickHouseDriver = (url: string, keepDays: number): WarehouseDriver => ({
-  kind: clickhouseKind,
+  kind: warehouseTypes.clickhouse,
   async open(credentials, redaction) {
     const { clickhouseAccess } = await import('../clickhouse/clickhouse-settings.ts')
     const { openClickHouseWarehouse } = await import('../clickhouse/clickhouse-warehouse.ts')
@@ -62,7 +63,7 @@ const clickHouseDriver = (url: string, keepDays: number): WarehouseDriver => ({
 })
 
 const sqlServerDriver = (url: string): WarehouseDriver => ({
-  kind: sqlServerKind,
+  kind: warehouseTypes.sqlServer,
   async open(credentials, redaction) {
     const { tsqlAccess } = await import('../tsql/tsql-settings.ts')
     const { openSqlServerWarehouse } = await import('../tsql/tsql-dialect.ts')
@@ -74,7 +75,7 @@ const sqlServerDriver = (url: string): WarehouseDriver => ({
 })
 
 const synapseDriver = (url: string): WarehouseDriver => ({
-  kind: synapseKind,
+  kind: warehouseTypes.synapse,
   async open(credentials, redaction) {
     const { synapseAccess } = await import('../synapse/synapse-settings.ts')
     const { openSynapseWarehouse } = await import('../synapse/synapse-dialect.ts')
@@ -86,7 +87,7 @@ const synapseDriver = (url: string): WarehouseDriver => ({
 })
 
 const redshiftDriver = (settings: RedshiftSettings): WarehouseDriver => ({
-  kind: redshiftKind,
+  kind: warehouseTypes.redshift,
   async open(credentials, redaction) {
     const { redshiftAccess } = await import('../redshift/redshift-settings.ts')
     const { redshiftDialect } = await import('../redshift/redshift-dialect.ts')

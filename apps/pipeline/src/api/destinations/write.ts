@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { type DestinationBody, holds } from '@sluice/contracts'
+import { connectorTypes, type DestinationBody, holds } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
@@ -30,7 +30,7 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
     const uid = current?.uid ?? randomUUID()
     return {
       ...(current ? {} : { uid, client: caller.client }),
-      type: body.type ?? 'SOURCE_SYSTEM_C',
+      type: body.type ?? connectorTypes.dhis2,
       view_id: await viewOf(trx, body, current, caller),
       name: body.name,
       translations: JSON.stringify(body.translations ?? []),

@@ -1,4 +1,5 @@
 import { type Transaction, sql } from 'kysely'
+import { warehouseTypes } from '@sluice/contracts/systems'
 import { problems } from '@sluice/http-server'
 import type { ReceivedFile } from '../../files/receive-file.ts'
 import { catalogueClient, catalogueSchema } from '../../warehouses/catalogue-client.ts'
@@ -39,7 +40,7 @@ async function ensureSchema(trx: Transaction<DB>): Promise<number> {
       name: 'Public datasets',
       schema_name: catalogueSchema,
       permanent: true,
-      provider_schema: 'SQL_DATABASE_D',
+      provider_schema: warehouseTypes.postgres,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute()

@@ -5,20 +5,13 @@ import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { noteDrop } from '../../drops/drops.ts'
 import { identifierProblem, identifiers } from '@sluice/row-stream'
-import { describeWarehouse } from '@sluice/warehouses/warehouse-kinds'
+import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
 import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemas } from './records.ts'
 import { translate } from '../../problems/problems.ts'
-
-/** Names of the available warehouses in messages. */
-const warehouseLabels: Partial<Record<SchemaBody['providerSchema'], string>> = {
-  SQL_DATABASE_D: 'SQL_DATABASE_D, the PostgreSQL warehouse',
-  WAREHOUSE_B: 'WAREHOUSE_B, the ClickHouse warehouse',
-  SQL_DATABASE_A: 'SQL_DATABASE_A, the SQL Server warehouse',
-}
 
 /** True if the schema would abandon its tables. A schema with provider NA has no tables. */
 const leavesItsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
@@ -35,7 +28,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${describeWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => warehouseLabels[kind] ?? kind).join(' or ')}.`,
+        `${describeWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => `${kind} (${warehouseName(kind)})`).join(' or ')}.`,
       )
     }
     await assertSharingTargets(body.access, input)

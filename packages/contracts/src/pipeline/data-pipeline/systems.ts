@@ -27,6 +27,16 @@ export const connectorTypes = {
   sormas: 'SOURCE_SYSTEM_I',
 } as const
 
+/** The `providerSchema` of each kind of warehouse. All other code uses these names instead of the values. */
+export const warehouseTypes = {
+  redshift: connectorTypes.redshift,
+  postgres: connectorTypes.postgres,
+  clickhouse: 'WAREHOUSE_B',
+  synapse: 'WAREHOUSE_C',
+  sqlServer: connectorTypes.sqlServer,
+  none: 'NA',
+} as const
+
 export type PipelineType = (typeof connectorTypes)[keyof typeof connectorTypes]
 export const pipelineTypes: readonly PipelineType[] = Object.values(connectorTypes)
 
