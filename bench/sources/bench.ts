@@ -8,6 +8,7 @@ import { root } from '../../infra/paths.ts'
 import { refuse } from '../../infra/refusal.ts'
 import { installMissingPrograms, programsFolder } from '../../infra/test/npm-programs.ts'
 import { runOn } from '../load/database.ts'
+import { serveSwift, stopSwift } from '../../packages/testing/src/shared-swift.ts'
 import { startInstallation } from '../load/installation.ts'
 import { csv, parquet } from './measures/files.ts'
 import { mariadb, postgres } from './measures/databases.ts'
@@ -60,7 +61,13 @@ async function* measureStore(context: BenchContext, name: 's3' | 'azure', refere
   const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/stores.ts')
   const { objects } = await import('./measures/objects.ts')
   const type = name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE'
-  yield* objects(context, kindsOfStores.find((kind) => kind.type === type)!, reference)
+  // As under Jest, the Swift that the S3 store uses is shared.
+  await serveSwift()
+  try {
+    yield* objects(context, kindsOfStores.find((kind) => kind.type === type)!, reference)
+  } finally {
+    await stopSwift()
+  }
 }
 
 async function bench(): Promise<void> {

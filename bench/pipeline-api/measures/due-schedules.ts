@@ -66,11 +66,14 @@ export async function* dueSchedules({ installation }: BenchContext): AsyncGenera
   }
 }
 
-/** Creates pipelines that run every midnight, planned for the next one. Returns the SQL condition that finds them. */
+/**
+ * Creates pipelines that run every midnight, planned for the next one. Returns the SQL condition that finds them. They have no
+ * function, so their runs fail; pipelines of uploads without a file would have no runs at all.
+ */
 async function makeSchedules(db: pg.Client, client: string, schema: string, name: string): Promise<string> {
   await db.query(
     `insert into data_pipelines (client, name, type, disabled, run_trigger, schema_id, table_name, public_access)
-     select $1, 'Due ${name} ' || i, 'CSV_UPLOAD', false, 'EVERY_DAY_0AM', (select id from schemas where uid = $2),
+     select $1, 'Due ${name} ' || i, 'FUNCTION', false, 'EVERY_DAY_0AM', (select id from schemas where uid = $2),
        'due_${name}_' || i, 'READ'
      from generate_series(1, ${scheduleCount}) i`,
     [client, schema],
