@@ -20,6 +20,8 @@ interface RegisteredConnector<Type extends KnownType> {
   load(context: RegistryContext): Promise<Connector | undefined>
 }
 
+const { mysql, oracle, postgres, redshift, sqlServer } = connectorTypes
+
 /** Maps wire tokens (the values of `type` in the API) to connectors. The compiler reports a missing pipeline type. */
 export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
   [connectorTypes.azureBlobStorage]: {
@@ -93,14 +95,11 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
     load: httpConnector(async () => (await import('../sormas/sormas.ts')).sormas),
   },
-  [connectorTypes.sqlServer]: database(
-    connectorTypes.sqlServer,
-    async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer,
-  ),
-  [connectorTypes.mysql]: database(connectorTypes.mysql, async () => (await import('../mysql/mysql-connector.ts')).mysql),
-  [connectorTypes.oracle]: database(connectorTypes.oracle, async () => (await import('../oracle/oracle-connector.ts')).oracle),
-  [connectorTypes.postgres]: database(connectorTypes.postgres, async () => (await import('../postgres/postgres-connector.ts')).postgres),
-  [connectorTypes.redshift]: database(connectorTypes.redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
+  [sqlServer]: database(sqlServer, async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer),
+  [mysql]: database(mysql, async () => (await import('../mysql/mysql-connector.ts')).mysql),
+  [oracle]: database(oracle, async () => (await import('../oracle/oracle-connector.ts')).oracle),
+  [postgres]: database(postgres, async () => (await import('../postgres/postgres-connector.ts')).postgres),
+  [redshift]: database(redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
 export function httpConnector(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
