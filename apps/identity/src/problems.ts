@@ -20,7 +20,7 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
 const unstorable = ['22021', '22P05']
 
 /** Converts known errors of this service to problems. Returns undefined for a bug. */
-export function translate(error: unknown): Problem | undefined {
+export function translateDatabaseError(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
   const conflict = broken && conflicts[broken.constraint]
   if (conflict) return problems.conflict(...conflict)

@@ -42,7 +42,7 @@ export async function assertMailAllowed(
  * Returns whether the user, or the users of their client at the same address, reached the limit of password-reset links.
  * Users of other clients with the same address do not count. Requires the lock on the user.
  */
-export async function mailedTooOften(
+export async function isResetLimitReached(
   db: Kysely<DB>,
   { id, client, email }: { id: number; client: string; email: string },
 ): Promise<boolean> {

@@ -37,7 +37,7 @@ const maxAddresses = 10
  * Counts events of applications. Once a minute, writes one audit row with the count for each application, user and outcome.
  * A process that crashes loses its counts since the last write.
  */
-export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
+export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   let entries = new Map<string, TallyEntry>()
   let timer: NodeJS.Timeout | undefined
   let flushing: Promise<void> = Promise.resolve()
@@ -67,7 +67,7 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
       await sql`
         insert into audit (operation, actor, client, object, request_id, address, details)
         select n.operation, coalesce(n."user", case when n.proven then a.uid end), a.client, n.application, '', n.address, n.details
-        from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(rowOf))}) as n(
+        from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(toAuditRow))}) as n(
           operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
         left join sso_client_configs a on a.sso_client_id = n.application`.execute(db)
     } catch (error) {
@@ -85,7 +85,7 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   return {
     count({ address, ...happening }) {
       const now = new Date()
-      const application = nameOf(happening.application)
+      const application = parseApplicationId(happening.application)
       add({ ...happening, application, count: 1, from: now, until: now, addresses: new Set([address]) })
       later()
     },
@@ -94,9 +94,9 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
 }
 
 /** Keeps a claimed client id only if it is syntactically valid. */
-const nameOf = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
+const parseApplicationId = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
 
-const rowOf = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
+const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
   operation,
   application: application || null,
   proven,

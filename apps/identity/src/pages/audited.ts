@@ -26,7 +26,7 @@ export type AuditedPageWrite = <T>(
 ) => Promise<T>
 
 /** Runs the writing use case of an operation, such as `auth.resetPassword`, without a signed-in user. */
-export function audited(db: Kysely<DB>, config: Config): AuditedPageWrite {
+export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrite {
   const run = auditedWrites(db)
   return (id, request, response, work) => {
     response.locals.operation = id

@@ -30,14 +30,14 @@ function renderValue(value: HtmlValue): string {
 }
 
 /** Isolates a name that users chose, so that it cannot change the direction of the surrounding text. */
-export const name = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
+export const isolateName = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
 
 /** Removes the characters that change the text direction, for places without markup such as a title. */
-export const withoutDirectionMarks = (text: string): string =>
+export const removeDirectionMarks = (text: string): string =>
   text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
 
 /** Returns a safe href: local paths and http(s) URLs only; `#` for anything else, such as a script URL. */
-export function safeHref(href: string): string {
+export function toSafeHref(href: string): string {
   if (/^[/?](?![/\\])/.test(href)) return href
   return URL.canParse(href) && /^https?:$/.test(new URL(href).protocol) ? href : '#'
 }

@@ -1,9 +1,9 @@
 import { type ReadMail, identityOperations, searchOf } from '@sluice/contracts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
-import { type MailRow, mailRecords, recipientsOf } from './records.ts'
+import { type MailRow, mailRecords, listRecipients } from './records.ts'
 import { recordAudit } from '@sluice/database'
 import { problems } from '@sluice/http-server'
-import { openBody } from '../../email/outbox.ts'
+import { openMailBody } from '../../email/outbox.ts'
 import { assertMayManageUser } from '../users/rules.ts'
 
 const { mails } = identityOperations
@@ -29,12 +29,12 @@ async function readMail(uid: string, input: IdentityRequestContext): Promise<Rea
   const [mail] = await mailRecords.kind.present([row], input)
   if (row.state !== 'KEPT' || row.body === null) return mail!
   await assertMayReadMailBody(row, input)
-  await noteReading(row, input)
-  return { ...mail!, text: openBody(config, row.uid, row.body).text }
+  await auditMailRead(row, input)
+  return { ...mail!, text: openMailBody(config, row.uid, row.body).text }
 }
 
 async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityRequestContext): Promise<void> {
-  const [recipient] = await recipientsOf([row], db)
+  const [recipient] = await listRecipients([row], db)
   if (!recipient) throw problems.notFound('mail')
   assertMayManageUser(caller, recipient)
   // Otherwise an unattended session could be turned into a new password.
@@ -43,7 +43,7 @@ async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityReque
 }
 
 /** Audits the reading of a mail. Other reads are not audited, but this one can reveal a link to an account. */
-async function noteReading(
+async function auditMailRead(
   { uid, user_id, kind, recipient }: MailRow,
   { db, caller, request }: IdentityRequestContext,
 ): Promise<void> {

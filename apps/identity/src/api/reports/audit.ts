@@ -12,7 +12,7 @@ import type { Caller } from '@sluice/http-server'
 import { type SearchPlan, escapeLike, refusedSearch, searchPlan } from '@sluice/records'
 import type { Audit, DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { type ReportColumn, scopeName, tabular } from './tabular.ts'
+import { type ReportColumn, readScopeName, buildTabularResult } from './tabular.ts'
 
 type AuditRow = Selectable<Audit> & {
   client_code: string | null
@@ -79,14 +79,14 @@ const countedAtMost = 100_000
 /** Returns one page of audit rows, newest first. */
 export async function auditReport(query: ListQuery, input: IdentityRequestContext): Promise<TabularResult> {
   const { db, caller } = input
-  const plan = planOf(searchOf(query))
+  const plan = parseAuditQuery(searchOf(query))
   const [{ rows }, total, subtitle] = await Promise.all([
-    auditPage(caller, plan).execute(db),
-    plan.counted ? count(db, caller, plan) : undefined,
-    scopeName(input),
+    selectAuditPage(caller, plan).execute(db),
+    plan.counted ? countAuditRows(db, caller, plan) : undefined,
+    readScopeName(input),
   ])
   const { page, limit: pageSize } = plan
-  return tabular(rows, {
+  return buildTabularResult(rows, {
     table: 'audit',
     title: 'Audit log',
     subtitle,
@@ -96,7 +96,7 @@ export async function auditReport(query: ListQuery, input: IdentityRequestContex
 }
 
 /** Parses an audit query. Throws 400. */
-export function planOf(request: SearchRequest): SearchPlan {
+export function parseAuditQuery(request: SearchRequest): SearchPlan {
   const query = (text: string) => {
     const like = `%${escapeLike(text)}%`
     return sql<boolean>`(r.actor_name ilike ${like} or r.operation ilike ${like} or r.object ilike ${like}
@@ -115,20 +115,21 @@ type AuditReader = Pick<Caller, 'roles' | 'client'>
  * The conditions of the rows that a caller sees: all rows for a super admin, otherwise the rows of their client and the
  * rows of other clients that affected it. No row meets two conditions.
  */
-const visibleTo = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
+const listVisibilityConditions = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
 
-const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
+const selectMatchingRows = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
   sql`from audit as r where ${sql.join([visible, ...where], sql` and `)}`
 
 /**
  * Returns one page of the rows that a caller may see. Each part reads only the rows that the page can need, in index
  * order, because an `or` would make PostgreSQL read and sort all of a client's rows.
  */
-export function auditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<AuditRow> {
+export function selectAuditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<AuditRow> {
   const order = sql.join(plan.order)
-  const parts = visibleTo(caller).map(
-    (visible) => sql`(select r.* ${selected(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
+  const parts = listVisibilityConditions(caller).map(
+    (visible) =>
+      sql`(select r.* ${selectMatchingRows(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
   )
   return sql`
     select r.*, c.code as client_code, ${objectName} as object_name, ${outcome} as outcome
@@ -138,9 +139,11 @@ export function auditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<Aud
     order by ${order}`
 }
 
-async function count(db: Kysely<DB>, caller: AuditReader, plan: SearchPlan): Promise<number> {
-  const parts = visibleTo(caller).map((visible) => sql`select ${selected(plan, visible)}`)
+async function countAuditRows(db: Kysely<DB>, caller: AuditReader, plan: SearchPlan): Promise<number> {
+  const parts = listVisibilityConditions(caller).map((visible) => sql`select ${selectMatchingRows(plan, visible)}`)
   const { rows } = await sql<{ total: number }>`
-    select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(db)
+    select countAuditRows(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(
+    db,
+  )
   return rows[0]!.total
 }

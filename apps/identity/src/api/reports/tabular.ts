@@ -28,7 +28,7 @@ interface TabularReport<Row> {
 }
 
 /** Returns rows as a page of a report. Absent values are null, so that every row is as wide as the headers. */
-export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
+export function buildTabularResult<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
   const { table, title, subtitle, columns, pager, metaData } = report
   const headers = columns.map(({ name, column, valueType, id = false }) => ({
     name,
@@ -44,7 +44,7 @@ export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): 
     table,
     title,
     subtitle,
-    metaData: { pager: pagerOf(pager), ...metaData },
+    metaData: { pager: presentPager(pager), ...metaData },
     rows: cells,
     visibleRows: cells.map((row) => row.filter(isVisible)),
     metaColumnIndexes: headers.flatMap(({ meta }, index) => (meta ? [index] : [])),
@@ -56,7 +56,7 @@ export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): 
   }
 }
 
-const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
+const presentPager = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
   page,
   pageSize,
   ...(total !== undefined && { total, pageCount: Math.max(1, Math.ceil(total / pageSize)) }),
@@ -64,7 +64,7 @@ const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
 })
 
 /** Describes the scope of a report. */
-export async function scopeName({ db, caller }: IdentityRequestContext): Promise<string> {
+export async function readScopeName({ db, caller }: IdentityRequestContext): Promise<string> {
   if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
   const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)
   return rows[0]?.name ?? ''

@@ -3,12 +3,12 @@ import { holds, type Role, type UserBody } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { missingRoles } from '../role-rules.ts'
+import { listMissingRoles } from '../role-rules.ts'
 import { userRecords, type UserRow } from './records.ts'
 
 /** Callers may not edit or delete users who hold roles that the caller lacks. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
-  const lacked = missingRoles(caller, user.roles)
+  const lacked = listMissingRoles(caller, user.roles)
   if (lacked.length > 0) throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}.`)
 }
 
@@ -92,7 +92,7 @@ export async function assertProviderTrusted(
 ): Promise<void> {
   const gained = after.sso_auth ? after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role)) : []
   if (gained.length === 0) return
-  const held = await rolesOfProviderEditor(trx, after.client)
+  const held = await findProviderEditorRoles(trx, after.client)
   const lacked = held ? gained.filter((role) => !holds(held, role)) : []
   if (lacked.length > 0)
     throw problems.refused(
@@ -102,7 +102,7 @@ export async function assertProviderTrusted(
 }
 
 /** Returns undefined if the client has no provider. */
-async function rolesOfProviderEditor(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
+async function findProviderEditorRoles(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
   const chosen = () =>
     sql<{ roles: Role[] }>`
       select coalesce((select u.roles from users u where u.uid = p.updated_by and u.status = 'ACTIVE'), '{}') as roles

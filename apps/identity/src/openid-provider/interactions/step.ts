@@ -36,7 +36,7 @@ export interface InteractionStep {
 }
 
 /** Returns the request columns of an audit row. */
-export const auditFactsOf = ({ request, response }: InteractionStep) => ({
+export const readAuditFacts = ({ request, response }: InteractionStep) => ({
   requestId: String(response.locals.requestId),
   address: request.ip ?? '',
 })
@@ -57,7 +57,7 @@ export async function finishLogin(step: InteractionStep, { user, session, amr }:
   const keepsSession = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
   if (keepsSession) {
     await transaction(db, async (trx) => {
-      await endUnusedSession(trx, { user, session }, 'an open session goes on', auditFactsOf(step))
+      await endUnusedSession(trx, { user, session }, 'an open session goes on', readAuditFacts(step))
       await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
     })
   }

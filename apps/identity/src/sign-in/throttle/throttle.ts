@@ -4,8 +4,8 @@ import { prepared } from '@sluice/database'
 import { Problem, problems, type AuditActor } from '@sluice/http-server'
 import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { networkPrefixOf } from './network-prefix.ts'
-import { skeletonOf } from '../username.ts'
+import { toNetworkPrefix } from './network-prefix.ts'
+import { toSkeleton } from '../username.ts'
 
 /** After `freeFailures`, each failure doubles the wait, up to `maxWaitSeconds`. No key is blocked forever. */
 export interface ThrottleLimit {
@@ -70,7 +70,7 @@ export interface ThrottleKeys {
 export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
   const { rows } = await sql<AttemptCount>`
     ${prepared('admit-attempt')}
-    with ${countAttemptSql(skeletonOf(username), address)} select * from attempt`.execute(db)
+    with ${buildAttemptCount(toSkeleton(username), address)} select * from attempt`.execute(db)
   return assertAdmitted(rows[0]!)
 }
 
@@ -84,8 +84,8 @@ export interface AttemptCount {
 }
 
 /** The counting of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of `AttemptCount`. */
-export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
-  const network = networkPrefixOf(address)
+export function buildAttemptCount(skeleton: string, address: string): RawBuilder<unknown> {
+  const network = toNetworkPrefix(address)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   return sql`
     known_network as (
@@ -94,9 +94,9 @@ export function countAttemptSql(skeleton: string, address: string): RawBuilder<u
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
       ) as known
     ), network as (
-      ${countFailureSql(sql`select ${`network:${network}`}::text`, perNetwork)}
+      ${buildFailureCount(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
-      ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from known_network, network where seconds <= 0`, perAccount)}
+      ${buildFailureCount(sql`select case when known then ${`${account}@${network}`} else ${account} end from known_network, network where seconds <= 0`, perAccount)}
     ), attempt as (
       select network.key as network_key, network.seconds as network_wait,
         account.key as account_key, account.seconds as account_wait
@@ -121,14 +121,14 @@ export function assertAdmitted({ network_key, network_wait, account_key, account
  */
 export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
   const key = `second-factor:${user}`
-  const network = networkPrefixOf(address)
+  const network = toNetworkPrefix(address)
   const { rows } = await sql<{ key: string; seconds: number }>`
     with known_network as (
       select exists (
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
       ) as known
     )
-    ${countFailureSql(sql`select case when known then ${`${key}@${network}`} else ${key} end from known_network`, perSecondFactor)}`.execute(
+    ${buildFailureCount(sql`select case when known then ${`${key}@${network}`} else ${key} end from known_network`, perSecondFactor)}`.execute(
     db,
   )
   assertNoWait(rows)
@@ -151,7 +151,7 @@ const lastAtResolutionSeconds = 60
  * Returns one upsert that decides, counts and returns the seconds to wait (0: no wait), under the row's lock. `keys`
  * selects the throttle keys of an attempt, each once.
  */
-export function countFailureSql(
+export function buildFailureCount(
   keys: RawBuilder<unknown>,
   { freeFailures, firstWaitSeconds, maxWaitSeconds, forgetAfterSeconds }: ThrottleLimit,
 ): RawBuilder<unknown> {
@@ -191,7 +191,7 @@ export async function forgiveAttempt(
 
 /**
  * Takes back an attempt whose password could not be checked, because of an overload for example. Locks the network before
- * the account, as `countAttemptSql` does, so that the two cannot deadlock ('network:' sorts after 'account:').
+ * the account, as `buildAttemptCount` does, so that the two cannot deadlock ('network:' sorts after 'account:').
  */
 export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {
   const keys = [account, network]
