@@ -24,7 +24,7 @@ await main(async () => {
     name: 'identity',
     onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
   })
-  // Lists and reports may take long, so they have their own few connections and use none that sign-ins need.
+  // Lists and reports may take long, so they have a small connection pool of their own and never block sign-ins.
   const searches = connect<DB>(config.IDENTITY_DATABASE_URL, {
     name: 'identity-searches',
     max: 4,

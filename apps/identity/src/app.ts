@@ -25,7 +25,7 @@ interface IdentityAppOptions {
   config: Config
   logger: Logger
   metrics: Registry
-  /** Counts events that are too frequent for one audit row each. The caller flushes it at the end. */
+  /** Counts events that are too frequent for one audit row each. The caller flushes it when the process stops. */
   tally?: AuditTally
   isStopping?(): boolean
 }
@@ -57,7 +57,7 @@ export function buildApp({ db, searches = db, isStopping = () => false, ...parts
     problemPages: showSsoProblems(parsePublicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.privateKeys }),
-      // Not cached: one indexed look-up, so changes apply at once.
+      // The principal is not cached, so that changes apply at once. One indexed query finds it.
       findPrincipal: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),

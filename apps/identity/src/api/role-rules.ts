@@ -5,8 +5,8 @@ import type { DB } from '../database.ts'
 import type { UserRow } from './users/records.ts'
 
 /**
- * Returns those of these roles that the caller does not hold. A role that the client's switches disable counts as held,
- * so that an administrator there can edit colleagues who hold it too.
+ * Returns the roles that the caller does not hold. A role that the client's switches disable counts as held, so that an
+ * administrator there can edit colleagues who hold it too.
  */
 export const listMissingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !holds([...enabledRoles, ...dormantRoles], role))

@@ -34,7 +34,7 @@ export async function assertMailAllowed(
   if (rows[0])
     throw problems.tooManyRequests(
       Math.max(1, Math.ceil(rows[0].seconds)),
-      'Too many mails were sent to this address within an hour. The newest link works.',
+      'Too many mails were sent to this address within an hour. Use the link in the newest mail.',
     )
 }
 

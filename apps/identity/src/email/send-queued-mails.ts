@@ -99,7 +99,7 @@ interface ClaimedMail {
   body: string
   attempts: number
   created_at: Date
-  /** The mail has expired and is not sent. */
+  /** Whether the mail has expired and must not be sent. */
   overdue: boolean
 }
 

@@ -17,7 +17,10 @@ const size = 200
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   repeatInBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
 
-/** Removes a batch. Locks users before sessions, like all transactions. A user with an ended session saw the introduction. */
+/**
+ * Removes a batch of sessions. Locks users before sessions, like all transactions. A user with an ended session has
+ * seen the introduction, so `service_intro` becomes false.
+ */
 async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
@@ -41,7 +44,7 @@ export interface MaintenanceJob {
   run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
 }
 
-/** Runs first, because audit rows need a partition. */
+/** Creates monthly partitions of the audit log. Runs first, because audit rows need a partition. */
 const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditPartitions(db, new Date()) }
 const createKeyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
   name: 'signing-keys',
@@ -53,7 +56,9 @@ const createRemovalJob = (name: string, table: keyof DB, condition: string): Mai
   run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
 })
 
-/** Runs in this order: the dependent rows of sessions before the sessions, so that few rows are deleted with each. */
+/**
+ * The jobs run in this order: dependent rows of sessions before the sessions, so that few rows are deleted with each.
+ */
 const removalJobs: readonly MaintenanceJob[] = [
   createRemovalJob('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
   { name: 'idle-sessions', run: endIdleSessions },

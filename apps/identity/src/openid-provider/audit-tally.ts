@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 
-/** An event that is too frequent for one audit row each. */
+/** An event that happens too often to write an audit row for each one. */
 export interface TalliedEvent {
   operation: string
   /** The client id that the request claims. */
@@ -16,7 +16,7 @@ export interface TalliedEvent {
 }
 
 export interface AuditTally {
-  count(happening: TalliedEvent): void
+  count(event: TalliedEvent): void
   /** Writes the counts. Counts that cannot be written are kept for the next flush. */
   flush(): Promise<void>
 }
@@ -29,7 +29,7 @@ interface TallyEntry extends Omit<TalliedEvent, 'address'> {
 }
 
 const flushIntervalMs = 60_000
-/** Bounds memory, because unauthenticated requests choose some of the keys. */
+/** The maximum number of counters. It bounds memory, because unauthenticated requests choose some of the keys. */
 const maxEntries = 1_000
 const maxAddresses = 10
 
@@ -53,7 +53,7 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     for (const address of entry.addresses) if (known.addresses.size < maxAddresses) known.addresses.add(address)
   }
 
-  const later = () => {
+  const scheduleFlush = () => {
     timer ??= setTimeout(() => void flush(), flushIntervalMs).unref()
   }
 
@@ -76,24 +76,24 @@ export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
         'the counts of applications could not be written to the audit log; the next try is in a minute',
       )
       for (const entry of writing.values()) add(entry)
-      later()
+      scheduleFlush()
     }
   }
 
   const flush = () => (flushing = flushing.then(write))
 
   return {
-    count({ address, ...happening }) {
+    count({ address, ...event }) {
       const now = new Date()
-      const application = parseApplicationId(happening.application)
-      add({ ...happening, application, count: 1, from: now, until: now, addresses: new Set([address]) })
-      later()
+      const application = parseApplicationId(event.application)
+      add({ ...event, application, count: 1, from: now, until: now, addresses: new Set([address]) })
+      scheduleFlush()
     },
     flush,
   }
 }
 
-/** Keeps a claimed client id only if it is syntactically valid. */
+/** Returns a claimed client id if it is syntactically valid, otherwise an empty text. */
 const parseApplicationId = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
 
 const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({

@@ -19,7 +19,7 @@ const perNetwork: ThrottleLimit = {
 
 interface SecretHolder {
   clientId: string
-  /** The hash, because Sluice does not store the secret. */
+  /** The hash of the secret, because Sluice does not store the secret itself. */
   clientSecret?: string
 }
 

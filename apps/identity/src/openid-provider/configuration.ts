@@ -54,7 +54,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
     extraClientMetadata: { properties: [...extraMetadata], validator: () => {} },
     pkce: { required: () => true },
     allowOmittingSingleRegisteredRedirectUri: false,
-    // CORS_ORIGINS lists the sites whose pages may read responses.
+    // Only pages of the sites in CORS_ORIGINS may read responses.
     clientBasedCORS: () => false,
     clockTolerance: 5,
     routes: { ...oidcPaths, jwks: '/.well-known/jwks.json' },

@@ -16,9 +16,9 @@ interface EventSinks extends Pick<ProviderDependencies, 'db'> {
 type ProviderFailure = errors.OIDCProviderError
 
 /**
- * Logs internal errors, and audits what applications receive, are refused and revoke. Writes one row per sign-in of a user
- * and per revocation, and a count per minute for frequent requests of programs. Does not audit plain refreshes, because
- * the audit log already has their sign-in.
+ * Logs internal errors, and audits the tokens that applications receive and revoke, and refused requests. Writes one
+ * row per sign-in of a user and per revocation, and a count per minute for frequent requests of programs. Does not
+ * audit plain refreshes, because the audit log already has their sign-in.
  */
 export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
   const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {

@@ -20,7 +20,7 @@ import { buildPagePolicy } from '../pages/send-page.ts'
 export interface OpenIdProvider {
   /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
   routes: Router
-  /** Returns why oidc-provider rejects the metadata of `applicationMetadata`; undefined if it accepts them. */
+  /** Returns why oidc-provider rejects the metadata of `toClientMetadata`; undefined if it accepts them. */
   refusalOf(metadata: object): Promise<string | undefined>
 }
 
@@ -29,7 +29,7 @@ interface OpenIdProviderOptions {
   config: Config
   keys: SigningKeys
   logger: Logger
-  /** The caller flushes it at the end. When absent, the provider creates its own. */
+  /** The caller flushes it when the process stops. When absent, the provider creates its own. */
   tally?: AuditTally | undefined
 }
 
@@ -74,8 +74,9 @@ const setPagePrefix =
   }
 
 /**
- * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and X-Forwarded
- * headers. They must be the public address, whatever a peer sends, and whatever name another service uses for this one.
+ * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and
+ * X-Forwarded headers. They must be the public address, regardless of the headers and of the host name that the client
+ * used.
  */
 function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)

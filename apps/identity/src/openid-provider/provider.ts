@@ -101,9 +101,7 @@ const unavailableError = {
   error_description: 'a component of this service is unavailable: try again soon',
 }
 
-/**
- * Replaces a server error of oidc-provider by 503 with the OAuth code for it, if the only cause is that the database was unavailable.
- */
+/** Answers 503 `temporarily_unavailable` instead of oidc-provider's server error if the database was unavailable. */
 function answerTemporarilyUnavailable(provider: Provider): void {
   const down = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {

@@ -28,7 +28,7 @@ const maxNetworks = 20_000
  * counts separately. Mount it at the address where sign-ins start. Throws 429.
  */
 export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLoginLimit = {}): RequestHandler {
-  // Oldest first.
+  // The networks are ordered by the start of their count, oldest first.
   const networks = new Map<string, PendingLogins>()
 
   const networkOf = (address: string): PendingLogins => {
@@ -49,7 +49,7 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
       if (network.count >= most)
         throw problems.tooManyRequests(
           Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
-          'Too many unfinished sign-ins from this network.',
+          'Too many unfinished sign-ins from this network. Complete one, or try again later.',
         )
       // Count before the request is known to start a sign-in, so that concurrent requests cannot exceed the limit.
       network.count += 1

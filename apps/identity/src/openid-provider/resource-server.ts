@@ -41,7 +41,7 @@ const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
 const isClientCredentials = ({ oidc }: KoaContextWithOIDC): boolean =>
   oidc.params?.['grant_type'] === 'client_credentials'
 
-/** A role scope selects the Sluice services. A client-credentials request always does. */
+/** Returns the Sluice services if the request has a role scope or is a client-credentials request. */
 function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {} } = ctx.oidc
   // An application without a scope parameter gets all its roles, as with other providers.
@@ -51,7 +51,7 @@ function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): stri
 
 function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
   const scope = ctx.oidc.params?.['scope']
-  // An application for itself gets all requested scopes or an error, because it would notice missing scopes much later.
+  // A client-credentials request for a forbidden scope fails, because the application would notice its absence late.
   const lacked = isClientCredentials(ctx) ? parseScope(scope).find((wanted) => !roles.includes(wanted)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
   const isRoleRequested = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)

@@ -26,7 +26,7 @@ function renderValue(value: HtmlValue): string {
   if (Array.isArray(value)) return value.map(renderValue).join('')
   if (typeof value === 'string' || typeof value === 'number') return htmlText(String(value))
   if (made.has(value)) return (value as HtmlMarkup).markup
-  throw new TypeError('only text and pieces of html can be shown')
+  throw new TypeError('a template value must be text, a number or markup that html created')
 }
 
 /** Isolates a name that users chose, so that it cannot change the direction of the surrounding text. */

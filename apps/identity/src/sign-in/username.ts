@@ -29,9 +29,9 @@ export function toSkeleton(username: string): string {
 export function parseUsername(given: string): string {
   const username = given.normalize('NFC')
   if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisible) >= 0)
-    throw problems.refused('/username', 'A username has no spaces and no invisible characters.')
+    throw problems.refused('/username', 'A username must not contain spaces or invisible characters.')
   if (technical.test(username))
-    throw problems.refused('/username', 'A username has no phonetic letters, and of symbols those of a keyboard only.')
+    throw problems.refused('/username', 'A username must not contain phonetic letters, or symbols that keyboards lack.')
   if (hasUnusedScript(username) || !isOneScript(username.normalize('NFKC')))
     throw problems.refused('/username', 'A username must not mix letters of several scripts.')
   return username

@@ -59,8 +59,8 @@ const toTokenAudit = ({ id, name, roles, expires }: ApiToken) => ({ id, name, ro
 function parseExpiry(text: string): Date {
   const expires = new Date(text)
   const ahead = expires.getTime() - Date.now()
-  if (!(ahead > 0)) throw problems.refused('/expires', 'This time is in the past.')
-  // Allow for clients with a fast clock.
+  if (!(ahead > 0)) throw problems.refused('/expires', 'This time is in the past. Choose a later time.')
+  // Half a day is added, because the client's clock may be fast.
   if (ahead > maxDays * day + day / 2)
     throw problems.refused('/expires', `An API token is valid for at most ${maxDays} days.`)
   return expires

@@ -44,7 +44,7 @@ export async function changePassword(
   const own = await readOwnUser(db, caller)
   checkPassword(newPassword, { ...own, clientName: own.client_name, clientCode: own.client_code }, '/newPassword')
   if (newPassword === currentPassword)
-    throw problems.refused('/newPassword', 'The new password is the same as the current one.')
+    throw problems.refused('/newPassword', 'The new password is the same as the current one. Choose another.')
   const proven = await proveByPassword(currentPassword, input, '/currentPassword')
   const hash = await hashPassword(newPassword)
 
@@ -69,7 +69,7 @@ export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: I
       '/',
       'You sign in through your organisation. Ask an administrator to change your e-mail address.',
     )
-  if (email === own.email) throw problems.refused('/email', 'This is already your e-mail address.')
+  if (email === own.email) throw problems.refused('/email', 'This is already your e-mail address. Enter another one.')
   const proven = await proveIdentity(proof, input)
 
   await write(async (trx) => {

@@ -42,7 +42,7 @@ async function selectOwnUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnTyp
   return rows[0]
 }
 
-/** Locks the caller's user after the proof of identity. */
+/** Locks and returns the caller's user after the proof of identity. */
 type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 
 /**
@@ -71,7 +71,7 @@ export async function proveByPassword(
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
     if (user.password_hash !== password_hash)
-      throw problems.refused(pointer, 'Your password was changed by another request.')
+      throw problems.refused(pointer, 'Your password was changed by another request. Enter the new one.')
     return user
   }
 }
@@ -92,7 +92,7 @@ async function proveByCode(code: string, input: IdentityRequestContext): Promise
   return (trx) => lockOwnUser(trx, caller)
 }
 
-/** Audits wrong guesses in an open session like those of a sign-in. */
+/** Writes an audit row for a wrong password or code, as a sign-in does. Returns the error to throw. */
 async function auditRefusal(
   { write, caller, request }: IdentityRequestContext,
   outcome: string,

@@ -20,7 +20,7 @@ export async function readOwnFactor({ db, caller }: IdentityRequestContext): Pro
   return { enrolled: since !== undefined, since: since?.toISOString(), recoveryCodesLeft }
 }
 
-/** Returns a new seed, which takes effect when the user confirms it. */
+/** Returns a new TOTP seed, which takes effect when the user confirms it with a code. */
 export async function startSetup(
   { password }: OwnPasswordBody,
   input: IdentityRequestContext,
@@ -39,7 +39,7 @@ export async function startSetup(
   })
 }
 
-/** Activates the seed. Its first code proves that the user received it. */
+/** Activates the TOTP seed. A correct code proves that the user's app has the seed. */
 export async function confirmSetup({ code }: CodeBody, input: IdentityRequestContext) {
   const { db, write, config, caller, request } = input
   const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
@@ -57,7 +57,7 @@ export async function confirmSetup({ code }: CodeBody, input: IdentityRequestCon
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
     return confirmed
   })
-  // Throw after the audit row of the wrong code is written, as a sign-in does.
+  // An error inside `write` would roll back the audit row of the wrong code, so this function throws afterwards.
   if (!confirmed) throw problems.refused('/code', 'The code is incorrect. Check the clock of your device.')
   return { recoveryCodes: confirmed }
 }

@@ -59,7 +59,7 @@ export async function finishSso(
   const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
   const secret = pending && cookies.read(request.stream.headers.cookie, pending.browser)
   if (!pending || !secret || !isSameBrowser(pending, secret)) throw unknownSignInProblem()
-  // The answer is for another config: a mix-up attack (RFC 9207).
+  // The callback names another config than the sign-in, as in a mix-up attack (RFC 9207).
   if (pending.config !== query.provider.toLowerCase()) throw unknownSignInProblem()
 
   // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
@@ -96,7 +96,7 @@ function redirectToInteraction(
   return new ProblemPageRedirect(buildInteractionUrl(pending, input, { problem: error.code }), headers)
 }
 
-/** Returns the current config of a sign-in. A config whose issuer changed since the start counts as another one. */
+/** Returns the current config of a sign-in. Throws 400 if the issuer changed since the start. */
 async function readProvider(pending: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
   const provider = await findProviderConfig(db, config, { uid: pending.config })
   if (!provider || provider.issuer.href !== pending.issuer) throw unknownSignInProblem()

@@ -120,7 +120,7 @@ function parseTimeZone(name: string | undefined): string | null {
   return name
 }
 
-/** Returns the condition for rows of the caller's client; super admins see all. For tables with a column `client`. */
+/** Limits a table with a column `client` to the rows of the caller's client; super admins see all rows. */
 export const scopeToClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
@@ -162,7 +162,7 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted
   const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
     : { rows: [] }
-  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist.')
+  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist. Check its id.')
   return client
 }
 

@@ -9,7 +9,7 @@ import { assertMayManageUser } from '../users/rules.ts'
 const { mails } = identityOperations
 
 export const mailOperations = {
-  /** Newest first by default. */
+  /** Lists mails, newest first by default. */
   list: operation(mails.list, (input) => {
     const search = searchOf(input.query)
     const order = search.order?.length ? search.order : ['created:desc']
@@ -20,8 +20,8 @@ export const mailOperations = {
 }
 
 /**
- * Returns a mail. Includes the text if it is stored because no mail server is configured and an administrator has to hand
- * the mail over. A reader could use a link in it, so this requires the same rights as setting the user's password.
+ * Returns a mail. Without a mail server, administrators hand mails over, so the response includes the text. A reader
+ * could use a link in the text, so this requires the right to manage the recipient.
  */
 async function readMail(uid: string, input: IdentityRequestContext): Promise<ReadMail> {
   const { db, caller, config } = input
@@ -37,7 +37,7 @@ async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityReque
   const [recipient] = await listRecipients([row], db)
   if (!recipient) throw problems.notFound('mail')
   assertMayManageUser(caller, recipient)
-  // Otherwise an unattended session could be turned into a new password.
+  // Anyone at an unattended session could set a new password with a link in the user's own mail.
   if (recipient.uid === caller.uid)
     throw problems.forbidden('You cannot read your own mail here. Ask another administrator.')
 }

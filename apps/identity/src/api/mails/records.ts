@@ -28,7 +28,7 @@ export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
   path: '/mails',
   properties: {
     id: { column: 'r.uid', type: 'uid', required: true },
-    // The default order of lists.
+    // Lists are sorted by `name` by default.
     name: { column: 'r.subject', type: 'string', required: true },
     subject: { column: 'r.subject', type: 'string', required: true },
     recipient: { column: 'r.recipient', type: 'string', required: true },

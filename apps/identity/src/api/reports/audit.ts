@@ -20,7 +20,7 @@ type AuditRow = Selectable<Audit> & {
   outcome: string
 }
 
-/** The object's name at that time, because the object may be deleted. For a membership: the group's code and the username. */
+/** The object's name when the row was written, because the object may be deleted. A membership shows group and user. */
 const objectName = sql<string | null>`coalesce(
   r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
   r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',
@@ -28,7 +28,7 @@ const objectName = sql<string | null>`coalesce(
   case when r.operation in ('userGroups.addMember', 'userGroups.removeMember')
     then concat(r.details ->> 'code', ': ', r.details ->> 'username') end)`
 
-/** The outcome of a sign-in with the reason of a refusal. Refused writes leave no row. */
+/** The outcome, which for a refused sign-in is the reason. A rejected write leaves no audit row. */
 const outcome = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
 const summaries: ReadonlyMap<string, string> = new Map(
@@ -73,7 +73,7 @@ export const auditProperties = {
   requestId: { column: 'r.request_id', type: 'string' },
 } as const
 
-/** The limit of paging and counting, because counting a log of several years takes longer than reading a page. */
+/** The maximum number of rows to count, because counting a log of several years takes longer than reading a page. */
 const countedAtMost = 100_000
 
 /** Returns one page of audit rows, newest first. */

@@ -4,7 +4,7 @@ import type { IdentityRequestContext } from '../operation.ts'
 
 /** A column of a report and the source of its cells. */
 export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
-  /** Marks an id for programs, which user interfaces hide. */
+  /** True for an id, which programs use and user interfaces hide. */
   id?: boolean
   cell(row: Row): unknown
 }
@@ -12,7 +12,7 @@ export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
 export interface ReportPager {
   page: number
   pageSize: number
-  /** The total of all pages; undefined if not counted. */
+  /** The number of rows of all pages; undefined if they were not counted. */
   total?: number | undefined
   /** Whether the total is a lower bound. */
   totalIsAtLeast?: boolean
@@ -63,7 +63,7 @@ const presentPager = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) =>
   ...(totalIsAtLeast && { totalIsAtLeast }),
 })
 
-/** Describes the scope of a report. */
+/** Returns the subtitle of a report: the name of the caller's client, or `All clients` for a super admin. */
 export async function readScopeName({ db, caller }: IdentityRequestContext): Promise<string> {
   if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
   const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)

@@ -85,7 +85,7 @@ export const userAccessProperties: Properties = {
   lastSignIn: { column: lastSignIn, type: 'date-time' },
 }
 
-/** Created once, because the records cache the counted totals. */
+/** These records are created once, because they cache the totals that they count. */
 const reportRecords = ({ kind }: typeof userRecords) => records({ ...kind, properties: userAccessProperties })
 const all = reportRecords(userRecords)
 const [enabled, notEnabled] = [true, false].map((analyticsPlatform) =>

@@ -38,15 +38,15 @@ async function switchClient(
   })
 }
 
-/** Locks the client, because disabling it concurrently would miss this session. */
+/** Rejects a disabled client. The lock makes a concurrent disabling wait, so that it ends this session too. */
 async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
-  if (!rows[0]) throw problems.refused('/clientId', 'The client does not exist.')
+  if (!rows[0]) throw problems.refused('/clientId', 'The client does not exist. Check its id.')
   if (rows[0].disabled) throw problems.refused('/clientId', 'This client is disabled. Enable it first.')
 }
 
-/** Locks the user, because removing the role concurrently would miss a session that enters another client. */
+/** Rejects other users. The lock makes a concurrent removal of the role wait, so that it ends this session too. */
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)
@@ -100,7 +100,7 @@ async function readSession(input: IdentityRequestContext): Promise<Session> {
   }
 }
 
-/** Returns the user's roles, enabled or dormant (see `effectiveRoles`); for an application or API token, its granted part. */
+/** Returns the user's enabled and dormant roles (see `splitRoles`), or those granted to the application or API token. */
 const listHeldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
   inPerson ? row.roles : [...roles, ...dormantRoles]
 
@@ -112,7 +112,7 @@ const haveSameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
 
 type StartPageTarget = NonNullable<Session['forwardTo']>
 
-/** The fallback order of start pages. */
+/** The start pages, in the order in which they replace a page that the user cannot open. */
 const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAccess(user: User): boolean }[] = [
   { startPage: 'MANAGER', target: 'SERVICE_MANAGER', hasAccess: (user) => user.hasManagerAccess },
   { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', hasAccess: (user) => user.hasRouteAccess },
@@ -127,13 +127,13 @@ function findStartPage(user: User): StartPageTarget | undefined {
 
 interface SignInFacts {
   row: UserRow
-  /** The rows that the presentation of the user refers to. */
+  /** The clients, groups and usernames that the response about the user contains. */
   references: UserReferences
   /** The client that the session acts for. */
   client: ClientRow
   /** Null for an API token, which has no sign-in. */
   rolesAtIssue: Role[] | null
-  /** True until a session of the user has ended. */
+  /** Whether the front end shows the introduction: true until a session of the user has ended. */
   intro: boolean
 }
 
@@ -148,9 +148,9 @@ interface SessionRows {
 }
 
 /**
- * Reads all facts of a sign-in in one statement, because pages request them with every view. Finds the user by uid
- * alone, because a super admin who acts for another client does not belong to it. Only a session in person follows its
- * own switch of the client.
+ * Reads all that `readSession` returns in one statement, because front ends request it with every page. Finds the user
+ * by uid alone, because a super admin who acts for another client does not belong to it. Only a session in person can
+ * have switched to another client.
  */
 async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
   const { rows } = await sql<SessionRows>`

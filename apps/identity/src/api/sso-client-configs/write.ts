@@ -85,7 +85,7 @@ async function assertApplicationAccepted(
   if (refusal !== undefined) throw problems.malformed([{ pointer: '/', detail: refusal }])
 }
 
-/** Callers may not change or delete an application with roles that they lack. */
+/** Throws 403 if the application has scopes of roles that the caller lacks. */
 function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigRow): void {
   const lacked = listMissingRoles(caller, roleScopes(scopes))
   if (lacked.length > 0) throw problems.forbidden(`This application has scopes that you lack: ${lacked.join(', ')}.`)
@@ -95,7 +95,10 @@ function assertApplicationInClient(client: string, row: SsoClientConfigRow): voi
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
 }
 
-/** Returns the secret hash after a change. Absent keeps the stored hash; null (an empty text on the wire) clears it. */
+/**
+ * Returns the secret hash after a change. An absent secret keeps the stored hash; null (an empty text on the wire)
+ * removes it.
+ */
 function resolveSecretHash({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
   if (clientSecret === undefined) return current
   return clientSecret === null ? null : hashSecret(clientSecret)
@@ -126,7 +129,7 @@ const minDistinctCharacters = 10
 function assertApplicationConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
     if (body[name].length > longestApplicationText)
-      throw problems.refused(`/${name}`, `The maximum is ${longestApplicationText} characters.`)
+      throw problems.refused(`/${name}`, `Enter at most ${longestApplicationText} characters.`)
   const violations = [
     ...listIdViolations(body),
     ...listSecretViolations(body),

@@ -158,7 +158,7 @@ function assertMembershipAllowed(
     throw problems.forbidden('You cannot add yourself to a user group. Ask another administrator who manages groups.')
 }
 
-/** Requires the lock on the user, so that no concurrent change adds groups. */
+/** Throws 422 at the limit. The caller holds the lock on the user, so that no concurrent change adds groups. */
 async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
   const { rows } = await sql<{ groups: number }>`
     select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)

@@ -63,7 +63,7 @@ async function createInvitation(
   return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
 }
 
-/** Users of a disabled client cannot accept an invitation. Locks the client, so that it is not disabled concurrently. */
+/** Throws 409 for a disabled client, because its users cannot accept invitations. Locks the client. */
 async function assertInvitingClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
@@ -99,7 +99,7 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // Without an SMTP server, this would change the password without a check of the current one.
+  // Without an SMTP server, callers get the link and could change their password without the current one.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
   if (status === 'INVITATION')

@@ -37,9 +37,9 @@ export async function lockManageableUser(
 /** Rejects a password for another user unless the deployment allows it; never with single sign-on. */
 export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSetsPasswords: boolean): void {
   if (password === undefined) return
-  if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here.')
+  if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here. Omit it.')
   if (!adminSetsPasswords)
-    throw problems.refused('/password', 'In this installation, people choose their own passwords.')
+    throw problems.refused('/password', 'In this installation, people choose their own passwords. Omit it.')
 }
 
 /** Users change their own password only with the current one, so that an unattended session cannot change it. */

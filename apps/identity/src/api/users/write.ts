@@ -91,7 +91,7 @@ export async function updateUser(
   input: IdentityRequestContext,
 ): Promise<JsonResponse<User>> {
   const { write, caller, config, request } = input
-  // Before the costly hash, and again under the lock.
+  // These checks run before the costly hash, and again under the lock.
   const seen = await readManageableUser(input, uid)
   assertGrantable(caller, body.auths ?? [])
   assertNotOwnPassword(body, seen.uid === caller.uid)
@@ -138,7 +138,7 @@ function setCredentials(
   return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
 }
 
-/** Fields that only their own operations change. */
+/** Lists the fields that other operations change, with those operations. */
 const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
@@ -156,12 +156,12 @@ const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) =
   },
 ]
 
-/** Treats an e-mail address that an administrator sets as verified. */
+/** Returns since when the user has a self-chosen address; null if an administrator sets it, who vouches for it. */
 const setEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
 
-/** True if the user loses the role or the password. */
+/** Returns whether a super admin loses the role or the password. */
 const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
   canAdminister(before) && !canAdminister({ ...before, ...columns })
 

@@ -48,8 +48,8 @@ interface CompletedLogin {
 }
 
 /**
- * Resumes the application's request with a user. A user who was already signed in and authenticated again keeps their
- * previous session and all its data.
+ * Continues the application's authorization request as the signed-in user. A user who was already signed in and
+ * authenticated again keeps their previous session and all its data.
  */
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step

@@ -50,7 +50,7 @@ export const createInvitationRoutes = (pages: PageRouteContext): Router =>
 
 type LinkUser = FoundLink['user']
 
-/** The use of a one-time link and its pages. */
+/** A kind of one-time link, its pages and its effect. */
 interface LinkUse {
   purpose: LinkPurpose
   /** The path of the form. */

@@ -50,7 +50,7 @@ export function createPageRoutes({ db, config, logger }: { db: Kysely<DB>; confi
 }
 
 /**
- * Handles the sign-out form of `signedInPage`. The form contains the refresh token, which no other site knows, so it needs
+ * Handles the sign-out form of `renderTokenPage`. The form contains the refresh token, which no other site knows, so it needs
  * no CSRF token.
  */
 function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router {

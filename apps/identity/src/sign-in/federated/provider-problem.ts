@@ -9,19 +9,19 @@ import { OutgoingProblem, causesOf } from '@sluice/http-client'
 
 /** Stable error codes for a provider and its responses. */
 export type ProviderFault =
-  /** The outgoing-request rules forbid its address. */
+  /** The outgoing-request rules forbid the provider's address. */
   | 'SSO_ADDRESS_REFUSED'
   | 'SSO_UNREACHABLE'
-  /** Its response is invalid. */
+  /** The provider's response is invalid. */
   | 'SSO_ANSWER_INVALID'
-  /** The issuer does not match. */
+  /** The issuer of the metadata or of the ID token does not match the config. */
   | 'SSO_ISSUER_MISMATCH'
-  /** It rejects the clientId or clientSecret. */
+  /** The provider rejects the clientId or clientSecret. */
   | 'SSO_CLIENT_REFUSED'
-  /** It lacks a required feature. */
+  /** The provider lacks a required feature. */
   | 'SSO_NOT_SUPPORTED'
   | 'SSO_TOKEN_INVALID'
-  /** It refused the sign-in. */
+  /** The provider refused the sign-in. */
   | 'SSO_DENIED'
 
 /** A provider is unusable or sent an untrusted response. The message is a sentence for users. */
@@ -80,12 +80,12 @@ function toTokenEndpointProblem({ error, status }: ResponseBodyError): ProviderP
 }
 
 const claimSentences: Record<string, string> = {
-  aud: 'The ID token is for another application.',
+  aud: 'The ID token is for another application. Check the clientId.',
   azp: 'The ID token was issued to another application.',
   nonce: 'The ID token does not belong to this sign-in. Its nonce is missing or wrong.',
-  exp: 'The ID token has expired.',
-  nbf: 'The ID token is not valid yet. The clocks differ.',
-  iat: 'The ID token was issued in the future. The clocks differ.',
+  exp: 'The ID token has expired. Check the clocks of Sluice and of the provider.',
+  nbf: 'The ID token is not valid yet. Correct the clock of Sluice or of the provider.',
+  iat: 'The ID token was issued in the future. Correct the clock of Sluice or of the provider.',
   sub: 'The ID token and the user information are about different people.',
 }
 
@@ -103,12 +103,12 @@ function toClientErrorProblem(error: ClientError): ProviderProblem {
         ? problem('SSO_ISSUER_MISMATCH', 'The ID token was issued by another provider.')
         : problem('SSO_TOKEN_INVALID', claimSentences[claim] ?? `The ID token is not valid: ${message}.`)
     case 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED':
-      return problem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration.')
+      return problem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration. Check the clientDomain.')
     case 'OAUTH_KEY_SELECTION_FAILED':
       return problem('SSO_TOKEN_INVALID', 'The ID token is signed with a key that the provider does not publish.')
     case 'OAUTH_TIMEOUT':
     case 'OAUTH_ABORT':
-      return problem('SSO_UNREACHABLE', 'The provider did not answer in time.')
+      return problem('SSO_UNREACHABLE', 'The provider did not answer in time. Try again later.')
     case 'OAUTH_RESPONSE_IS_NOT_CONFORM':
       return problem('SSO_ANSWER_INVALID', `The provider answered with status ${readStatus(error)}.`)
     case 'OAUTH_RESPONSE_IS_NOT_JSON':
@@ -132,7 +132,9 @@ const readStatus = ({ cause }: ClientError): string => {
 
 /** Returns the same problem for a client that is unknown, disabled, or does not use single sign-on. */
 export const noSingleSignOnProblem = () =>
-  new Problem(404, 'not-found', 'Not found.', { detail: 'No such single sign-on.' })
+  new Problem(404, 'not-found', 'Not found.', {
+    detail: 'This organisation has no single sign-on here. Check the address.',
+  })
 
 export const unknownSignInProblem = () =>
   new Problem(400, 'sso-unknown', 'The sign-in is unknown or has expired.', {

@@ -126,7 +126,7 @@ function findResetRefusal({ status, sso_auth, disabled, address_is_new }: Passwo
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
   if (disabled) return 'client disabled'
-  // Someone with access to an open session could have set it.
+  // An attacker with access to an open session could have set the new address.
   return address_is_new ? 'address is new' : undefined
 }
 

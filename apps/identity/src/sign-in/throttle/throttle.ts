@@ -78,12 +78,15 @@ export async function admitAttempt(db: Kysely<DB>, username: string, address: st
 export interface AttemptCount {
   network_key: string
   network_wait: number
-  /** Null while the network is throttled: such an attempt does not count against the account. */
+  /** Null while the network is throttled, because such an attempt does not count against the account. */
   account_key: string | null
   account_wait: number | null
 }
 
-/** The counting of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of `AttemptCount`. */
+/**
+ * Returns the counting SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of
+ * `AttemptCount`.
+ */
 export function buildAttemptCount(skeleton: string, address: string): RawBuilder<unknown> {
   const network = toNetworkPrefix(address)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
