@@ -19,7 +19,10 @@ const resources: ServiceInfo['nouns'] = {
     name: 'Users',
     description: 'Users, their roles and their status, from the invitation to the deactivation.',
   },
-  userGroups: { name: 'User groups', description: 'Groups of users of one client. Records can be shared with a group.' },
+  userGroups: {
+    name: 'User groups',
+    description: 'Groups of users of one client. Records can be shared with a group.',
+  },
   session: { name: 'Session', description: 'The signed-in user, and the client that the session acts for.' },
   reports: { name: 'Reports', description: 'Reports about the access of users, and the audit log.' },
   ssoClientConfigs: {

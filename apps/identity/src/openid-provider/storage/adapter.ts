@@ -34,7 +34,7 @@ export const createOidcAdapter =
       id: string,
     ): Promise<AdapterPayload | undefined> {
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
-      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesceQueries(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
+      ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
       where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
