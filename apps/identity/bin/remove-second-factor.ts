@@ -5,9 +5,7 @@ import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 
-/**
- * Removes the second factor of a super admin who lost it and all recovery codes: `remove-second-factor.ts <username>`.
- */
+/** Removes the second factor of a user who lost it: `remove-second-factor.ts <username>`. */
 await main(async () => {
   const [username] = process.argv.slice(2)
   if (!username) throw new StartProblem('The username is missing. Usage: remove-second-factor.ts <username>')
@@ -17,9 +15,7 @@ await main(async () => {
     await assertMigrated(db)
     const removed = await removeSecondFactorOf(db, username)
     process.stdout.write(
-      removed
-        ? `Removed the second factor of ${username}. The password alone is enough to sign in now.\n`
-        : `${username} had no second factor. Nothing was changed.\n`,
+      removed ? `${username} now signs in without a second factor.\n` : `${username} had no second factor.\n`,
     )
   } finally {
     await db.destroy()

@@ -5,10 +5,7 @@ import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { sealedColumns } from '../src/secrets.ts'
 
-/**
- * Encrypts every stored secret again with the newest key of SECRET_KEYS, while services may run. Exits with code 1 if
- * some secrets still need an older key.
- */
+/** Encrypts all stored secrets with the newest of SECRET_KEYS. Exits with 1 if some secrets still need an older key. */
 await main(async () => {
   const { IDENTITY_DATABASE_URL, SECRET_KEYS } = readResealConfig()
   const { db } = connect<DB>(IDENTITY_DATABASE_URL, { name: 'reseal', max: 2 })

@@ -25,9 +25,7 @@ await main(async () => {
         : `Key ${rotated.kid} is published but does not sign yet. Run this command again after ${rotated.signsFrom.toISOString()}, or now with --at-once.\n`,
     )
     if (values['forget-previous'])
-      process.stdout.write(
-        `Deleted ${await forgetPreviousKeys(db)} previous keys. Tokens that they signed are invalid now.\n`,
-      )
+      process.stdout.write(`Deleted ${await forgetPreviousKeys(db)} previous keys. Their tokens are invalid now.\n`)
   } finally {
     await db.destroy()
   }

@@ -8,8 +8,8 @@ export interface CsrfGuard {
   /** Returns a token for the forms of a page; sets the browser's cookie if it is missing. */
   issue(request: Request, response: Response): string
   /** Returns a proof that this browser received the link to `what`; sets the browser's cookie if it is missing. */
-  mark(request: Request, response: Response, what: string): string
-  isMarked(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
+  issueLinkProof(request: Request, response: Response, what: string): string
+  hasLinkProof(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
   /** Throws 403 unless the form, parsed into `request.body`, is from a Sluice page in this browser. */
   assertValid(request: Request): void
 }
@@ -34,13 +34,13 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
     return (response.locals.formBrowser = known ?? setBrowserCookie(response, cookie, secure))
   }
   // Nonces contain no dot, so a form token is never valid as a link proof, or the reverse.
-  const markOf = (browser: string, what: string) => proofOf(browser, `link.${what}`)
+  const proveLink = (browser: string, what: string) => proofOf(browser, `link.${what}`)
 
   return {
-    mark: (request, response, what) => markOf(browserOf(request, response), what).toString('base64url'),
-    isMarked(request, what, mark) {
+    issueLinkProof: (request, response, what) => proveLink(browserOf(request, response), what).toString('base64url'),
+    hasLinkProof(request, what, mark) {
       const browser = readBrowserCookie(request, cookie)
-      return browser !== undefined && isEqualInConstantTime(Buffer.from(mark, 'base64url'), markOf(browser, what))
+      return browser !== undefined && isSameProof(Buffer.from(mark, 'base64url'), proveLink(browser, what))
     },
     issue(request, response) {
       const browser = browserOf(request, response)
@@ -53,7 +53,7 @@ export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSet
       const browser = readBrowserCookie(request, cookie)
       const given: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
       const [nonce = '', proof = ''] = typeof given === 'string' ? given.split('.') : []
-      if (!browser || !isEqualInConstantTime(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
+      if (!browser || !isSameProof(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
         throw problems.forbidden('The form was not issued to this browser. Reload the page and send it again.')
     },
   }
@@ -75,7 +75,7 @@ function isCrossSiteRequest(request: Request, publicOrigin: string): boolean {
   )
 }
 
-const isEqualInConstantTime = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
+const isSameProof = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
 function setBrowserCookie(response: Response, cookie: string, secure: boolean): string {
   const browser = randomBytes(18).toString('base64url')

@@ -7,22 +7,13 @@ const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.met
 
 const resources: ServiceInfo['nouns'] = {
   clients: { name: 'Clients', description: 'Organisations, their contacts and their enabled features.' },
-  account: {
-    name: 'My account',
-    description: 'Your own password, second factor, API tokens and sessions.',
-  },
-  allowedApplications: {
-    name: 'My applications',
-    description: 'The applications that you allow to act for you.',
-  },
+  account: { name: 'My account', description: 'Your own password, second factor, API tokens and sessions.' },
+  allowedApplications: { name: 'My applications', description: 'The applications that you allow to act for you.' },
   users: {
     name: 'Users',
     description: 'Users, their roles and their status, from the invitation to the deactivation.',
   },
-  userGroups: {
-    name: 'User groups',
-    description: 'Groups of users of one client. Records can be shared with a group.',
-  },
+  userGroups: { name: 'User groups', description: 'Groups of users of one client, to share records with.' },
   session: { name: 'Session', description: 'The signed-in user, and the client that the session acts for.' },
   reports: { name: 'Reports', description: 'Reports about the access of users, and the audit log.' },
   ssoClientConfigs: {

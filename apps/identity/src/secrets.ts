@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SealedColumn } from '@sluice/database'
 
-/**
- * All columns with encrypted text. `bin/reseal.ts` encrypts them with a new key. A test compares this list with the
- * code that encrypts.
- */
+/** All encrypted columns. `bin/reseal.ts` encrypts them with a new key; a test compares the list with the code. */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'signing_keys', key: 'kid', column: 'private_key' },
   { table: 'second_factors', key: 'user_id', column: 'seed' },

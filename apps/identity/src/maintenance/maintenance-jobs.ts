@@ -17,10 +17,7 @@ const size = 200
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   repeatInBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
 
-/**
- * Removes a batch of sessions. Locks users before sessions, like all transactions. A user with an ended session has
- * seen the introduction, so `service_intro` becomes false.
- */
+/** Removes a batch. Locks users before sessions, as everywhere. Users with an ended session saw the introduction. */
 async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
@@ -56,9 +53,7 @@ const createRemovalJob = (name: string, table: keyof DB, condition: string): Mai
   run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
 })
 
-/**
- * The jobs run in this order: dependent rows of sessions before the sessions, so that few rows are deleted with each.
- */
+/** The jobs run in this order: first the dependent rows of sessions, so that a session's deletion deletes few rows. */
 const removalJobs: readonly MaintenanceJob[] = [
   createRemovalJob('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
   { name: 'idle-sessions', run: endIdleSessions },

@@ -6,7 +6,7 @@ import { prepared } from '@sluice/database'
 import { hashSecret } from '../secrets.ts'
 import type { DB } from '../database.ts'
 import { toNetworkPrefix } from '../sign-in/throttle/network-prefix.ts'
-import { buildFailureCount, type ThrottleLimit } from '../sign-in/throttle/throttle.ts'
+import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle/throttle.ts'
 import { coalesceQueries } from './storage/coalesce.ts'
 
 /** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
@@ -61,8 +61,6 @@ async function forgetFailures(db: Kysely<DB>, key: string): Promise<number> {
 }
 
 async function countFailure(db: Kysely<DB>, key: string): Promise<number> {
-  const { rows } = await sql<{ seconds: number }>`${buildFailureCount(sql`select ${key}::text`, perNetwork)}`.execute(
-    db,
-  )
+  const { rows } = await sql<{ seconds: number }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
   return rows[0]?.seconds ?? 0
 }

@@ -75,8 +75,7 @@ const setPagePrefix =
 
 /**
  * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and
- * X-Forwarded headers. They must be the public address, regardless of the headers and of the host name that the client
- * used.
+ * X-Forwarded headers. They must be the public address, regardless of the host name that the client used.
  */
 function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)

@@ -38,21 +38,20 @@ const parseScope = (scope: unknown): string[] => (typeof scope === 'string' ? sc
 const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
   parseScope(scope).some((wanted) => roles.includes(wanted))
 
-const isClientCredentials = ({ oidc }: KoaContextWithOIDC): boolean =>
-  oidc.params?.['grant_type'] === 'client_credentials'
+const isClientGrant = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
 
 /** Returns the Sluice services if the request has a role scope or is a client-credentials request. */
 function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {} } = ctx.oidc
   // An application without a scope parameter gets all its roles, as with other providers.
-  if (isClientCredentials(ctx)) params['scope'] ??= roles.join(' ') || undefined
-  return isClientCredentials(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined
+  if (isClientGrant(ctx)) params['scope'] ??= roles.join(' ') || undefined
+  return isClientGrant(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined
 }
 
 function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
   const scope = ctx.oidc.params?.['scope']
   // A client-credentials request for a forbidden scope fails, because the application would notice its absence late.
-  const lacked = isClientCredentials(ctx) ? parseScope(scope).find((wanted) => !roles.includes(wanted)) : undefined
+  const lacked = isClientGrant(ctx) ? parseScope(scope).find((wanted) => !roles.includes(wanted)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
   const isRoleRequested = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)
   if (!isRoleRequested) throw new errors.InvalidTarget('a token for this resource needs a role among its scopes')

@@ -25,10 +25,7 @@ export type AuditedPageWrite = <T>(
   work: (context: PageContext) => Promise<T>,
 ) => Promise<T>
 
-/**
- * Returns a function with which pages run the code of an API operation, such as `auth.resetPassword`, in a transaction
- * with its audit rows. Pages have no signed-in caller.
- */
+/** Lets pages run an API operation, such as `auth.resetPassword`, with audit rows but without a signed-in caller. */
 export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrite {
   const run = auditedWrites(db)
   return (id, request, response, work) => {

@@ -42,7 +42,7 @@ function showProblem(problem: Problem, request: Request, response: Response): vo
   sendPage(
     response,
     problem.status,
-    renderMessagePage({ prefix, language, ...chooseProblemTexts(texts, problem), note, status: 'problem' }),
+    renderMessagePage({ prefix, language, ...chooseTexts(texts, problem), note, status: 'problem' }),
   )
 }
 
@@ -56,10 +56,7 @@ function toProblem(error: unknown): Problem {
     : problems.internal()
 }
 
-function chooseProblemTexts(
-  { problems: words }: PageTexts,
-  { code, status, headers }: Problem,
-): { title: string; text: string } {
+function chooseTexts({ problems: words }: PageTexts, { code, status, headers }: Problem) {
   if (isKeyOf(words.federated, code)) return words.federated[code]
   switch (status) {
     case 403:

@@ -65,7 +65,7 @@ export async function pageOpen(service: Service, interaction: string) {
   const request = { headers: {} } as Request
   const set = (name: string, value: string) => void (cookie = `${name}=${value}`)
   const response = { locals: {}, cookie: set } as unknown as Response
-  const mark = createCsrfGuard(service.config).mark(request, response, interaction)
+  const mark = createCsrfGuard(service.config).issueLinkProof(request, response, interaction)
   return { query: `?${new URLSearchParams({ interaction, mark })}`, cookie }
 }
 

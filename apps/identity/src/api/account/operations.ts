@@ -9,7 +9,7 @@ import { endOtherSessions } from '../../sign-in/sessions/sessions.ts'
 import { type IdentityRequestContext, operation, discard } from '../operation.ts'
 import { createApiToken, deleteApiToken, listOwnApiTokens } from './api-tokens.ts'
 import { proveByPassword, proveIdentity, readOwnUser } from './own-user.ts'
-import { confirmSetup, startSetup, readOwnFactor, removeOwnFactor, renewRecoveryCodes } from './second-factor.ts'
+import { confirmSetup, startSetup, readOwnFactor, removeFactor, renewRecoveryCodes } from './second-factor.ts'
 import { endOwnOtherSessions, endOneSession, listOwnSessions } from './sessions.ts'
 
 const { account } = identityOperations
@@ -21,9 +21,7 @@ export const accountOperations = {
   readSecondFactor: operation(account.readSecondFactor, (input) => readOwnFactor(input)),
   enrolSecondFactor: operation(account.enrolSecondFactor, (input) => startSetup(input.body, input)),
   confirmSecondFactor: operation(account.confirmSecondFactor, (input) => confirmSetup(input.body, input)),
-  removeSecondFactor: operation(account.removeSecondFactor, (input) =>
-    removeOwnFactor(input.body, input).then(discard),
-  ),
+  removeSecondFactor: operation(account.removeSecondFactor, (input) => removeFactor(input.body, input).then(discard)),
   renewRecoveryCodes: operation(account.renewRecoveryCodes, (input) => renewRecoveryCodes(input.body, input)),
 
   listApiTokens: operation(account.listApiTokens, (input) => listOwnApiTokens(input)),

@@ -63,7 +63,7 @@ export async function confirmSetup({ code }: CodeBody, input: IdentityRequestCon
 }
 
 /** Removes the caller's second factor, even if it was not confirmed. */
-export async function removeOwnFactor(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
+export async function removeFactor(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
   const { write, config, caller, request } = input
   const proven = await proveIdentity(proof, input)
   await write(async (trx) => {

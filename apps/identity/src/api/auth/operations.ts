@@ -49,9 +49,7 @@ export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestC
   return tokensFor(await signInWithCode(body, context))
 }
 
-/**
- * Returns a sign-in context that stores a refresh token with the new session, and a function that issues the tokens.
- */
+/** Returns a sign-in context that stores a refresh token with the session, and a function that issues the tokens. */
 function createTokenSignIn(input: IdentityRequestContext) {
   const { db, write, config, request } = input
   const refreshToken = generateRefreshToken()

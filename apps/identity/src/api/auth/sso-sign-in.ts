@@ -155,8 +155,7 @@ async function signInAtProvider(
     const admitted = await admitFederatedUser(trx, provider, person)
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const by = { user: user?.uid, client: provider.client }
-    const opened =
-      user && refusal === undefined ? await openFederatedSession(trx, user, person, pending, input) : undefined
+    const opened = user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
     if (opened) await uncountCallback(trx, counted)
     request.audit(
       user?.uid ?? null,
@@ -184,7 +183,7 @@ function assertProviderProblem(error: unknown): ProviderProblem {
 }
 
 /** Opens the session. Returns a ticket for an interaction page, otherwise the first refresh token. */
-async function openFederatedSession(
+async function openSsoSession(
   trx: Transaction<DB>,
   user: { id: number; client: string; roles: Parameters<typeof openSession>[1]['user']['roles'] },
   { amr }: FederatedPerson,
@@ -231,6 +230,7 @@ async function isOwnInteraction(
   { db, config, request }: IdentityRequestContext,
 ): Promise<boolean> {
   return (
-    createCsrfGuard(config).isMarked(request.stream, interaction, mark) && (await isOpenInteraction(db, interaction))
+    createCsrfGuard(config).hasLinkProof(request.stream, interaction, mark) &&
+    (await isOpenInteraction(db, interaction))
   )
 }

@@ -124,14 +124,14 @@ function parseTimeZone(name: string | undefined): string | null {
 export const scopeToClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
-const selectClientColumn = (column: 'code' | 'name') =>
+const selectFromClient = (column: 'code' | 'name') =>
   sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
 
 /** The searchable client properties of rows with a column `client`. */
 export const clientProperties = {
   'client.id': { column: 'r.client', type: 'uid', required: true },
-  'client.code': { column: selectClientColumn('code'), type: 'string' },
-  'client.name': { column: selectClientColumn('name'), type: 'string' },
+  'client.code': { column: selectFromClient('code'), type: 'string' },
+  'client.name': { column: selectFromClient('name'), type: 'string' },
 } satisfies Record<string, Property>
 
 /** Returns the client rows of rows with a column `client`, by uid. */

@@ -12,9 +12,7 @@ import { operation } from '../operation.ts'
 
 const { lookups } = identityOperations
 
-/**
- * Endpoints for the pipeline service, which looks up principals, users, groups and clients. Responses omit unknown ids.
- */
+/** Endpoints where the pipeline service looks up principals, users, groups and clients. They omit unknown ids. */
 export const lookupOperations = {
   standing: operation(lookups.standing, async ({ db, body }) => {
     const principal = await findPrincipal(db, body)

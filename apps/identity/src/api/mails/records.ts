@@ -19,7 +19,7 @@ interface MailRecipient {
   roles: Role[]
 }
 
-const selectRecipientColumn = (column: 'uid' | 'username') =>
+const selectFromUser = (column: 'uid' | 'username') =>
   sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
 
 export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
@@ -36,8 +36,8 @@ export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
     state: { column: 'r.state', type: 'enum', required: true, values: mailStates },
     created: { column: 'r.created_at', type: 'date-time', required: true },
     finished: { column: 'r.finished_at', type: 'date-time' },
-    'user.id': { column: selectRecipientColumn('uid'), type: 'uid' },
-    'user.username': { column: selectRecipientColumn('username'), type: 'string' },
+    'user.id': { column: selectFromUser('uid'), type: 'uid' },
+    'user.username': { column: selectFromUser('username'), type: 'string' },
   },
   matches: (like) => sql`(r.recipient ilike ${like} or r.subject ilike ${like})`,
   scope: scopeToClient,

@@ -21,7 +21,7 @@ type AuditRow = Selectable<Audit> & {
 }
 
 /** The object's name when the row was written, because the object may be deleted. A membership shows group and user. */
-const objectName = sql<string | null>`coalesce(
+const objectNameSql = sql<string | null>`coalesce(
   r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
   r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',
   r.details #>> '{after,clientDomain}', r.details #>> '{before,clientDomain}',
@@ -29,7 +29,7 @@ const objectName = sql<string | null>`coalesce(
     then concat(r.details ->> 'code', ': ', r.details ->> 'username') end)`
 
 /** The outcome, which for a refused sign-in is the reason. A rejected write leaves no audit row. */
-const outcome = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
+const outcomeSql = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
 const summaries: ReadonlyMap<string, string> = new Map(
   Object.values(identityOperations)
@@ -67,8 +67,8 @@ export const auditProperties = {
   'user.id': { column: 'r.actor', type: 'uid' },
   'client.id': { column: 'r.client', type: 'uid' },
   'object.id': { column: 'r.object', type: 'string' },
-  'object.name': { column: objectName, type: 'string' },
-  outcome: { column: outcome, type: 'string' },
+  'object.name': { column: objectNameSql, type: 'string' },
+  outcome: { column: outcomeSql, type: 'string' },
   address: { column: 'r.address', type: 'string' },
   requestId: { column: 'r.request_id', type: 'string' },
 } as const
@@ -100,7 +100,7 @@ export function parseAuditQuery(request: SearchRequest): SearchPlan {
   const query = (text: string) => {
     const like = `%${escapeLike(text)}%`
     return sql<boolean>`(r.actor_name ilike ${like} or r.operation ilike ${like} or r.object ilike ${like}
-      or r.request_id ilike ${like} or r.address ilike ${like} or ${objectName} ilike ${like})`
+      or r.request_id ilike ${like} or r.address ilike ${like} or ${objectNameSql} ilike ${like})`
   }
   try {
     return searchPlan(request, { properties: auditProperties, query, idColumn: 'r.id', defaultOrder: ['at:desc'] })
@@ -132,7 +132,7 @@ export function selectAuditPage(caller: AuditReader, plan: SearchPlan): RawBuild
       sql`(select r.* ${selectMatchingRows(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
   )
   return sql`
-    select r.*, c.code as client_code, ${objectName} as object_name, ${outcome} as outcome
+    select r.*, c.code as client_code, ${objectNameSql} as object_name, ${outcomeSql} as outcome
     from (
       select r.* from (${sql.join(parts, sql` union all `)}) as r order by ${order} limit ${plan.limit} offset ${plan.offset}
     ) as r left join clients c on c.uid = r.client

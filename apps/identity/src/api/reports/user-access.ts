@@ -100,7 +100,7 @@ export async function userAccessReport(
   input: IdentityRequestContext,
 ): Promise<TabularResult> {
   const { body: users, headers } = await chooseRecords(analyticsPlatform).search(input.db, input, searchOf(query))
-  const extras = await readExtraColumns(
+  const extras = await readExtras(
     input.db,
     users.map(({ id }) => id),
   )
@@ -116,10 +116,7 @@ export async function userAccessReport(
   )
 }
 
-async function readExtraColumns(
-  db: Kysely<DB>,
-  uids: readonly string[],
-): Promise<ReadonlyMap<string, UserAccessColumns>> {
+async function readExtras(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
   const { rows } = await sql<UserAccessColumns & { uid: string }>`
     select r.uid, ${lastSignIn} as "lastSignIn",
       (select count(*) from api_tokens t where t.user_id = r.id and t.expires_at > now()) as "apiTokens"

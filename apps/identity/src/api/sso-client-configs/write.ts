@@ -53,7 +53,7 @@ export async function updateSsoClientConfig(
     assertApplicationConsistent(body, columns.secret_hash !== null)
     const after = await ssoClientConfigRecords.update(trx, caller, before, {
       ...columns,
-      ...(mustRevokeOwnTokens(before, columns) && { token_valid_after: sql`now()` }),
+      ...(revokesOwnTokens(before, columns) && { token_valid_after: sql`now()` }),
     })
     request.audit(uid, { before: toApplicationAudit(before), after: toApplicationAudit(after) })
     return after
@@ -95,10 +95,7 @@ function assertApplicationInClient(client: string, row: SsoClientConfigRow): voi
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
 }
 
-/**
- * Returns the secret hash after a change. An absent secret keeps the stored hash; null (an empty text on the wire)
- * removes it.
- */
+/** Returns the secret hash after a change. An absent secret keeps it; null (empty on the wire) removes it. */
 function resolveSecretHash({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
   if (clientSecret === undefined) return current
   return clientSecret === null ? null : hashSecret(clientSecret)
@@ -115,10 +112,7 @@ const toApplicationColumns = (body: SsoClientConfigBody) => ({
 })
 
 /** Returns whether a change revokes the application's own tokens. After a new secret, others may know the old one. */
-function mustRevokeOwnTokens(
-  before: SsoClientConfigRow,
-  after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>,
-) {
+function revokesOwnTokens(before: SsoClientConfigRow, after: Pick<SsoClientConfigRow, 'secret_hash' | 'grant_types'>) {
   const same = after.secret_hash && before.secret_hash?.equals(after.secret_hash)
   return !same || !after.grant_types.includes('client_credentials')
 }

@@ -91,9 +91,9 @@ const isIssuerChanged = (before: SsoProviderConfigRow, { provider, clientDomain 
   parseIssuer(before.provider, before.client_domain).href !== parseIssuer(provider, clientDomain).href
 
 /**
- * Returns the credential columns. An absent field keeps the stored value; null (an empty text on the wire) removes it.
- * A new address requires the secret again, because callers may not read the secret and could otherwise have it sent to
- * that address.
+ * Returns the credential columns. An absent field keeps the stored value; null (empty on the wire) removes it. A new
+ * address requires the secret again, because callers may not read the secret and could otherwise have it sent to that
+ * address.
  */
 function setCredentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
   const { clientId, clientSecret } = body

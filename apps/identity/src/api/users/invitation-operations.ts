@@ -140,7 +140,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
     const { rows: userGroups } = await sql<{ id: string }>`
       select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = ${original.id} order by g.id`.execute(trx)
-    assertUnchanged(body.lastUpdated, original.updated_at, listCopiedFields(body, original, userGroups))
+    assertUnchanged(body.lastUpdated, original.updated_at, listCopied(body, original, userGroups))
     const like = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
     const { user: copy, groups } = await insertUser(trx, like, hash, input)
     request.audit(copy.uid, { copyOf: original.uid, after: toUserAudit(copy), ...toGroupAudit(groups) })
@@ -152,11 +152,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
 }
 
 /** Lists the fields that a copy takes from the original. A body with other values is rejected. */
-function listCopiedFields(
-  { auths, client, userGroups }: UserBody,
-  original: UserRow,
-  groups: readonly { id: string }[],
-) {
+function listCopied({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
   const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
   return [

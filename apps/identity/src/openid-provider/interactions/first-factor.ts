@@ -43,10 +43,10 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
   const words = readPageTexts(language).signIn
-  if (!isFilledText(username) || !isFilledText(password)) {
+  if (!isFilled(username) || !isFilled(password)) {
     const wrong = {
-      ...(!isFilledText(username) && { username: words.usernameMissing }),
-      ...(!isFilledText(password) && { password: words.passwordMissing }),
+      ...(!isFilled(username) && { username: words.usernameMissing }),
+      ...(!isFilled(password) && { password: words.passwordMissing }),
     }
     return renderPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
@@ -66,8 +66,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   }
 }
 
-const isFilledText = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= 1000
+const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
 
 /** Returns links to the organisation's SSO providers. Their callback returns to this interaction. */
 async function listProviderLinks({
@@ -82,7 +81,7 @@ async function listProviderLinks({
   const { rows } = await sql<{ code: string; domain: string }>`
     select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
     where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
-  const query = new URLSearchParams({ interaction, mark: csrf.mark(request, response, interaction) })
+  const query = new URLSearchParams({ interaction, mark: csrf.issueLinkProof(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
     href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,
     label: URL.canParse(domain) ? new URL(domain).host : domain,

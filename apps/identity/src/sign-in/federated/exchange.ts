@@ -6,7 +6,7 @@ import {
   type Configuration,
   type IDToken,
 } from 'openid-client'
-import { createClientConfiguration, type Federation } from './federation.ts'
+import { createClientConfig, type Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 import { deriveProofs } from './pending-sign-in.ts'
@@ -32,7 +32,7 @@ export async function createAuthorizationUrl(
   const { nonce, codeVerifier } = deriveProofs(secret)
   const metadata = await federation.metadata(provider.issuer)
   const supported = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
-  return buildAuthorizationUrl(createClientConfiguration({ metadata, ...provider }, federation.outgoing), {
+  return buildAuthorizationUrl(createClientConfig({ metadata, ...provider }, federation.outgoing), {
     response_type: 'code',
     redirect_uri: provider.redirectUri,
     scope: wantedScopes.filter((scope) => scope === 'openid' || supported.includes(scope)).join(' '),
@@ -52,7 +52,7 @@ export async function exchangeCallback(
   const { nonce, codeVerifier } = deriveProofs(secret)
   try {
     const metadata = await federation.metadata(provider.issuer)
-    const config = createClientConfiguration({ metadata, ...provider }, federation.outgoing)
+    const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
     const back = new URL(provider.redirectUri)
     back.search = search
     const tokens = await authorizationCodeGrant(config, back, {

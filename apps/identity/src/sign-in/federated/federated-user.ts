@@ -3,7 +3,7 @@ import type { Role, UserStatus } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import type { FederatedPerson } from './exchange.ts'
 import { toNetworkPrefix } from '../throttle/network-prefix.ts'
-import { type ThrottleLimit, buildFailureCount, assertNoWait } from '../throttle/throttle.ts'
+import { type ThrottleLimit, countFailureSql, assertNoWait } from '../throttle/throttle.ts'
 
 export interface FederatedUser {
   id: number
@@ -98,7 +98,7 @@ export async function countCallback(db: Kysely<DB>, address: string): Promise<st
   const { rows } = await sql<{
     key: string
     seconds: number
-  }>`${buildFailureCount(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
   assertNoWait(rows)
   return key
 }

@@ -119,10 +119,7 @@ export interface ClientRegistration {
 }
 
 /** The client configuration for one exchange. It fetches keys each time, so that a key rotation applies at once. */
-export function createClientConfiguration(
-  { metadata, ...us }: ClientRegistration,
-  outgoing: GuardedFetch,
-): Configuration {
+export function createClientConfig({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
     us.clientId,

@@ -132,9 +132,7 @@ const readStatus = ({ cause }: ClientError): string => {
 
 /** Returns the same problem for a client that is unknown, disabled, or does not use single sign-on. */
 export const noSingleSignOnProblem = () =>
-  new Problem(404, 'not-found', 'Not found.', {
-    detail: 'This organisation has no single sign-on here. Check the address.',
-  })
+  new Problem(404, 'not-found', 'Not found.', { detail: 'This organisation has no single sign-on.' })
 
 export const unknownSignInProblem = () =>
   new Problem(400, 'sso-unknown', 'The sign-in is unknown or has expired.', {

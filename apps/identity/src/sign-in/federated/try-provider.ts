@@ -1,6 +1,6 @@
 import { type ServerMetadata, genericGrantRequest } from 'openid-client'
 import type { ResultEnvelope } from '@sluice/contracts'
-import { acceptedAlgorithms, listAlgorithms, createClientConfiguration, type Federation } from './federation.ts'
+import { acceptedAlgorithms, listAlgorithms, createClientConfig, type Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
 import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 
@@ -45,7 +45,7 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
 
 /** Sends an invalid code. A provider that knows the client rejects the code; another provider rejects the client. */
 async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
-  const config = createClientConfiguration({ metadata, ...provider }, federation.outgoing)
+  const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
   const made = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
   try {
     await genericGrantRequest(config, 'authorization_code', made)

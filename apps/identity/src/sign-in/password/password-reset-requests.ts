@@ -8,7 +8,7 @@ import { mailPasswordReset } from '../../email/notices.ts'
 import type { MailConfig } from '../../email/outbox.ts'
 import { toNetworkPrefix } from '../throttle/network-prefix.ts'
 import { addLink } from '../tokens/one-time-links.ts'
-import { buildFailureCount, assertNoWait, type ThrottleLimit } from '../throttle/throttle.ts'
+import { countFailureSql, assertNoWait, type ThrottleLimit } from '../throttle/throttle.ts'
 import { toSkeleton } from '../username.ts'
 
 const perAccount: ThrottleLimit = {
@@ -36,9 +36,9 @@ export async function admitPasswordReset(db: Kysely<DB>, typed: string, address:
   const account = `forgotten:${createHash('sha256').update(toSkeleton(typed)).digest('base64url')}`
   const { rows } = await sql<{ key: string; seconds: number }>`
     with network as (
-      ${buildFailureCount(sql`select ${`forgotten-network:${toNetworkPrefix(address)}`}::text`, perNetwork)}
+      ${countFailureSql(sql`select ${`forgotten-network:${toNetworkPrefix(address)}`}::text`, perNetwork)}
     ), account as (
-      ${buildFailureCount(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
+      ${countFailureSql(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
     )
     select key, seconds from network union all select key, seconds from account`.execute(db)
   assertNoWait(rows)
@@ -81,8 +81,7 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
       ) returning typed, request_id, address`.execute(trx)
     const request = rows[0]
     if (!request) return false
-    for (const account of await lockMatchingAccounts(trx, request.typed))
-      await answerForAccount(trx, config, request, account)
+    for (const account of await lockAccounts(trx, request.typed)) await answerForAccount(trx, config, request, account)
     return true
   })
 }
@@ -91,7 +90,7 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
  * Finds and locks the users with this username or e-mail address. The named user comes first, then users who can get a link,
  * in turn over the clients, so that many users of one client with the same address do not hide those of others.
  */
-async function lockMatchingAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
+async function lockAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
   const named = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
   const { rows } = await sql<PasswordResetAccount>`
     with found as (
@@ -113,8 +112,7 @@ async function answerForAccount(
   { request_id: requestId, address }: PasswordResetRequest,
   account: PasswordResetAccount,
 ): Promise<void> {
-  const refusal =
-    findResetRefusal(account) ?? ((await isResetLimitReached(trx, account)) ? 'mailed too often' : undefined)
+  const refusal = findRefusal(account) ?? ((await isResetLimitReached(trx, account)) ? 'mailed too often' : undefined)
   if (refusal === undefined)
     await mailPasswordReset(trx, config, account, await addLink(trx, account, 'PASSWORD_RESET', config))
   const { uid: object, client } = account
@@ -122,7 +120,7 @@ async function answerForAccount(
   await recordAudit(trx, { operation: 'auth.forgotPassword', actor: null, client, object, requestId, address, details })
 }
 
-function findResetRefusal({ status, sso_auth, disabled, address_is_new }: PasswordResetAccount): string | undefined {
+function findRefusal({ status, sso_auth, disabled, address_is_new }: PasswordResetAccount): string | undefined {
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
   if (disabled) return 'client disabled'

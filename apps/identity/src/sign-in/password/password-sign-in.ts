@@ -13,7 +13,7 @@ import {
   admitCode,
   assertAdmitted,
   auditThrottled,
-  buildAttemptCount,
+  countAttemptSql,
   forgiveAttempt,
   undoAttempt,
   type AttemptCount,
@@ -78,8 +78,7 @@ export async function signIn(
     request.audit(account?.uid ?? null, toAuditOutcome(result, refusal), actor)
     return result
   })
-  if (!result)
-    throw signInProblem('The username or password is incorrect, or this user cannot sign in with a password.')
+  if (!result) throw loginProblem('The username or password is incorrect, or the user cannot sign in with a password.')
   return result
 }
 
@@ -125,7 +124,7 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
   const skeleton = toSkeleton(username)
   const { rows } = await sql<AttemptCount & (Account | Record<keyof Account, null>)>`
     ${prepared('admit-sign-in')}
-    with ${buildAttemptCount(skeleton, context.request.address)}
+    with ${countAttemptSql(skeleton, context.request.address)}
     select attempt.*, found.* from attempt left join (
       select u.id, u.uid, u.client, u.status, u.sso_auth, u.password_hash, c.disabled as client_disabled
       from users u join clients c on c.uid = u.client where u.username_skeleton = ${skeleton}
@@ -240,10 +239,10 @@ function toAuditOutcome(result: SignedIn | SecondFactorRequired | undefined, ref
     : { outcome: 'second factor wanted' }
 }
 
-const signInProblem = (detail: string) =>
+const loginProblem = (detail: string) =>
   new Problem(401, 'sign-in-failed', 'Sign-in failed.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
 
 const codeProblem = () =>
-  signInProblem('The code is incorrect or was already used, or more than five minutes have passed since the password.')
+  loginProblem('The code is incorrect or was already used, or more than five minutes have passed since the password.')
 
 export const isNotSignedIn = (error: unknown): boolean => error instanceof Problem && error.code === 'sign-in-failed'

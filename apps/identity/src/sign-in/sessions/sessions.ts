@@ -56,7 +56,7 @@ export async function openSession(trx: Kysely<DB>, { user, lives, address, userA
 }
 
 export async function endSession(trx: Kysely<DB>, session: string, reason: EndReason): Promise<void> {
-  await markSessionsEnded(trx, sql`uid = ${session}`, reason)
+  await endWhere(trx, sql`uid = ${session}`, reason)
 }
 
 /** Returns the newest 1,000 open sessions of a user, last used first. */
@@ -73,16 +73,13 @@ export async function listSessions(db: Kysely<DB>, user: number): Promise<FoundS
 
 /** Ends one session of a user. Returns false if the user has no such open session. */
 export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
-  return (
-    (await markSessionsEnded(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) >
-    0
-  )
+  return (await endWhere(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
 }
 
 /** Ends all sessions of a user but one, and their pending second-factor tickets. Returns the number of ended sessions. */
 export async function endOtherSessions(trx: Kysely<DB>, user: number, session: string): Promise<number> {
   await endTicketsOfUser(trx, user)
-  return markSessionsEnded(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
+  return endWhere(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
 }
 
 /** Ends all sessions and pending second-factor tickets of a user, and invalidates the tokens that were issued until now. */
@@ -93,12 +90,12 @@ export async function endSessionsOfUser(
 ): Promise<void> {
   await sql`update users set token_valid_after = now() where id = ${user}`.execute(trx)
   await endTicketsOfUser(trx, user)
-  await markSessionsEnded(trx, sql`user_id = ${user}`, reason)
+  await endWhere(trx, sql`user_id = ${user}`, reason)
 }
 
 /** Ends the sessions of many users without reading the users. `users` is a list of ids or a subquery. */
 export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>): Promise<number> =>
-  markSessionsEnded(trx, sql`user_id in ${users}`, 'USER_CHANGED')
+  endWhere(trx, sql`user_id in ${users}`, 'USER_CHANGED')
 
 /**
  * Ends all sessions for a disabled client, and all sessions, pending second-factor tickets and password-reset links of its users. The
@@ -111,7 +108,7 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
   await sql`delete from links where purpose = 'PASSWORD_RESET' and user_id in ${users} and ${disabled}`.execute(db)
   await sql`delete from second_factor_tickets where user_id in ${users} and ${disabled}`.execute(db)
   await endInBatches(db, sql`client = ${client} and ${disabled}`, 'CLIENT_DISABLED')
-  await markSessionsEnded(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
+  await endWhere(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
 }
 
 /** Marks idle sessions as ended. They are refused before that; this only updates the table. */
@@ -140,7 +137,7 @@ function endInBatches(
   )
 }
 
-async function markSessionsEnded(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
+async function endWhere(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
   const { numAffectedRows } = await sql`
     update sessions s set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
   return Number(numAffectedRows ?? 0)

@@ -70,7 +70,7 @@ export interface ThrottleKeys {
 export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
   const { rows } = await sql<AttemptCount>`
     ${prepared('admit-attempt')}
-    with ${buildAttemptCount(toSkeleton(username), address)} select * from attempt`.execute(db)
+    with ${countAttemptSql(toSkeleton(username), address)} select * from attempt`.execute(db)
   return assertAdmitted(rows[0]!)
 }
 
@@ -83,11 +83,8 @@ export interface AttemptCount {
   account_wait: number | null
 }
 
-/**
- * Returns the counting SQL of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of
- * `AttemptCount`.
- */
-export function buildAttemptCount(skeleton: string, address: string): RawBuilder<unknown> {
+/** Returns the SQL of `admitAttempt` as a WITH clause. Its last part, `attempt`, has one row of `AttemptCount`. */
+export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
   const network = toNetworkPrefix(address)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   return sql`
@@ -97,9 +94,9 @@ export function buildAttemptCount(skeleton: string, address: string): RawBuilder
         where user_id = (select id from users where username_skeleton = ${skeleton}) and address_prefix = ${network}
       ) as known
     ), network as (
-      ${buildFailureCount(sql`select ${`network:${network}`}::text`, perNetwork)}
+      ${countFailureSql(sql`select ${`network:${network}`}::text`, perNetwork)}
     ), account as (
-      ${buildFailureCount(sql`select case when known then ${`${account}@${network}`} else ${account} end from known_network, network where seconds <= 0`, perAccount)}
+      ${countFailureSql(sql`select case when known then ${`${account}@${network}`} else ${account} end from known_network, network where seconds <= 0`, perAccount)}
     ), attempt as (
       select network.key as network_key, network.seconds as network_wait,
         account.key as account_key, account.seconds as account_wait
@@ -131,7 +128,7 @@ export async function admitCode(db: Kysely<DB>, user: string, address: string): 
         select from sessions s join users u on u.id = s.user_id where u.uid = ${user} and s.address_prefix = ${network}
       ) as known
     )
-    ${buildFailureCount(sql`select case when known then ${`${key}@${network}`} else ${key} end from known_network`, perSecondFactor)}`.execute(
+    ${countFailureSql(sql`select case when known then ${`${key}@${network}`} else ${key} end from known_network`, perSecondFactor)}`.execute(
     db,
   )
   assertNoWait(rows)
@@ -154,7 +151,7 @@ const lastAtResolutionSeconds = 60
  * Returns one upsert that decides, counts and returns the seconds to wait (0: no wait), under the row's lock. `keys`
  * selects the throttle keys of an attempt, each once.
  */
-export function buildFailureCount(
+export function countFailureSql(
   keys: RawBuilder<unknown>,
   { freeFailures, firstWaitSeconds, maxWaitSeconds, forgetAfterSeconds }: ThrottleLimit,
 ): RawBuilder<unknown> {
@@ -194,7 +191,7 @@ export async function forgiveAttempt(
 
 /**
  * Takes back an attempt whose password could not be checked, because of an overload for example. Locks the network before
- * the account, as `buildAttemptCount` does, so that the two cannot deadlock ('network:' sorts after 'account:').
+ * the account, as `countAttemptSql` does, so that the two cannot deadlock ('network:' sorts after 'account:').
  */
 export async function undoAttempt(db: Kysely<DB>, { account, network }: ThrottleKeys): Promise<void> {
   const keys = [account, network]
