@@ -37,7 +37,7 @@ async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityReque
   const [recipient] = await listRecipients([row], db)
   if (!recipient) throw problems.notFound('mail')
   assertMayManageUser(caller, recipient)
-  // Anyone at an unattended session could set a new password with a link in the user's own mail.
+  // An attacker at an unattended session could set a new password with a link in the user's own mail.
   if (recipient.uid === caller.uid)
     throw problems.forbidden('You cannot read your own mail here. Ask another administrator.')
 }

@@ -88,9 +88,7 @@ export const userAccessProperties: Properties = {
 /** These records are created once, because they cache the totals that they count. */
 const reportRecords = ({ kind }: typeof userRecords) => records({ ...kind, properties: userAccessProperties })
 const all = reportRecords(userRecords)
-const [enabled, notEnabled] = [true, false].map((analyticsPlatform) =>
-  reportRecords(chooseUserRecords({ analyticsPlatform })),
-)
+const [enabled, notEnabled] = [true, false].map((on) => reportRecords(chooseUserRecords({ analyticsPlatform: on })))
 const chooseRecords = (analyticsPlatform?: boolean) =>
   (analyticsPlatform === undefined ? all : analyticsPlatform ? enabled : notEnabled)!
 
