@@ -25,7 +25,7 @@ export function translateDatabaseError(error: unknown): Problem | undefined {
   const conflict = broken && conflicts[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
   if (unstorable.includes((error as { code?: string } | null)?.code ?? ''))
-    return problems.unreadableBody('It contains a NUL character.')
+    return problems.unreadableBody('The value contains a NUL character. Remove it.')
   if (isUnavailable(error)) return problems.unavailable('database', error)
   if (error instanceof SealProblem) return problems.unavailable('signing key', error)
   return undefined

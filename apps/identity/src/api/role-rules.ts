@@ -14,7 +14,8 @@ export const listMissingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, 
 /** Callers may only grant roles that they hold. */
 export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
   const lacked = listMissingRoles(caller, roles)
-  if (lacked.length > 0) throw problems.forbidden(`You cannot grant roles that you lack: ${lacked.join(', ')}.`)
+  if (lacked.length > 0)
+    throw problems.forbidden(`You cannot grant roles that you lack: ${lacked.join(', ')}. Ask a user who has them.`)
 }
 
 /** Any number that no other advisory lock of this service uses. */

@@ -30,7 +30,6 @@ export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfi
   present: presentWithClient(presentFields),
 })
 
-/** Presents a row without its client. */
 function presentFields(row: SsoClientConfigRow) {
   return {
     id: row.uid,

@@ -88,7 +88,10 @@ async function assertApplicationAccepted(
 /** Throws 403 if the application has scopes of roles that the caller lacks. */
 function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigRow): void {
   const lacked = listMissingRoles(caller, roleScopes(scopes))
-  if (lacked.length > 0) throw problems.forbidden(`This application has scopes that you lack: ${lacked.join(', ')}.`)
+  if (lacked.length > 0)
+    throw problems.forbidden(
+      `This application has scopes that you lack: ${lacked.join(', ')}. Ask a user who has them.`,
+    )
 }
 
 function assertApplicationInClient(client: string, row: SsoClientConfigRow): void {

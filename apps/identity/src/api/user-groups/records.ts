@@ -27,7 +27,6 @@ export const userGroupRecords = records<UserGroupRow, UserGroup, IdentityRequest
   present: presentUserGroups,
 })
 
-/** Presents user groups, each with its client. */
 async function presentUserGroups(
   rows: UserGroupRow[],
   { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },

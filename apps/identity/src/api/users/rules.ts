@@ -9,7 +9,8 @@ import { userRecords, type UserRow } from './records.ts'
 /** Callers may not edit or delete users who hold roles that the caller lacks. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
   const lacked = listMissingRoles(caller, user.roles)
-  if (lacked.length > 0) throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}.`)
+  if (lacked.length > 0)
+    throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}. Ask a user who has them.`)
 }
 
 /** Returns a user. Throws 403 if they hold roles that the caller lacks. */

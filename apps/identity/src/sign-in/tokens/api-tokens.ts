@@ -85,7 +85,6 @@ export async function removeApiToken(trx: Transaction<DB>, user: number, uid: st
   return rows.length > 0
 }
 
-/** Removes all tokens of a user, such as on deactivation. */
 export async function removeApiTokensOfUser(trx: Transaction<DB>, user: number): Promise<void> {
   await sql`delete from api_tokens where user_id = ${user}`.execute(trx)
 }

@@ -95,7 +95,6 @@ export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkP
   return rows[0]?.id
 }
 
-/** Revokes the links of a user, such as after a password change. */
 export async function revokeLinks(trx: Kysely<DB>, user: number): Promise<void> {
   await sql`delete from links where user_id = ${user}`.execute(trx)
 }
