@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { secretHash } from '../../apps/identity/src/secrets.ts'
+import { hashSecret } from '../../apps/identity/src/secrets.ts'
 import { hashPassword } from '../../apps/identity/src/sign-in/password/password-hashing.ts'
-import { skeletonOf } from '../../apps/identity/src/sign-in/username.ts'
+import { toSkeleton } from '../../apps/identity/src/sign-in/username.ts'
 import { fillUsers } from './fill-users.ts'
 
 export interface DataSize {
@@ -37,12 +37,12 @@ export async function fillDatabase(url: string, { clients, users }: DataSize): P
     await database.query(insertSignInUsers, [
       client,
       usernames,
-      usernames.map(skeletonOf),
+      usernames.map(toSkeleton),
       await hashPassword(password),
     ])
     await database.query(insertGroups, [client])
     const application = { id: 'bench', secret: randomUUID() }
-    await database.query(insertApplication, [client, application.id, secretHash(application.secret)])
+    await database.query(insertApplication, [client, application.id, hashSecret(application.secret)])
     if (clients > 1) await database.query(insertUsersOfOtherClients, [client])
     await fillUsers(url, [{ client, users }])
     await database.query(insertEarlierSignIns, [passwordSignIns])

@@ -8,7 +8,7 @@ import {
   type Role,
   type Signature,
 } from '@sluice/contracts'
-import { switchOf } from '../../apps/identity/src/access.ts'
+import { findClientSwitch } from '../../apps/identity/src/access.ts'
 import type { Artefact } from './artefacts.ts'
 
 const signaturesOf = (nouns: object): Signature[] =>
@@ -89,7 +89,7 @@ const switchNames = {
 function rolesTable(): string {
   const all = services.flatMap(({ signatures }) => signatures)
   const rows = roles.map((role) => {
-    const hangsFrom = switchOf(role)
+    const hangsFrom = findClientSwitch(role)
     const opened = all.filter(({ guard }) => guards(guard, role)).map(({ id }) => `\`${id}\``)
     const what =
       role === 'ROLE_SUPER_ADMIN'

@@ -5,7 +5,7 @@ import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 
-/** `remove-second-factor.ts <username>`, for a super admin who lost the second factor and all recovery codes. */
+/** Removes the second factor of a user who lost it: `remove-second-factor.ts <username>`. */
 await main(async () => {
   const [username] = process.argv.slice(2)
   if (!username) throw new StartProblem('The username is missing. Usage: remove-second-factor.ts <username>')
@@ -15,7 +15,7 @@ await main(async () => {
     await assertMigrated(db)
     const removed = await removeSecondFactorOf(db, username)
     process.stdout.write(
-      removed ? `${username} signs in without a second factor now.\n` : `${username} had no second factor.\n`,
+      removed ? `${username} now signs in without a second factor.\n` : `${username} had no second factor.\n`,
     )
   } finally {
     await db.destroy()

@@ -5,7 +5,7 @@ import type { DB } from '../src/database.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { sealedColumns } from '../src/secrets.ts'
 
-/** Reseals every stored secret with the newest of SECRET_KEYS. Services may run. Exit code 1: some secrets still need an older key. */
+/** Encrypts all stored secrets with the newest of SECRET_KEYS. Exits with 1 if some secrets still need an older key. */
 await main(async () => {
   const { IDENTITY_DATABASE_URL, SECRET_KEYS } = readResealConfig()
   const { db } = connect<DB>(IDENTITY_DATABASE_URL, { name: 'reseal', max: 2 })

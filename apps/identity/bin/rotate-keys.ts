@@ -7,8 +7,8 @@ import { assertMigrated } from '../src/migrations.ts'
 import { forgetPreviousKeys, rotateKeys } from '../src/sign-in/tokens/key-rotation.ts'
 
 /**
- * Starts to sign with the next key; running services follow within a minute. `--at-once` does so even if the next key was
- * published less than an hour ago. `--forget-previous` deletes the previous keys, so that their tokens become invalid.
+ * Makes the next key the signing key; running services use it within a minute. `--at-once` does so even if the next key
+ * was published less than an hour ago. `--forget-previous` deletes the previous keys and thus invalidates their tokens.
  */
 await main(async () => {
   const { values } = parseArgs({
@@ -21,11 +21,11 @@ await main(async () => {
     const rotated = await rotateKeys(db, SECRET_KEYS, values['at-once'])
     process.stdout.write(
       rotated.outcome === 'rotated'
-        ? `Key ${rotated.kid} signs from now on.\n`
-        : `Key ${rotated.kid} is published and may sign from ${rotated.signsFrom.toISOString()}. Run this command again then, or with --at-once.\n`,
+        ? `Key ${rotated.kid} signs all new tokens from now on.\n`
+        : `Key ${rotated.kid} is published but does not sign yet. Run this command again after ${rotated.signsFrom.toISOString()}, or now with --at-once.\n`,
     )
     if (values['forget-previous'])
-      process.stdout.write(`Withdrew ${await forgetPreviousKeys(db)} keys. Their tokens are invalid now.\n`)
+      process.stdout.write(`Deleted ${await forgetPreviousKeys(db)} previous keys. Their tokens are invalid now.\n`)
   } finally {
     await db.destroy()
   }

@@ -1,16 +1,16 @@
 import { connect } from '@sluice/database'
 import { listen } from '@sluice/http-server'
 import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
-import { identityApp } from '../src/app.ts'
+import { buildApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { startMaintenance } from '../src/maintenance/maintenance.ts'
-import { maintenanceJobs } from '../src/maintenance/maintenance-jobs.ts'
-import { auditTally } from '../src/openid-provider/audit-tally.ts'
+import { listJobs } from '../src/maintenance/maintenance-jobs.ts'
+import { createAuditTally } from '../src/openid-provider/audit-tally.ts'
 import { startModelCleanup } from '../src/openid-provider/storage/adapter.ts'
-import { mailMetrics, startMailSender } from '../src/email/send-queued-mails.ts'
+import { createMailMetrics, startMailSender } from '../src/email/send-queued-mails.ts'
 import { mailSenderFrom } from '@sluice/mail'
-import { rotationOf } from '../src/sign-in/tokens/key-rotation.ts'
+import { readKeyRotation } from '../src/sign-in/tokens/key-rotation.ts'
 import { assertMigrated } from '../src/migrations.ts'
 import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 
@@ -24,7 +24,7 @@ await main(async () => {
     name: 'identity',
     onError: (error) => logger.warn({ err: error }, 'an idle database connection broke'),
   })
-  // Lists and reports may take long, so they have their own few connections and use none that sign-ins need.
+  // Lists and reports may take long, so they have a small connection pool of their own and never block sign-ins.
   const searches = connect<DB>(config.IDENTITY_DATABASE_URL, {
     name: 'identity-searches',
     max: 4,
@@ -35,17 +35,17 @@ await main(async () => {
 
   let stopping = false
   const metrics = createMetrics('identity')
-  const tally = auditTally(db, logger)
-  const app = identityApp({ db, searches: searches.db, config, logger, metrics, tally, isStopping: () => stopping })
+  const tally = createAuditTally(db, logger)
+  const app = buildApp({ db, searches: searches.db, config, logger, metrics, tally, isStopping: () => stopping })
   const listening = await listen(app, { port: config.IDENTITY_PORT, host: config.LISTEN_HOST })
-  const maintenance = startMaintenance({ db, logger, metrics, jobs: maintenanceJobs(rotationOf(config)) })
+  const maintenance = startMaintenance({ db, logger, metrics, jobs: listJobs(readKeyRotation(config)) })
   const modelCleanup = startModelCleanup(db, logger)
   const mailSender = startMailSender({
     db,
     config,
     logger,
     send: mailSenderFrom(config),
-    metrics: mailMetrics(metrics),
+    metrics: createMailMetrics(metrics),
     answerPasswordReset: () => answerPasswordReset(db, config),
   })
   logger.info({ port: config.IDENTITY_PORT, host: config.LISTEN_HOST }, 'listening')

@@ -21,26 +21,23 @@ const switchedBy: readonly [keyof ClientSwitches, pattern: RegExp][] = [
 ]
 
 /** Returns the switch of a role; undefined if the role is enabled in every client. */
-export const switchOf = (role: Role): keyof ClientSwitches | undefined =>
+export const findClientSwitch = (role: Role): keyof ClientSwitches | undefined =>
   switchedBy.find(([, pattern]) => pattern.test(role))?.[0]
 
 /**
  * Splits a user's roles into those that are enabled in a client and those that its switches disable (dormant). Dormant
- * roles grant no access, but their holders may still manage other holders: see docs/decisions/0019.
+ * roles grant no access, but a user with a dormant role may still manage other users with it: see docs/decisions/0019.
  */
-export function effectiveRoles(
-  roles: readonly Role[],
-  client: ClientSwitches,
-): { roles: Role[]; dormantRoles: Role[] } {
+export function splitRoles(roles: readonly Role[], client: ClientSwitches): { roles: Role[]; dormantRoles: Role[] } {
   const isOn = (role: Role) => {
-    const name = switchOf(role)
+    const name = findClientSwitch(role)
     return name === undefined || client[name]
   }
   return { roles: roles.filter(isOn), dormantRoles: roles.filter((role) => !isOn(role)) }
 }
 
-/** Returns what a user can access: the client's switch and a matching role. */
-export function accessOfUser({ roles }: RoleHolder, client: ClientSwitches) {
+/** Returns which areas a user can open. Each requires a matching role and, if the area has one, the client's switch. */
+export function computeUserAccess({ roles }: RoleHolder, client: ClientSwitches) {
   return {
     hasManagerAccess: client.manager_enabled && holds(roles, 'ROLE_SEE_INSTANCE'),
     hasRouteAccess: client.routes_enabled && holds(roles, 'ROLE_SEE_ROUTE'),

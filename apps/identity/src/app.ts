@@ -9,13 +9,13 @@ import type { Config } from './config.ts'
 import type { DB } from './database.ts'
 import { info } from './info.ts'
 import type { AuditTally } from './openid-provider/audit-tally.ts'
-import { openIdProvider } from './openid-provider/openid-provider.ts'
-import { pageRoutes } from './pages/account/routes.ts'
-import { federatedProblemPages } from './api/auth/sso-problem-pages.ts'
-import { translate } from './problems.ts'
-import { publicAddress } from './public-address.ts'
-import { federation, outgoingLimits } from './sign-in/federated/federation.ts'
-import { type SigningKeys, signingKeys, storedKeys } from './sign-in/tokens/signing-keys.ts'
+import { createOpenIdProvider } from './openid-provider/openid-provider.ts'
+import { createPageRoutes } from './pages/account/routes.ts'
+import { showSsoProblems } from './api/auth/sso-problem-pages.ts'
+import { translateDatabaseError } from './problems.ts'
+import { parsePublicAddress } from './public-address.ts'
+import { createFederation, outgoingLimits } from './sign-in/federated/federation.ts'
+import { type SigningKeys, createSigningKeys, listStoredKeys } from './sign-in/tokens/signing-keys.ts'
 import { assertPrincipalUnchanged, findPrincipal } from './sign-in/sessions/principal.ts'
 
 interface IdentityAppOptions {
@@ -25,16 +25,16 @@ interface IdentityAppOptions {
   config: Config
   logger: Logger
   metrics: Registry
-  /** Counts events that are too frequent for one audit row each. The caller flushes it at the end. */
+  /** Counts events that are too frequent for one audit row each. The caller flushes it when the process stops. */
   tally?: AuditTally
   isStopping?(): boolean
 }
 
-export function identityApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
+export function buildApp({ db, searches = db, isStopping = () => false, ...parts }: IdentityAppOptions): Express {
   const { config, logger, metrics, tally } = parts
-  const keys = signingKeys(db, config.SECRET_KEYS)
-  const oidc = openIdProvider({ db, config, keys, logger, tally })
-  const providers = federation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
+  const keys = createSigningKeys(db, config.SECRET_KEYS)
+  const oidc = createOpenIdProvider({ db, config, keys, logger, tally })
+  const providers = createFederation(guardedFetch({ allowed: config.OUTGOING_ALLOWED, ...outgoingLimits }))
   const inTransaction = auditedWrites(db, { assertCallerUnchanged: assertPrincipalUnchanged, searches })
   const more = { config, keys, oidc, federation: providers }
   return createApp({
@@ -43,7 +43,7 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
     logger,
     metrics,
     isStopping,
-    translate,
+    translate: translateDatabaseError,
     publicUrl: config.IDENTITY_PUBLIC_URL,
     // Clients may also call the service by its listen address.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
@@ -53,11 +53,11 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'signing-keys', check: () => keys.current() },
     ],
-    sideDoors: Router().use(publishedKeys(db, keys), oidc.routes, pageRoutes({ db, config, logger })),
-    problemPages: federatedProblemPages(publicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
+    sideDoors: Router().use(servePublishedKeys(db, keys), oidc.routes, createPageRoutes({ db, config, logger })),
+    problemPages: showSsoProblems(parsePublicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.privateKeys }),
-      // Not cached: one indexed look-up, so changes apply at once.
+      // The principal is not cached, so that changes apply at once. One indexed query finds it.
       findPrincipal: (credential) => findPrincipal(db, credential),
       serviceSecret: config.SERVICE_SECRET,
     }),
@@ -69,11 +69,11 @@ export function identityApp({ db, searches = db, isStopping = () => false, ...pa
  * Serves `/.well-known/jwks.json`, the public keys that verify tokens. Reads them on each request, so that a withdrawn key
  * is not published again. Returns the cached keys only while the database is unavailable.
  */
-function publishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
+function servePublishedKeys(db: Kysely<DB>, keys: SigningKeys): Router {
   const routes = Router()
   routes.get('/.well-known/jwks.json', async (_request, response) => {
     const remembered = await keys.published()
-    const now = await storedKeys(db).catch(() => [])
+    const now = await listStoredKeys(db).catch(() => [])
     const set = now.length > 0 ? { keys: now.map(({ public_jwk }) => public_jwk) } : remembered
     response.set('Cache-Control', 'public, max-age=300').json(set)
   })

@@ -5,7 +5,7 @@ import type { DB } from './database.ts'
 const batch = 500
 
 /** Repeats a step of up to `size` rows, each in its own transaction, until a step has fewer. Returns the number of rows. */
-export async function inBatches(
+export async function repeatInBatches(
   step: (size: number) => Promise<number>,
   { signal, size = batch }: { signal?: AbortSignal | undefined; size?: number } = {},
 ): Promise<number> {
@@ -23,7 +23,7 @@ export const removeInBatches = (
   which: RawBuilder<SqlBool>,
   signal?: AbortSignal,
 ): Promise<number> =>
-  inBatches(
+  repeatInBatches(
     async (size) => {
       const { numAffectedRows } = await sql`
         delete from ${sql.table(table)} where ctid = any(array(

@@ -23,7 +23,7 @@ const shape = {
   IDENTITY_PORT: port(3001),
   LISTEN_HOST: text('127.0.0.1'),
   IDENTITY_DATABASE_URL: databaseUrl(),
-  /** The issuer in tokens and the public address. By default localhost. */
+  /** The public address of this service and the issuer in its tokens. The default is localhost. */
   IDENTITY_PUBLIC_URL: url(['http:', 'https:'], ''),
   /** The address where users sign in to work: the front end or another application. Final pages link to it. */
   HOME_URL: url(['http:', 'https:'], ''),
@@ -47,7 +47,7 @@ const shape = {
   SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),
   /** The idle timeout in hours: the time without a refresh by the session or by an application. */
   SESSION_IDLE_HOURS: integer({ min: 1, max: 8760, fallback: 168 }),
-  /** Days that a key signs tokens. 0: until an operator runs bin/rotate-keys.ts. */
+  /** Days until the next key signs tokens. With 0, an operator rotates the keys with bin/rotate-keys.ts. */
   KEY_ROTATION_DAYS: integer({ min: 0, max: 3650, fallback: 90 }),
 }
 
@@ -74,6 +74,6 @@ export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env)
   }).values
 }
 
-/** The settings of the command that reseals secrets. */
+/** Reads the settings of the command that encrypts stored secrets with the newest key. */
 export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
   readSettings(environment, { IDENTITY_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values

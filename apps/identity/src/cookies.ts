@@ -1,5 +1,5 @@
 /** Returns the raw value of a cookie in a Cookie header; undefined if the cookie is missing. */
-export function cookieIn(header: string | undefined, name: string): string | undefined {
+export function findCookie(header: string | undefined, name: string): string | undefined {
   const start = `${name}=`
   return (header ?? '')
     .split(';')

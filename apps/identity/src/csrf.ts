@@ -1,15 +1,15 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { problems } from '@sluice/http-server'
-import { cookieIn } from './cookies.ts'
+import { findCookie } from './cookies.ts'
 
 /** Protects the forms of the pages against CSRF. See docs/decisions/0018. */
 export interface CsrfGuard {
   /** Returns a token for the forms of a page; sets the browser's cookie if it is missing. */
   issue(request: Request, response: Response): string
   /** Returns a proof that this browser received the link to `what`; sets the browser's cookie if it is missing. */
-  mark(request: Request, response: Response, what: string): string
-  isMarked(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
+  issueLinkProof(request: Request, response: Response, what: string): string
+  hasLinkProof(request: Pick<Request, 'headers'>, what: string, mark: string): boolean
   /** Throws 403 unless the form, parsed into `request.body`, is from a Sluice page in this browser. */
   assertValid(request: Request): void
 }
@@ -21,7 +21,7 @@ interface CsrfSettings {
 
 export const csrfField = 'csrf'
 
-export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings): CsrfGuard {
+export function createCsrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings): CsrfGuard {
   const { origin, protocol } = new URL(IDENTITY_PUBLIC_URL)
   const secure = protocol === 'https:'
   // Only this host can set a cookie with this prefix; sibling domains cannot.
@@ -30,17 +30,17 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
   const proofOf = (browser: string, nonce: string) => createHmac('sha256', key).update(`${browser}.${nonce}`).digest()
 
   const browserOf = (request: Request, response: Response): string => {
-    const known = cookieOf(request, cookie) ?? (response.locals.formBrowser as string | undefined)
-    return (response.locals.formBrowser = known ?? newBrowser(response, cookie, secure))
+    const known = readBrowserCookie(request, cookie) ?? (response.locals.formBrowser as string | undefined)
+    return (response.locals.formBrowser = known ?? setBrowserCookie(response, cookie, secure))
   }
   // Nonces contain no dot, so a form token is never valid as a link proof, or the reverse.
-  const markOf = (browser: string, what: string) => proofOf(browser, `link.${what}`)
+  const proveLink = (browser: string, what: string) => proofOf(browser, `link.${what}`)
 
   return {
-    mark: (request, response, what) => markOf(browserOf(request, response), what).toString('base64url'),
-    isMarked(request, what, mark) {
-      const browser = cookieOf(request, cookie)
-      return browser !== undefined && isSame(Buffer.from(mark, 'base64url'), markOf(browser, what))
+    issueLinkProof: (request, response, what) => proveLink(browserOf(request, response), what).toString('base64url'),
+    hasLinkProof(request, what, mark) {
+      const browser = readBrowserCookie(request, cookie)
+      return browser !== undefined && isSameProof(Buffer.from(mark, 'base64url'), proveLink(browser, what))
     },
     issue(request, response) {
       const browser = browserOf(request, response)
@@ -49,11 +49,11 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
       return `${nonce}.${proofOf(browser, nonce).toString('base64url')}`
     },
     assertValid(request) {
-      if (isForeign(request, origin)) throw problems.forbidden('The form comes from another site.')
-      const browser = cookieOf(request, cookie)
+      if (isCrossSiteRequest(request, origin)) throw problems.forbidden('The form comes from another site.')
+      const browser = readBrowserCookie(request, cookie)
       const given: unknown = (request.body as Record<string, unknown> | undefined)?.[csrfField]
       const [nonce = '', proof = ''] = typeof given === 'string' ? given.split('.') : []
-      if (!browser || !isSame(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
+      if (!browser || !isSameProof(Buffer.from(proof, 'base64url'), proofOf(browser, nonce)))
         throw problems.forbidden('The form was not issued to this browser. Reload the page and send it again.')
     },
   }
@@ -63,7 +63,7 @@ export function csrfGuard({ IDENTITY_PUBLIC_URL, SERVICE_SECRET }: CsrfSettings)
  * Returns whether a request is from another site. Pages cannot set Sec-Fetch-Site, and all current browsers send it over
  * https. Otherwise the function uses Origin; Sluice's own pages send `null`, because their referrer policy is `no-referrer`.
  */
-function isForeign(request: Request, publicOrigin: string): boolean {
+function isCrossSiteRequest(request: Request, publicOrigin: string): boolean {
   const site = request.get('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'
   const origin = request.get('origin')
@@ -75,16 +75,16 @@ function isForeign(request: Request, publicOrigin: string): boolean {
   )
 }
 
-const isSame = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
+const isSameProof = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
-function newBrowser(response: Response, cookie: string, secure: boolean): string {
+function setBrowserCookie(response: Response, cookie: string, secure: boolean): string {
   const browser = randomBytes(18).toString('base64url')
   // Lax instead of Strict, because users come here from a mail or an application, and other tabs must continue to work.
   response.cookie(cookie, browser, { httpOnly: true, secure, sameSite: 'lax', path: '/' })
   return browser
 }
 
-function cookieOf(request: Pick<Request, 'headers'>, cookie: string): string | undefined {
-  const value = cookieIn(request.headers.cookie, cookie)
+function readBrowserCookie(request: Pick<Request, 'headers'>, cookie: string): string | undefined {
+  const value = findCookie(request.headers.cookie, cookie)
   return value && /^[\w-]{24}$/.test(value) ? value : undefined
 }

@@ -5,23 +5,17 @@ import type { ServiceInfo } from '@sluice/http-server'
 
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 
-const nouns: ServiceInfo['nouns'] = {
+const resources: ServiceInfo['nouns'] = {
   clients: { name: 'Clients', description: 'Organisations, their contacts and their enabled features.' },
-  account: {
-    name: 'My account',
-    description: 'Your own password, second factor, API tokens and sessions.',
-  },
-  allowedApplications: {
-    name: 'My applications',
-    description: 'The applications that you allow to act for you.',
-  },
+  account: { name: 'My account', description: 'Your own password, second factor, API tokens and sessions.' },
+  allowedApplications: { name: 'My applications', description: 'The applications that you allow to act for you.' },
   users: {
     name: 'Users',
     description: 'Users, their roles and their status, from the invitation to the deactivation.',
   },
-  userGroups: { name: 'User groups', description: 'Groups of users of one client, for sharing.' },
-  session: { name: 'Session', description: 'Your user, and the client that you act for.' },
-  reports: { name: 'Reports', description: 'The access of users, and the audit log.' },
+  userGroups: { name: 'User groups', description: 'Groups of users of one client, to share records with.' },
+  session: { name: 'Session', description: 'The signed-in user, and the client that the session acts for.' },
+  reports: { name: 'Reports', description: 'Reports about the access of users, and the audit log.' },
   ssoClientConfigs: {
     name: 'Applications',
     description: 'Applications whose users sign in through Sluice with OpenID Connect.',
@@ -46,5 +40,5 @@ export const info: ServiceInfo = {
   title: 'Sluice identity',
   version: manifest.version,
   description: `Clients, users and their roles, sign-in, and the tokens that both services accept.\n\n${searchGuide}`,
-  nouns,
+  nouns: resources,
 }

@@ -20,12 +20,12 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
 const unstorable = ['22021', '22P05']
 
 /** Converts known errors of this service to problems. Returns undefined for a bug. */
-export function translate(error: unknown): Problem | undefined {
+export function translateDatabaseError(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
   const conflict = broken && conflicts[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
   if (unstorable.includes((error as { code?: string } | null)?.code ?? ''))
-    return problems.unreadableBody('It contains a NUL character.')
+    return problems.unreadableBody('The value contains a NUL character. Remove it.')
   if (isUnavailable(error)) return problems.unavailable('database', error)
   if (error instanceof SealProblem) return problems.unavailable('signing key', error)
   return undefined

@@ -6,7 +6,7 @@ export interface PublicAddress {
 }
 
 /** Returns the parts of `IDENTITY_PUBLIC_URL` that pages and cookies need. */
-export function publicAddress(publicUrl: string): PublicAddress {
+export function parsePublicAddress(publicUrl: string): PublicAddress {
   const { pathname, protocol } = new URL(publicUrl)
   return { prefix: pathname.replace(/\/$/, ''), secure: protocol === 'https:' }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SealedColumn } from '@sluice/database'
 
-/** All columns with sealed text. `bin/reseal.ts` reseals them; a test compares the list with the code that seals. */
+/** All encrypted columns. `bin/reseal.ts` encrypts them with a new key; a test compares the list with the code. */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'signing_keys', key: 'kid', column: 'private_key' },
   { table: 'second_factors', key: 'user_id', column: 'seed' },
@@ -13,4 +13,4 @@ export const sealedColumns: readonly SealedColumn[] = [
  * Returns the stored hash of a generated secret: 32 bytes of SHA-256. A generated secret has too many random bits for
  * guessing, so it needs no slow hash. Passwords need one: see sign-in/password/password-hashing.ts.
  */
-export const secretHash = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()

@@ -7,12 +7,12 @@ import type { ClientBody, Role, Tokens, UserBody } from '@sluice/contracts'
 import { connect, keyRing } from '@sluice/database'
 import { createMetrics } from '@sluice/process'
 import { testDatabase } from '@sluice/testing'
-import { identityApp } from '../src/app.ts'
+import { buildApp } from '../src/app.ts'
 import { readConfig, type Config } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
-import { auditTally } from '../src/openid-provider/audit-tally.ts'
-import { skeletonOf } from '../src/sign-in/username.ts'
+import { createAuditTally } from '../src/openid-provider/audit-tally.ts'
+import { toSkeleton } from '../src/sign-in/username.ts'
 
 export const goodPassword = 'heron-sifts-41-pebbles'
 const keys = `test:${randomBytes(32).toString('base64')}`
@@ -61,8 +61,8 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
     ...changes,
   }
   const logger = pino({}, { write: (line: string) => void lines.push(line) })
-  const tally = auditTally(db, logger)
-  const app = identityApp({
+  const tally = createAuditTally(db, logger)
+  const app = buildApp({
     db: dbOf(db),
     tally,
     config: { ...config, SECRET_KEYS: keyRing(keys) },
@@ -142,7 +142,7 @@ async function insertUser(db: Kysely<DB>, about: NewUser) {
   const uid = randomUUID()
   await sql`
     insert into users (uid, client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page, analytics_platform_enabled, token_valid_after)
-    values (${uid}, ${client}, 'Test', ${username}, ${skeletonOf(username)}, 'test@example.org', ${hasPassword ? passwordHash : null},
+    values (${uid}, ${client}, 'Test', ${username}, ${toSkeleton(username)}, 'test@example.org', ${hasPassword ? passwordHash : null},
       ${ssoAuth}, ${[...roles]}, ${status}, ${startPage}, ${analytics}, now() - interval '1 minute')`.execute(db)
   return { uid, username, client }
 }

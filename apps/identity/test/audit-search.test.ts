@@ -4,7 +4,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Role, SearchRequest } from '@sluice/contracts'
 import { addAuditPartitions, connect } from '@sluice/database'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
-import { auditPage, planOf } from '../src/api/reports/audit.ts'
+import { selectAuditPage, parseAuditQuery } from '../src/api/reports/audit.ts'
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
 
@@ -41,7 +41,7 @@ interface Plan {
 
 /** The tables that a search read, and how many of their rows. */
 async function read(roles: Role[], request: Partial<SearchRequest>) {
-  const page = auditPage({ roles, client }, planOf({ paging: {}, ...request }))
+  const page = selectAuditPage({ roles, client }, parseAuditQuery({ paging: {}, ...request }))
   const { rows } = await sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>`explain (analyze, format json) ${page}`.execute(db)
   const scans: Plan[] = []
   const walk = (plan: Plan) => {

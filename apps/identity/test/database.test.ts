@@ -7,7 +7,7 @@ import { createFirstAdmin, hasUsers, generatePassword } from '../src/commands/cr
 import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { assertMigrated, migrationsFolder } from '../src/migrations.ts'
 import { isCommonPassword } from '../src/sign-in/password/password-rules.ts'
-import { signingKeys } from '../src/sign-in/tokens/signing-keys.ts'
+import { createSigningKeys } from '../src/sign-in/tokens/signing-keys.ts'
 
 let database: TestDatabase
 let db: Kysely<DB>
@@ -99,21 +99,21 @@ describe('the first admin', () => {
 
 describe('signing keys', () => {
   it('are one for all processes that start at once', async () => {
-    const keys = await Promise.all([1, 2, 3, 4].map(() => signingKeys(db, ring('a', 1)).current()))
+    const keys = await Promise.all([1, 2, 3, 4].map(() => createSigningKeys(db, ring('a', 1)).current()))
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(1)
   })
 
   it('are all published, with the one that is made because none is current', async () => {
-    const before = await signingKeys(db, ring('a', 1)).current()
+    const before = await createSigningKeys(db, ring('a', 1)).current()
     await sql`update signing_keys set state = 'PREVIOUS'`.execute(db)
-    const keys = signingKeys(db, ring('a', 1))
+    const keys = createSigningKeys(db, ring('a', 1))
     const { kid } = await keys.current()
     expect(kid).not.toBe(before.kid)
-    for (const reader of [keys, signingKeys(db, ring('a', 1))])
+    for (const reader of [keys, createSigningKeys(db, ring('a', 1))])
       expect((await reader.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid])
     // Two processes that find none at once.
     await sql`update signing_keys set state = 'PREVIOUS'`.execute(db)
-    const both = [1, 2].map(() => signingKeys(db, ring('a', 1)))
+    const both = [1, 2].map(() => createSigningKeys(db, ring('a', 1)))
     const [one, two] = await Promise.all(both.map((made) => made.current()))
     expect(one!.kid).toBe(two!.kid)
     for (const made of both)
@@ -121,7 +121,7 @@ describe('signing keys', () => {
   })
 
   it('are read anew by who idled for ten minutes, before one is believed that was withdrawn', async () => {
-    const idling = signingKeys(db, ring('a', 1))
+    const idling = createSigningKeys(db, ring('a', 1))
     expect((await idling.published()).keys.length).toBeGreaterThan(1)
     await sql`delete from signing_keys where state = 'PREVIOUS'`.execute(db)
     const now = performance.now()
@@ -134,7 +134,7 @@ describe('signing keys', () => {
   })
 
   it('say so when the key ring is another one', async () => {
-    await expect(signingKeys(db, ring('b', 2)).current()).rejects.toThrow('add it to SECRET_KEYS')
-    await expect(signingKeys(db, ring('a', 2)).current()).rejects.toThrow('does not open')
+    await expect(createSigningKeys(db, ring('b', 2)).current()).rejects.toThrow('add it to SECRET_KEYS')
+    await expect(createSigningKeys(db, ring('a', 2)).current()).rejects.toThrow('does not open')
   })
 })

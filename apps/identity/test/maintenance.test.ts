@@ -5,8 +5,8 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { Registry } from '@sluice/process'
 import { startMaintenance, runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
-import { maintenanceJobs, type MaintenanceJob } from '../src/maintenance/maintenance-jobs.ts'
-import { rotationOf } from '../src/sign-in/tokens/key-rotation.ts'
+import { listJobs, type MaintenanceJob } from '../src/maintenance/maintenance-jobs.ts'
+import { readKeyRotation } from '../src/sign-in/tokens/key-rotation.ts'
 import { auditOf, startService, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -87,7 +87,7 @@ it('maintenance runs in one process at a time, and stop waits for the running jo
 })
 
 it('audit partitions and signing keys come first, and every job succeeds', async () => {
-  const duties = maintenanceJobs(rotationOf({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
+  const duties = listJobs(readKeyRotation({ ...service.config, SECRET_KEYS: service.config.SECRET_KEYS }))
   expect(duties.slice(0, 2).map(({ name }) => name)).toEqual(['audit-months', 'signing-keys'])
   const { metrics, house } = keeping(duties)
   await eventually(async () => (await successes(metrics)).size === duties.length)

@@ -8,7 +8,7 @@ import { brokenSealRules, testDatabase, type TestDatabase } from '@sluice/testin
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
 import { sealedColumns } from '../src/secrets.ts'
-import { signingKeys } from '../src/sign-in/tokens/signing-keys.ts'
+import { createSigningKeys } from '../src/sign-in/tokens/signing-keys.ts'
 
 const app = resolve(import.meta.dirname, '..')
 const key = (id: string, byte: number) => `${id}:${Buffer.alloc(32, byte).toString('base64')}`
@@ -32,7 +32,7 @@ it('every column that is sealed is on the list', async () => {
 })
 
 it('a key ring is renewed: the command seals anew, and the older key is not needed any more', async () => {
-  const before = await signingKeys(db, keyRing(key('old', 1))).current()
+  const before = await createSigningKeys(db, keyRing(key('old', 1))).current()
   const reseal = (SECRET_KEYS: string) =>
     promisify(execFile)(process.execPath, [resolve(app, 'bin/reseal.ts')], {
       env: { PATH: process.env['PATH'], IDENTITY_DATABASE_URL: database.url, SECRET_KEYS },
@@ -41,7 +41,7 @@ it('a key ring is renewed: the command seals anew, and the older key is not need
   expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining('sealed with key "old"') })
   const { stdout } = await reseal(`${key('new', 2)},${key('old', 1)}`)
   expect(stdout).toContain('signing_keys.private_key: 1 resealed')
-  const after = await signingKeys(db, keyRing(key('new', 2))).current()
+  const after = await createSigningKeys(db, keyRing(key('new', 2))).current()
   expect(after.kid).toBe(before.kid)
   const { rows } = await sql<{ private_key: string }>`select private_key from signing_keys`.execute(db)
   expect(rows[0]!.private_key).toMatch(/^new\./)

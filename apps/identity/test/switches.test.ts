@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { identityOperations, roles, type ClientBody, type Role, type Signature } from '@sluice/contracts'
-import { switchOf } from '../src/access.ts'
+import { findClientSwitch } from '../src/access.ts'
 import { startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -57,7 +57,7 @@ describe('a switch of a client', () => {
     const guards = Object.values(identityOperations)
       .flatMap((noun): Signature[] => Object.values(noun))
       .flatMap(({ guard }) => (Array.isArray(guard) ? (guard as Role[]) : []))
-    expect(guards.filter(switchOf)).toEqual([])
+    expect(guards.filter(findClientSwitch)).toEqual([])
   })
 
   it('bites in the running session, and lets go of it again', async () => {

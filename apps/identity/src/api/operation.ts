@@ -18,3 +18,5 @@ export interface IdentityContext extends DatabaseContext<DB> {
 export type IdentityRequestContext = IdentityContext & { caller: Caller; request: RequestFacts }
 
 export const operation = operationsWith<IdentityContext>()
+
+export const discard = () => undefined

@@ -16,7 +16,6 @@ import { groupMemberOperations } from './users/group-members.ts'
 import { userInvitationOperations } from './users/invitation-operations.ts'
 import { userAccessOperations, userOperations } from './users/operations.ts'
 
-/** All operations of the service. */
 export const operations: readonly Operation<IdentityContext>[] = [
   ...Object.values(clientOperations),
   // Must precede users, because their paths would match "me" as an id.

@@ -5,16 +5,17 @@ import type { DB } from '../database.ts'
 import type { UserRow } from './users/records.ts'
 
 /**
- * Returns those of these roles that the caller does not hold. A role that the client's switches disable counts as held,
- * so that an administrator there can edit colleagues who hold it too.
+ * Returns the roles that the caller does not hold. A role that the client's switches disable counts as held, so that an
+ * administrator there can edit colleagues who hold it too.
  */
-export const missingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
+export const listMissingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !holds([...enabledRoles, ...dormantRoles], role))
 
 /** Callers may only grant roles that they hold. */
 export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
-  const lacked = missingRoles(caller, roles)
-  if (lacked.length > 0) throw problems.forbidden(`You cannot grant roles that you lack: ${lacked.join(', ')}.`)
+  const lacked = listMissingRoles(caller, roles)
+  if (lacked.length > 0)
+    throw problems.forbidden(`You cannot grant roles that you lack: ${lacked.join(', ')}. Ask a user who has them.`)
 }
 
 /** Any number that no other advisory lock of this service uses. */

@@ -5,8 +5,8 @@ import { passwordLength, roles } from '@sluice/contracts'
 import { StartProblem } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { hashPassword } from '../sign-in/password/password-hashing.ts'
-import { type PasswordOwner, weaknessOf } from '../sign-in/password/password-rules.ts'
-import { skeletonOf } from '../sign-in/username.ts'
+import { type PasswordOwner, findPasswordWeakness } from '../sign-in/password/password-rules.ts'
+import { toSkeleton } from '../sign-in/username.ts'
 
 export const firstUsername = 'admin'
 
@@ -38,7 +38,7 @@ export async function createFirstAdmin(db: Kysely<DB>, password: string): Promis
         returning uid
       )
       insert into users (client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page)
-      select uid, ${firstAdmin.name}, ${firstAdmin.username}, ${skeletonOf(firstAdmin.username)}, ${firstAdmin.email}, ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
+      select uid, ${firstAdmin.name}, ${firstAdmin.username}, ${toSkeleton(firstAdmin.username)}, ${firstAdmin.email}, ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
       from client returning client, uid as user`.execute(trx)
     const { client, user } = rows[0]!
     await recordAudit(trx, {
@@ -63,7 +63,7 @@ export function assertUsablePassword(password: string): string {
   const length = [...password].length
   if (length < least || length > most)
     throw new StartProblem(`SLUICE_ADMIN_PASSWORD has ${length} characters. It must have ${least} to ${most}.`)
-  const weakness = weaknessOf(password, firstAdmin)
+  const weakness = findPasswordWeakness(password, firstAdmin)
   if (weakness === 'common')
     throw new StartProblem('SLUICE_ADMIN_PASSWORD is on the list of common passwords. Choose another.')
   if (weakness === 'context')

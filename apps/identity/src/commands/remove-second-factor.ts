@@ -3,7 +3,7 @@ import { recordAudit } from '@sluice/database'
 import { StartProblem } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { removeSecondFactor } from '../sign-in/second-factor/second-factor.ts'
-import { skeletonOf } from '../sign-in/username.ts'
+import { toSkeleton } from '../sign-in/username.ts'
 
 /**
  * Removes a user's second factor by an operator's command, for the last super admin, whom no other user may manage. Returns
@@ -12,7 +12,7 @@ import { skeletonOf } from '../sign-in/username.ts'
 export async function removeSecondFactorOf(db: Kysely<DB>, username: string): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ id: number; uid: string; client: string }>`
-      select id, uid, client from users where username_skeleton = ${skeletonOf(username)} for update`.execute(trx)
+      select id, uid, client from users where username_skeleton = ${toSkeleton(username)} for update`.execute(trx)
     const user = rows[0]
     if (!user) throw new StartProblem(`The user "${username}" does not exist.`)
     const before = await removeSecondFactor(trx, user.id)

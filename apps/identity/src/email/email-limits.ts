@@ -34,7 +34,7 @@ export async function assertMailAllowed(
   if (rows[0])
     throw problems.tooManyRequests(
       Math.max(1, Math.ceil(rows[0].seconds)),
-      'Too many mails were sent to this address within an hour. The newest link works.',
+      'Too many mails were sent to this address within an hour. Use the link in the newest mail.',
     )
 }
 
@@ -42,7 +42,7 @@ export async function assertMailAllowed(
  * Returns whether the user, or the users of their client at the same address, reached the limit of password-reset links.
  * Users of other clients with the same address do not count. Requires the lock on the user.
  */
-export async function mailedTooOften(
+export async function isResetLimitReached(
   db: Kysely<DB>,
   { id, client, email }: { id: number; client: string; email: string },
 ): Promise<boolean> {

@@ -8,7 +8,7 @@ import type { DB } from '../database.ts'
 export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
 
 /** The sealing context of a stored body. */
-const purpose = (uid: string) => `mails.body:${uid}`
+const toPurpose = (uid: string) => `mails.body:${uid}`
 
 interface NewMail {
   kind: MailKind
@@ -29,7 +29,7 @@ export async function queueMail(
 ): Promise<void> {
   if (content.link) await failOlderMails(trx, to.id, kind)
   const uid = randomUUID()
-  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(content)), purpose(uid))
+  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(content)), toPurpose(uid))
   await sql`
     insert into mails (uid, client, user_id, kind, recipient, subject, body, state, expires_at)
     values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${content.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
@@ -42,11 +42,11 @@ async function failOlderMails(trx: Kysely<DB>, user: number, kind: MailKind): Pr
     where user_id = ${user} and kind = ${kind} and state in ('QUEUED', 'KEPT')`.execute(trx)
 }
 
-export const openBody = (
+export const openMailBody = (
   { SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>,
   uid: string,
   sealed: string,
-): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, purpose(uid))) as RenderedEmail
+): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, toPurpose(uid))) as RenderedEmail
 
 /** Marks up to `most` overdue mails as failed, even if no process sends mails. Returns their number. */
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {

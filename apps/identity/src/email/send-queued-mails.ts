@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { Counter, type Logger, type Registry, waitForAll, startPollingLoop } from '@sluice/process'
 import type { DB } from '../database.ts'
-import { type MailConfig, openBody } from './outbox.ts'
+import { type MailConfig, openMailBody } from './outbox.ts'
 import { MailRefused, type SendMail } from '@sluice/mail'
 
 interface MailSenderOptions {
@@ -58,7 +58,7 @@ async function sendMail(
   const timeout = AbortSignal.timeout(sendTimeoutMs)
   try {
     const { uid, recipient, subject, created_at: created } = mail
-    const outgoing = { ...openBody(config, uid, mail.body), uid, recipient, subject, created }
+    const outgoing = { ...openMailBody(config, uid, mail.body), uid, recipient, subject, created }
     await send!(outgoing, AbortSignal.any([stop, timeout]))
   } catch (error) {
     if (stop.aborted) return requeueMail(db, mail)
@@ -82,7 +82,7 @@ interface MailMetrics {
 }
 
 /** The mail metrics at /metrics. Alert on mails that fail or are delayed for long. */
-export const mailMetrics = (registry: Registry): MailMetrics => ({
+export const createMailMetrics = (registry: Registry): MailMetrics => ({
   attempts: new Counter({
     name: 'identity_mail_tries_total',
     help: 'Attempts to send a mail, by outcome.',
@@ -99,7 +99,7 @@ interface ClaimedMail {
   body: string
   attempts: number
   created_at: Date
-  /** The mail has expired and is not sent. */
+  /** Whether the mail has expired and must not be sent. */
   overdue: boolean
 }
 

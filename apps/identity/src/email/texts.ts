@@ -6,12 +6,12 @@ interface NamedRecipient {
   clientName: string
 }
 
-const greeting = ({ name }: NamedRecipient) => `Hello${safeDisplayName(name) ? ` ${safeDisplayName(name)}` : ''},`
-const organisation = ({ clientName }: NamedRecipient) => safeDisplayName(clientName) ?? 'your organisation'
+const formatGreeting = ({ name }: NamedRecipient) => `Hello${safeDisplayName(name) ? ` ${safeDisplayName(name)}` : ''},`
+const formatOrganisation = ({ clientName }: NamedRecipient) => safeDisplayName(clientName) ?? 'your organisation'
 /** Returns the username if it is safe in a mail. The page of the link shows it in any case. */
-const usernameOf = ({ username }: NamedRecipient) =>
+const formatUsername = ({ username }: NamedRecipient) =>
   safeDisplayName(username) ? [`Your username is: ${safeDisplayName(username)}`] : []
-const linkValidity = (until: string) => `The link works once, until ${until}.`
+const formatExpiry = (until: string) => `The link works once, until ${until}.`
 
 /** The texts of the mails. Subjects contain no text that a user or an administrator typed. */
 export const emailTexts = {
@@ -21,26 +21,26 @@ export const emailTexts = {
   ): EmailContent => ({
     subject: 'Your invitation to Sluice',
     paragraphs: [
-      greeting(to),
-      `You are invited to use Sluice for ${organisation(to)}.`,
+      formatGreeting(to),
+      `You are invited to use Sluice for ${formatOrganisation(to)}.`,
       to.ssoAuth
         ? 'Open this link to accept. You then sign in through the sign-in service of your organisation.'
         : 'Open this link to accept, and to choose your password.',
     ],
     link: { label: 'Accept the invitation', url },
-    notes: [...usernameOf(to), linkValidity(formatTime(expires)), 'If you did not expect this, ignore this mail.'],
+    notes: [...formatUsername(to), formatExpiry(formatTime(expires)), 'If you did not expect this, ignore this mail.'],
   }),
 
   passwordReset: (to: NamedRecipient, { url, expires }: { url: string; expires: Date }): EmailContent => ({
     subject: 'Choose a new Sluice password',
     paragraphs: [
-      greeting(to),
-      `A new password was requested for your user at ${organisation(to)}. Open this link to choose one.`,
+      formatGreeting(to),
+      `A new password was requested for your user at ${formatOrganisation(to)}. Open this link to choose one.`,
     ],
     link: { label: 'Choose a new password', url },
     notes: [
-      ...usernameOf(to),
-      linkValidity(formatTime(expires)),
+      ...formatUsername(to),
+      formatExpiry(formatTime(expires)),
       'If you did not request this, ignore this mail. Your password does not change.',
     ],
   }),
@@ -48,43 +48,43 @@ export const emailTexts = {
   passwordChanged: (to: NamedRecipient, at: Date): EmailContent => ({
     subject: 'Your Sluice password was changed',
     paragraphs: [
-      greeting(to),
-      `The password of your user at ${organisation(to)} was changed on ${formatTime(at)}.`,
+      formatGreeting(to),
+      `The password of your user at ${formatOrganisation(to)} was changed on ${formatTime(at)}.`,
       'If it was not you, tell your administrator at once.',
     ],
-    notes: usernameOf(to),
+    notes: formatUsername(to),
   }),
 
   secondFactorChanged: (to: NamedRecipient, change: 'set up' | 'removed', at: Date): EmailContent => ({
     subject: 'Your Sluice second factor was changed',
     paragraphs: [
-      greeting(to),
+      formatGreeting(to),
       change === 'removed'
-        ? `The second factor of your user at ${organisation(to)} was removed on ${formatTime(at)}. You now sign in with your password only.`
-        : `A second factor was set up for your user at ${organisation(to)} on ${formatTime(at)}. You now sign in with your password and a code.`,
+        ? `The second factor of your user at ${formatOrganisation(to)} was removed on ${formatTime(at)}. You now sign in with your password only.`
+        : `A second factor was set up for your user at ${formatOrganisation(to)} on ${formatTime(at)}. You now sign in with your password and a code.`,
       'If it was not you, tell your administrator at once.',
     ],
-    notes: usernameOf(to),
+    notes: formatUsername(to),
   }),
 
   recoveryCodeUsed: (to: NamedRecipient, left: number, at: Date): EmailContent => ({
     subject: 'A recovery code of yours was used',
     paragraphs: [
-      greeting(to),
-      `A recovery code of your user at ${organisation(to)} was used on ${formatTime(at)} instead of a code of your authenticator app. ${remaining[left] ?? `${left} recovery codes are left.`}`,
+      formatGreeting(to),
+      `A recovery code of your user at ${formatOrganisation(to)} was used on ${formatTime(at)} instead of a code of your authenticator app. ${remaining[left] ?? `${left} recovery codes are left.`}`,
       'If it was not you, change your password and tell your administrator at once.',
     ],
-    notes: usernameOf(to),
+    notes: formatUsername(to),
   }),
 
   emailChanged: (to: NamedRecipient, at: Date): EmailContent => ({
     subject: 'Your Sluice mail address was changed',
     paragraphs: [
-      greeting(to),
-      `The mail address of your user at ${organisation(to)} was changed on ${formatTime(at)}. Mails now go to the new address.`,
+      formatGreeting(to),
+      `The mail address of your user at ${formatOrganisation(to)} was changed on ${formatTime(at)}. Mails now go to the new address.`,
       'If you did not expect this, tell your administrator at once.',
     ],
-    notes: usernameOf(to),
+    notes: formatUsername(to),
   }),
 }
 

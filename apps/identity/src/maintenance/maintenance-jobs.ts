@@ -7,7 +7,7 @@ import { expiredApiTokens } from '../sign-in/tokens/api-tokens.ts'
 import { removeOldPasswordResets } from '../sign-in/password/password-reset-requests.ts'
 import { type KeyRotation, rotateDueKeys } from '../sign-in/tokens/key-rotation.ts'
 import { endIdleSessions } from '../sign-in/sessions/sessions.ts'
-import { inBatches, removeInBatches } from '../batches.ts'
+import { repeatInBatches, removeInBatches } from '../batches.ts'
 
 /** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
 const sessionsKept = 30
@@ -15,9 +15,9 @@ const sessionsKept = 30
 const size = 200
 
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
-  inBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
+  repeatInBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
 
-/** Removes a batch. Locks users before sessions, like all transactions. A user with an ended session saw the introduction. */
+/** Removes a batch. Locks users before sessions, as everywhere. Users with an ended session saw the introduction. */
 async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})
@@ -41,39 +41,39 @@ export interface MaintenanceJob {
   run(db: Kysely<DB>, signal?: AbortSignal): Promise<unknown>
 }
 
-/** Runs first, because audit rows need a partition. */
+/** Creates monthly partitions of the audit log. Runs first, because audit rows need a partition. */
 const auditMonthsJob: MaintenanceJob = { name: 'audit-months', run: (db) => addAuditPartitions(db, new Date()) }
-const keyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
+const createKeyRotationJob = (keys: KeyRotation): MaintenanceJob => ({
   name: 'signing-keys',
   run: (db) => rotateDueKeys(db, keys),
 })
 
-const removal = (name: string, table: keyof DB, condition: string): MaintenanceJob => ({
+const createRemovalJob = (name: string, table: keyof DB, condition: string): MaintenanceJob => ({
   name,
   run: (db, signal) => removeInBatches(db, table, sql.raw(condition), signal),
 })
 
-/** Runs in this order: the dependent rows of sessions before the sessions, so that few rows are deleted with each. */
+/** The jobs run in this order: first the dependent rows of sessions, so that a session's deletion deletes few rows. */
 const removalJobs: readonly MaintenanceJob[] = [
-  removal('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
+  createRemovalJob('sign-in-attempts', 'sign_in_attempts', `last_at < now() - interval '1 day'`),
   { name: 'idle-sessions', run: endIdleSessions },
   // A second use after a day is refused too, because the token is unknown then.
-  removal('refresh-tokens', 'refresh_tokens', `consumed_at < now() - interval '1 day'`),
+  createRemovalJob('refresh-tokens', 'refresh_tokens', `consumed_at < now() - interval '1 day'`),
   { name: 'oidc-models', run: removeExpiredModels },
   { name: 'sessions', run: removeOldSessions },
-  removal('links', 'links', 'expires_at < now()'),
+  createRemovalJob('links', 'links', 'expires_at < now()'),
   { name: 'forgotten-passwords', run: (db) => removeOldPasswordResets(db) },
-  removal('mails', 'mails', `created_at < now() - interval '30 days'`),
-  { name: 'overdue-mails', run: (db, signal) => inBatches((size) => failOverdueMails(db, size), { signal }) },
-  removal('tickets', 'second_factor_tickets', 'expires_at < now()'),
-  removal('api-tokens', 'api_tokens', expiredApiTokens),
-  removal('sso-states', 'sso_used_states', `expires_at < now() - interval '1 hour'`),
-  removal('sso-tickets', 'sso_tickets', 'expires_at < now()'),
+  createRemovalJob('mails', 'mails', `created_at < now() - interval '30 days'`),
+  { name: 'overdue-mails', run: (db, signal) => repeatInBatches((size) => failOverdueMails(db, size), { signal }) },
+  createRemovalJob('tickets', 'second_factor_tickets', 'expires_at < now()'),
+  createRemovalJob('api-tokens', 'api_tokens', expiredApiTokens),
+  createRemovalJob('sso-states', 'sso_used_states', `expires_at < now() - interval '1 hour'`),
+  createRemovalJob('sso-tickets', 'sso_tickets', 'expires_at < now()'),
 ]
 
 /** Returns all jobs in order; without `keys`, only those that need no key ring. */
-export const maintenanceJobs = (keys?: KeyRotation): readonly MaintenanceJob[] => [
+export const listJobs = (keys?: KeyRotation): readonly MaintenanceJob[] => [
   auditMonthsJob,
-  ...(keys ? [keyRotationJob(keys)] : []),
+  ...(keys ? [createKeyRotationJob(keys)] : []),
   ...removalJobs,
 ]

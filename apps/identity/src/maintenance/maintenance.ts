@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import { Gauge, startPollingLoop, type Logger, type Registry } from '@sluice/process'
 import type { DB } from '../database.ts'
-import { maintenanceJobs, type MaintenanceJob } from './maintenance-jobs.ts'
+import { listJobs, type MaintenanceJob } from './maintenance-jobs.ts'
 
 const hour = 3_600_000
 /** Any number that no other advisory lock of this service uses. */
@@ -54,7 +54,7 @@ export function startMaintenance({ db, logger, metrics, jobs, every = hour }: Ma
 /** Runs the jobs that need no key ring once. Runs all of them and then throws the errors of failed jobs. */
 export async function runMaintenanceOnce(db: Kysely<DB>): Promise<void> {
   const failures: unknown[] = []
-  await runExclusively(db, () => runJobs(db, maintenanceJobs(), { failed: (_job, error) => void failures.push(error) }))
+  await runExclusively(db, () => runJobs(db, listJobs(), { failed: (_job, error) => void failures.push(error) }))
   if (failures.length > 0) throw new AggregateError(failures, 'Maintenance jobs failed.')
 }
 

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
 
-/** An event that is too frequent for one audit row each. */
+/** An event that happens too often to write an audit row for each one. */
 export interface TalliedEvent {
   operation: string
   /** The client id that the request claims. */
@@ -16,7 +16,7 @@ export interface TalliedEvent {
 }
 
 export interface AuditTally {
-  count(happening: TalliedEvent): void
+  count(event: TalliedEvent): void
   /** Writes the counts. Counts that cannot be written are kept for the next flush. */
   flush(): Promise<void>
 }
@@ -29,7 +29,7 @@ interface TallyEntry extends Omit<TalliedEvent, 'address'> {
 }
 
 const flushIntervalMs = 60_000
-/** Bounds memory, because unauthenticated requests choose some of the keys. */
+/** The maximum number of counters. It bounds memory, because unauthenticated requests choose some of the keys. */
 const maxEntries = 1_000
 const maxAddresses = 10
 
@@ -37,7 +37,7 @@ const maxAddresses = 10
  * Counts events of applications. Once a minute, writes one audit row with the count for each application, user and outcome.
  * A process that crashes loses its counts since the last write.
  */
-export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
+export function createAuditTally(db: Kysely<DB>, logger: Logger): AuditTally {
   let entries = new Map<string, TallyEntry>()
   let timer: NodeJS.Timeout | undefined
   let flushing: Promise<void> = Promise.resolve()
@@ -53,7 +53,7 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
     for (const address of entry.addresses) if (known.addresses.size < maxAddresses) known.addresses.add(address)
   }
 
-  const later = () => {
+  const scheduleFlush = () => {
     timer ??= setTimeout(() => void flush(), flushIntervalMs).unref()
   }
 
@@ -67,7 +67,7 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
       await sql`
         insert into audit (operation, actor, client, object, request_id, address, details)
         select n.operation, coalesce(n."user", case when n.proven then a.uid end), a.client, n.application, '', n.address, n.details
-        from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(rowOf))}) as n(
+        from jsonb_to_recordset(${JSON.stringify([...writing.values()].map(toAuditRow))}) as n(
           operation text, application text, proven boolean, "user" uuid, address text, details jsonb)
         left join sso_client_configs a on a.sso_client_id = n.application`.execute(db)
     } catch (error) {
@@ -76,27 +76,27 @@ export function auditTally(db: Kysely<DB>, logger: Logger): AuditTally {
         'the counts of applications could not be written to the audit log; the next try is in a minute',
       )
       for (const entry of writing.values()) add(entry)
-      later()
+      scheduleFlush()
     }
   }
 
   const flush = () => (flushing = flushing.then(write))
 
   return {
-    count({ address, ...happening }) {
+    count({ address, ...event }) {
       const now = new Date()
-      const application = nameOf(happening.application)
-      add({ ...happening, application, count: 1, from: now, until: now, addresses: new Set([address]) })
-      later()
+      const application = parseApplicationId(event.application)
+      add({ ...event, application, count: 1, from: now, until: now, addresses: new Set([address]) })
+      scheduleFlush()
     },
     flush,
   }
 }
 
-/** Keeps a claimed client id only if it is syntactically valid. */
-const nameOf = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
+/** Returns a claimed client id if it is syntactically valid, otherwise an empty text. */
+const parseApplicationId = (given: string): string => (/^[ -~]{2,255}$/.test(given) ? given : '')
 
-const rowOf = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
+const toAuditRow = ({ operation, application, proven, user, outcome, count, from, until, addresses }: TallyEntry) => ({
   operation,
   application: application || null,
   proven,

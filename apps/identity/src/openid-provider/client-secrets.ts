@@ -3,11 +3,11 @@ import type { Request } from 'express'
 import { sql, type Kysely } from 'kysely'
 import { errors, Provider } from 'oidc-provider'
 import { prepared } from '@sluice/database'
-import { secretHash } from '../secrets.ts'
+import { hashSecret } from '../secrets.ts'
 import type { DB } from '../database.ts'
-import { networkPrefixOf } from '../sign-in/throttle/network-prefix.ts'
+import { toNetworkPrefix } from '../sign-in/throttle/network-prefix.ts'
 import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle/throttle.ts'
-import { coalesce } from './storage/coalesce.ts'
+import { coalesceQueries } from './storage/coalesce.ts'
 
 /** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
 const perNetwork: ThrottleLimit = {
@@ -19,7 +19,7 @@ const perNetwork: ThrottleLimit = {
 
 interface SecretHolder {
   clientId: string
-  /** The hash, because Sluice does not store the secret. */
+  /** The hash of the secret, because Sluice does not store the secret itself. */
   clientSecret?: string
 }
 
@@ -28,14 +28,14 @@ interface SecretHolder {
  * attackers in other networks cannot lock the application out. After too many wrong secrets, the network has to wait, even
  * with the correct secret (429, `invalid_client`).
  */
-export function clientSecretVerifier(db: Kysely<DB>) {
+export function createSecretVerifier(db: Kysely<DB>) {
   // Concurrent requests of one application share the query for the wait.
-  const waitIfRight = coalesce((key) => forgetFailures(db, key))
+  const waitIfRight = coalesceQueries((key) => forgetFailures(db, key))
   return async function isSecretOf({ clientId, clientSecret }: SecretHolder, given: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')
-    const right = stored.length === 32 && timingSafeEqual(secretHash(given), stored)
+    const right = stored.length === 32 && timingSafeEqual(hashSecret(given), stored)
     const ctx = Provider.ctx
-    const key = `application:${clientId}@${networkPrefixOf((ctx?.req as Request | undefined)?.ip ?? '')}`
+    const key = `application:${clientId}@${toNetworkPrefix((ctx?.req as Request | undefined)?.ip ?? '')}`
     const wait = Math.ceil(await (right ? waitIfRight(key) : countFailure(db, key)))
     if (wait <= 0) return right
     ctx?.set('Retry-After', String(wait))

@@ -5,13 +5,13 @@ import { type Client, type Configuration, type KoaContextWithOIDC, interactionPo
 import { openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { publicAddress } from '../public-address.ts'
+import { parsePublicAddress } from '../public-address.ts'
 import { claims, findAccount } from './storage/accounts.ts'
-import { oidcAdapter } from './storage/adapter.ts'
+import { createOidcAdapter } from './storage/adapter.ts'
 import { type ExtraMetadata, extraMetadata } from './storage/clients.ts'
 import { loadExistingGrant } from './storage/consents.ts'
 import { renderError } from './provider-pages.ts'
-import { sluiceResourceServer } from './resource-server.ts'
+import { createResourceServer } from './resource-server.ts'
 import { logoutSource, postLogoutSuccessSource } from './sign-out.ts'
 
 export interface ProviderDependencies {
@@ -25,17 +25,17 @@ export interface ProviderDependencies {
 const day = 24 * 3600
 const minutes = 60
 
-const extra = (client: unknown) => client as ExtraMetadata
+const readExtraMetadata = (client: unknown) => client as ExtraMetadata
 
 /** Returns the configuration of oidc-provider. It sets every option explicitly, so that the library logs no warnings. */
-export function providerConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
+export function buildProviderConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
-  const { prefix, secure } = publicAddress(IDENTITY_PUBLIC_URL)
+  const { prefix, secure } = parsePublicAddress(IDENTITY_PUBLIC_URL)
   const longest = SESSION_DAYS * day
   const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
 
   return {
-    adapter: oidcAdapter(db),
+    adapter: createOidcAdapter(db),
     jwks: { keys: keys as NonNullable<Configuration['jwks']>['keys'] },
     findAccount: findAccount(db),
     loadExistingGrant: loadExistingGrant(db),
@@ -54,11 +54,11 @@ export function providerConfiguration({ db, config, keys }: ProviderDependencies
     extraClientMetadata: { properties: [...extraMetadata], validator: () => {} },
     pkce: { required: () => true },
     allowOmittingSingleRegisteredRedirectUri: false,
-    // CORS_ORIGINS lists the sites whose pages may read responses.
+    // Only pages of the sites in CORS_ORIGINS may read responses.
     clientBasedCORS: () => false,
     clockTolerance: 5,
     routes: { ...oidcPaths, jwks: '/.well-known/jwks.json' },
-    interactions: { url: (_ctx, { uid }) => `${prefix}/interaction/${uid}`, policy: policy() },
+    interactions: { url: (_ctx, { uid }) => `${prefix}/interaction/${uid}`, policy: createLoginPolicy() },
     cookies: {
       keys: [createHmac('sha256', config.SERVICE_SECRET).update('cookies of the OpenID provider').digest('base64url')],
       names: {
@@ -87,7 +87,7 @@ export function providerConfiguration({ db, config, keys }: ProviderDependencies
     // The adapter ends all models together with their sign-in session.
     expiresWithSession: async () => false,
     extraTokenClaims: (_ctx, token) => ({
-      tenant: extra(token.client).tenant,
+      tenant: readExtraMetadata(token.client).tenant,
       ...('sessionUid' in token && { sid: token.sessionUid }),
     }),
     renderError,
@@ -100,7 +100,7 @@ export function providerConfiguration({ db, config, keys }: ProviderDependencies
       userinfo: { enabled: true },
       revocation: { enabled: true, allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId },
       rpInitiatedLogout: { enabled: true, logoutSource, postLogoutSuccessSource },
-      resourceIndicators: sluiceResourceServer(ACCESS_TOKEN_SECONDS),
+      resourceIndicators: createResourceServer(ACCESS_TOKEN_SECONDS),
     },
   }
 }
@@ -113,11 +113,11 @@ async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { c
   if (client.clientAuthMethod === 'none') return false
   if (token.clientId === client.clientId) return true
   const issuedTo = token.clientId === undefined ? undefined : await ctx.oidc.provider.Client.find(token.clientId)
-  return issuedTo !== undefined && extra(issuedTo).tenant === extra(client).tenant
+  return issuedTo !== undefined && readExtraMetadata(issuedTo).tenant === readExtraMetadata(client).tenant
 }
 
 /** The default policy plus one check: a session of a user who may not use this application requires a new login. */
-function policy(): interactionPolicy.DefaultPolicy {
+function createLoginPolicy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
   prompts
     .get('login')

@@ -6,7 +6,7 @@ import type { AuditTally } from './audit-tally.ts'
 import type { ProviderDependencies } from './configuration.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 import { unsupported } from './introspect-jwt.ts'
-import { replayedTokenUser } from './storage/adapter.ts'
+import { findReplayedTokenUser } from './storage/adapter.ts'
 
 interface EventSinks extends Pick<ProviderDependencies, 'db'> {
   logger: Logger
@@ -16,9 +16,9 @@ interface EventSinks extends Pick<ProviderDependencies, 'db'> {
 type ProviderFailure = errors.OIDCProviderError
 
 /**
- * Logs internal errors, and audits what applications receive, are refused and revoke. Writes one row per sign-in of a user
- * and per revocation, and a count per minute for frequent requests of programs. Does not audit plain refreshes, because
- * the audit log already has their sign-in.
+ * Logs internal errors, and audits the tokens that applications receive and revoke, and refused requests. Writes one
+ * row per sign-in of a user and per revocation, and a count per minute for frequent requests of programs. Does not
+ * audit plain refreshes, because the audit log already has their sign-in.
  */
 export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
   const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
@@ -30,7 +30,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
       client: (client as unknown as ExtraMetadata).tenant,
       object: client.clientId,
       requestId: ctx.response.get('x-request-id'),
-      address: addressOf(ctx),
+      address: readAddress(ctx),
       details,
     }).catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
   }
@@ -38,10 +38,10 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
     tally.count({
       operation,
-      application: claimedName(ctx),
+      application: readClaimedClientId(ctx),
       proven: error !== 'invalid_client' && ctx.oidc.client !== undefined,
       outcome: error,
-      address: addressOf(ctx),
+      address: readAddress(ctx),
     })
   }
 
@@ -55,7 +55,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     const { client, entities, params = {} } = ctx.oidc
     const code = entities.AuthorizationCode
     if (params['grant_type'] === 'client_credentials' && client) {
-      const address = addressOf(ctx)
+      const address = readAddress(ctx)
       tally.count({ operation: 'oidc.clientCredentials', application: client.clientId, proven: true, address })
     } else if (params['grant_type'] === 'authorization_code' && code)
       note(ctx, 'oidc.exchangeCode', code.accountId, { session: code.sessionUid, scopes: [...code.scopes] })
@@ -64,7 +64,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     const { client, entities, session } = ctx.oidc
     // A sign-in with an interaction already has an audit row.
     if (entities.Interaction || !client || session?.accountId === undefined) return
-    const who = { application: client.clientId, proven: true, user: session.accountId, address: addressOf(ctx) }
+    const who = { application: client.clientId, proven: true, user: session.accountId, address: readAddress(ctx) }
     tally.count({ operation: 'oidc.silentSignIn', ...who })
   })
   provider.on('grant.error', refused)
@@ -78,14 +78,14 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     const token = entities.RefreshToken ?? entities.AccessToken ?? entities.AuthorizationCode
     if (route === 'revocation') note(ctx, 'oidc.revoke', token?.accountId, { kind: token?.kind })
     if (route === 'token')
-      note(ctx, 'oidc.reuse', token?.accountId ?? replayedTokenUser(ctx), { grantType: params['grant_type'] })
+      note(ctx, 'oidc.reuse', token?.accountId ?? findReplayedTokenUser(ctx), { grantType: params['grant_type'] })
   })
 }
 
-const addressOf = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''
+const readAddress = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''
 
 /** Returns the client id that an unauthenticated application claims. */
-function claimedName({ oidc, headers }: KoaContextWithOIDC): string {
+function readClaimedClientId({ oidc, headers }: KoaContextWithOIDC): string {
   const [, basic = ''] = /^Basic ([\w+/=-]{1,2000})$/i.exec(headers.authorization ?? '') ?? []
   const [name = ''] = Buffer.from(basic, 'base64').toString().split(':')
   const given = oidc.client?.clientId ?? oidc.params?.['client_id'] ?? name

@@ -69,7 +69,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
       if (client_id === firstParty) return { credential, issued }
       return { credential: { ...credential, application: client_id }, issued, scope: scope ?? '' }
     } catch {
-      // RFC 7662: an expired, forged or foreign token is inactive.
+      // RFC 7662 requires the answer `inactive` for an expired, forged or foreign token.
       return undefined
     }
   }

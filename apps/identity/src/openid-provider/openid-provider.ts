@@ -5,22 +5,22 @@ import type Provider from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
-import { publicAddress } from '../public-address.ts'
+import { parsePublicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
 import { problemPages } from '../pages/problem-pages.ts'
 import { oidcPaths, allOidcPaths } from './configuration.ts'
-import { type AuditTally, auditTally } from './audit-tally.ts'
+import { type AuditTally, createAuditTally } from './audit-tally.ts'
 import { limitPendingLogins, limitFormBody, limitParameterLength } from './request-limits.ts'
-import { interactionRoutes } from './interactions/interaction-routes.ts'
+import { createInteractionRoutes } from './interactions/interaction-routes.ts'
 import { createProvider, refusalOf } from './provider.ts'
 import { problems } from '@sluice/http-server'
 import { formDeadline } from '../pages/forms.ts'
-import { pagePolicy } from '../pages/send-page.ts'
+import { buildPagePolicy } from '../pages/send-page.ts'
 
 export interface OpenIdProvider {
   /** `/.well-known/openid-configuration`, `/oidc/…` and the pages of a sign-in, to be mounted before any body parser. */
   routes: Router
-  /** Returns why oidc-provider rejects the metadata of `applicationMetadata`; undefined if it accepts them. */
+  /** Returns why oidc-provider rejects the metadata of `toClientMetadata`; undefined if it accepts them. */
   refusalOf(metadata: object): Promise<string | undefined>
 }
 
@@ -29,17 +29,17 @@ interface OpenIdProviderOptions {
   config: Config
   keys: SigningKeys
   logger: Logger
-  /** The caller flushes it at the end. When absent, the provider creates its own. */
+  /** The caller flushes it when the process stops. When absent, the provider creates its own. */
   tally?: AuditTally | undefined
 }
 
 /** The OpenID Provider. After a key change, new requests use a new instance; running requests finish with the old one. */
-export function openIdProvider({
+export function createOpenIdProvider({
   db,
   config,
   keys,
   logger,
-  tally = auditTally(db, logger),
+  tally = createAuditTally(db, logger),
 }: OpenIdProviderOptions): OpenIdProvider {
   let instance: { keys: JWK[]; provider: Provider; answer: ReturnType<Provider['callback']> } | undefined
 
@@ -54,14 +54,14 @@ export function openIdProvider({
 
   const publish = rewriteToPublicAddress(config.IDENTITY_PUBLIC_URL)
   const routes = Router({ caseSensitive: true, strict: true })
-  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
+  const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   routes.use(oidcPaths.authorization, setPagePrefix(prefix), limitPendingLogins(), problemPages)
   routes.get([oidcPaths.authorization, oidcPaths.end_session], limitParameterLength(prefix))
   routes.all(allOidcPaths, limitFormBody, publish, async (request: Request, response: Response) => {
     response.locals.operation = 'oidc'
     await (await current()).answer(request, response)
   })
-  routes.use(interactionRoutes({ db, config, logger, publish, provider: async () => (await current()).provider }))
+  routes.use(createInteractionRoutes({ db, config, logger, publish, provider: async () => (await current()).provider }))
   return { routes, refusalOf: async (metadata) => refusalOf((await current()).provider, metadata) }
 }
 
@@ -74,8 +74,8 @@ const setPagePrefix =
   }
 
 /**
- * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and X-Forwarded
- * headers. They must be the public address, whatever a peer sends, and whatever name another service uses for this one.
+ * Rewrites a request to the public address. oidc-provider builds the addresses in its responses from Host and
+ * X-Forwarded headers. They must be the public address, regardless of the host name that the client used.
  */
 function rewriteToPublicAddress(publicUrl: string): RequestHandler {
   const { host, protocol } = new URL(publicUrl)
@@ -86,7 +86,7 @@ function rewriteToPublicAddress(publicUrl: string): RequestHandler {
     request.headers.host = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
     // oidc-provider adds the hash of its script that submits a form to `script-src`.
-    response.set('Content-Security-Policy', `${pagePolicy()}; script-src 'self'`)
+    response.set('Content-Security-Policy', `${buildPagePolicy()}; script-src 'self'`)
     inTime(request, response, next)
   }
 }

@@ -1,35 +1,35 @@
 import type { Request } from 'express'
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 import { html } from '../pages/html.ts'
-import { languageOf, textsIn } from '../pages/language.ts'
-import { messagePage } from '../pages/message-page.ts'
-import { publicAddress } from '../public-address.ts'
+import { chooseLanguage, readPageTexts } from '../pages/language.ts'
+import { renderMessagePage } from '../pages/message-page.ts'
+import { parsePublicAddress } from '../public-address.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
-import { pageHeaders } from '../pages/send-page.ts'
+import { buildPageHeaders } from '../pages/send-page.ts'
 import type { PageTexts } from '../pages/texts/en.ts'
 
 /** Returns the language and, if the application is known, the organisation of a page. */
-export function pageFacts({ req, oidc }: KoaContextWithOIDC) {
+export function describePage({ req, oidc }: KoaContextWithOIDC) {
   const name = (oidc.client as unknown as ExtraMetadata | undefined)?.organisation
-  const { prefix } = publicAddress(oidc.provider.issuer)
-  return { prefix, language: languageOf(req as Request), ...(name && { organisation: { name } }) }
+  const { prefix } = parsePublicAddress(oidc.provider.issuer)
+  return { prefix, language: chooseLanguage(req as Request), ...(name && { organisation: { name } }) }
 }
 
 /** Shows the error page for a request that cannot be redirected back to the application. */
 export async function renderError(ctx: KoaContextWithOIDC, out: ErrorOut): Promise<void> {
-  const facts = pageFacts(ctx)
-  const texts = textsIn(facts.language)
+  const facts = describePage(ctx)
+  const texts = readPageTexts(facts.language)
   const technical = [out.error, out.error_description].filter(Boolean).join(': ')
   const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
-  showPage(ctx, messagePage({ ...facts, ...refusalIn(texts, out.error), note, status: 'problem' }))
+  sendProviderPage(ctx, renderMessagePage({ ...facts, ...readRefusalTexts(texts, out.error), note, status: 'problem' }))
 }
 
 /**
  * Sends a page like `sendPage`, but through the context of oidc-provider, which adds cookies afterwards. `formAction`: the
  * origins that a form's response may redirect to.
  */
-export function showPage(ctx: KoaContextWithOIDC, page: string, formAction: readonly string[] = []): void {
-  ctx.set(pageHeaders(formAction))
+export function sendProviderPage(ctx: KoaContextWithOIDC, page: string, formAction: readonly string[] = []): void {
+  ctx.set(buildPageHeaders(formAction))
   ctx.type = 'html'
   ctx.body = page
 }
@@ -48,5 +48,5 @@ const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'bro
 ])
 
 /** Returns the page texts for an OAuth error code. Sluice adds the code `session_not_found`. */
-export const refusalIn = ({ application }: PageTexts, code: string): { title: string; text: string } =>
+export const readRefusalTexts = ({ application }: PageTexts, code: string): { title: string; text: string } =>
   application[kinds.get(code) ?? 'other']

@@ -5,10 +5,10 @@ import { isUnavailable } from '@sluice/database'
 import { problems } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import type { DB } from '../database.ts'
-import { publicAddress } from '../public-address.ts'
+import { parsePublicAddress } from '../public-address.ts'
 import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
-import { clientSecretVerifier } from './client-secrets.ts'
-import { providerConfiguration, type ProviderDependencies } from './configuration.ts'
+import { createSecretVerifier } from './client-secrets.ts'
+import { buildProviderConfiguration, type ProviderDependencies } from './configuration.ts'
 import type { AuditTally } from './audit-tally.ts'
 import { recordEvents } from './events.ts'
 import { introspectJwt } from './introspect-jwt.ts'
@@ -18,16 +18,16 @@ import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
 export function createProvider(
   parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
 ): Provider {
-  const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, providerConfiguration(parts))
+  const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, buildProviderConfiguration(parts))
   // `rewriteToPublicAddress` has set the public address in the request.
   provider.proxy = true
-  provider.use(answerUnknownPaths(publicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
+  provider.use(answerUnknownPaths(parsePublicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
   provider.use(skipLogoutPrompt)
   provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
   allowOnlyQueryResponseMode(provider)
   answerTemporarilyUnavailable(provider)
-  tieSessions(provider, parts.db)
-  tieClients(provider, parts.db)
+  bindSignInSessions(provider, parts.db)
+  overrideClientChecks(provider, parts.db)
   recordEvents(provider, parts)
   return provider
 }
@@ -41,7 +41,7 @@ interface SessionLike {
  * Gives each provider session the uid of the sign-in session that it belongs to, and ends that session with it. A logout
  * request without a sign-in creates no session, so that unauthenticated requests cannot fill the database.
  */
-function tieSessions(provider: Provider, db: Kysely<DB>): void {
+function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Session
   const { loginAccount, destroy } = prototype
   const get = provider.Session.get.bind(provider.Session)
@@ -63,20 +63,20 @@ function tieSessions(provider: Provider, db: Kysely<DB>): void {
 }
 
 /** Compares client secrets by hash, and allows every page of the application's origins after a logout. */
-function tieClients(provider: Provider, db: Kysely<DB>): void {
+function overrideClientChecks(provider: Provider, db: Kysely<DB>): void {
   const { prototype } = provider.Client
-  const isSecretOf = clientSecretVerifier(db)
+  const isSecretOf = createSecretVerifier(db)
   Object.assign(prototype, {
     compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
       return isSecretOf(this, given)
     },
     postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
-      return typeof uri === 'string' && isPageOf(uri, this.redirectUris ?? [])
+      return typeof uri === 'string' && isPageOfOrigins(uri, this.redirectUris ?? [])
     },
   })
 }
 
-function isPageOf(uri: string, registered: readonly string[]): boolean {
+function isPageOfOrigins(uri: string, registered: readonly string[]): boolean {
   if (!URL.canParse(uri)) return false
   const { origin, username, password, hash, href } = new URL(uri)
   const plain = !username && !password && !hash && href === uri
@@ -101,9 +101,7 @@ const unavailableError = {
   error_description: 'a component of this service is unavailable: try again soon',
 }
 
-/**
- * Replaces a server error of oidc-provider by 503 with the OAuth code for it, if the only cause is that the database was unavailable.
- */
+/** Answers 503 `temporarily_unavailable` instead of oidc-provider's server error if the database was unavailable. */
 function answerTemporarilyUnavailable(provider: Provider): void {
   const down = new WeakSet<object>()
   provider.on('server_error', (ctx, error) => {
@@ -113,18 +111,18 @@ function answerTemporarilyUnavailable(provider: Provider): void {
     await next()
     if (!down.has(ctx)) return
     const location = ctx.response.get('Location')
-    if (location) return ctx.set('Location', withUnavailableError(location))
+    if (location) return ctx.set('Location', replaceServerError(location))
     ctx.status = 503
     ctx.set('Retry-After', '5')
-    if (isAnswer(ctx.body)) ctx.body = { ...ctx.body, ...unavailableError }
+    if (isServerError(ctx.body)) ctx.body = { ...ctx.body, ...unavailableError }
   })
 }
 
-const isAnswer = (body: unknown): body is { error: string } =>
+const isServerError = (body: unknown): body is { error: string } =>
   typeof body === 'object' && body !== null && 'error' in body && body.error === 'server_error'
 
 /** Replaces `server_error` in a redirect to the application too. */
-function withUnavailableError(location: string): string {
+function replaceServerError(location: string): string {
   const url = new URL(location)
   if (url.searchParams.get('error') !== 'server_error') return location
   for (const [name, value] of Object.entries(unavailableError)) url.searchParams.set(name, value)
@@ -153,9 +151,9 @@ function allowOnlyQueryResponseMode(provider: Provider): void {
     // oidc-provider does not know this mode, so it returns an error to the application by query.
     if (mode !== undefined && mode !== 'query') ctx.query = { ...ctx.query, response_mode: 'unsupported' }
     await next()
-    if (isDiscovery(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] }
+    if (isDiscoveryDocument(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] }
   })
 }
 
-const isDiscovery = (body: unknown): body is object =>
+const isDiscoveryDocument = (body: unknown): body is object =>
   typeof body === 'object' && body !== null && 'response_modes_supported' in body

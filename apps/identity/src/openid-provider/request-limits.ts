@@ -1,11 +1,11 @@
 import type { RequestHandler } from 'express'
 import { problems } from '@sluice/http-server'
-import { networkPrefixOf } from '../sign-in/throttle/network-prefix.ts'
+import { toNetworkPrefix } from '../sign-in/throttle/network-prefix.ts'
 import { html } from '../pages/html.ts'
-import { languageOf, textsIn } from '../pages/language.ts'
-import { messagePage } from '../pages/message-page.ts'
+import { chooseLanguage, readPageTexts } from '../pages/language.ts'
+import { renderMessagePage } from '../pages/message-page.ts'
 import { sendPage } from '../pages/send-page.ts'
-import { refusalIn } from './provider-pages.ts'
+import { readRefusalTexts } from './provider-pages.ts'
 
 interface PendingLoginLimit {
   /** The maximum number of pending sign-ins per network within the time. */
@@ -28,11 +28,11 @@ const maxNetworks = 20_000
  * counts separately. Mount it at the address where sign-ins start. Throws 429.
  */
 export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLoginLimit = {}): RequestHandler {
-  // Oldest first.
+  // The networks are ordered by the start of their count, oldest first.
   const networks = new Map<string, PendingLogins>()
 
   const networkOf = (address: string): PendingLogins => {
-    const key = networkPrefixOf(address)
+    const key = toNetworkPrefix(address)
     const known = networks.get(key)
     if (known && Date.now() - known.since < within) return known
     networks.delete(key)
@@ -49,7 +49,7 @@ export function limitPendingLogins({ most = 300, within = 600_000 }: PendingLogi
       if (network.count >= most)
         throw problems.tooManyRequests(
           Math.max(1, Math.ceil((network.since + within - Date.now()) / 1000)),
-          'Too many unfinished sign-ins from this network.',
+          'Too many unfinished sign-ins from this network. Complete one, or try again later.',
         )
       // Count before the request is known to start a sign-in, so that concurrent requests cannot exceed the limit.
       network.count += 1
@@ -95,12 +95,12 @@ export const limitParameterLength =
     const [, query = ''] = request.originalUrl.split(/\?(.*)/s)
     const tooLong = query.length > maxQueryLength ? 'the query' : findLongParameter(new URLSearchParams(query))
     if (tooLong === undefined) return next()
-    const language = languageOf(request)
-    const texts = textsIn(language)
+    const language = chooseLanguage(request)
+    const texts = readPageTexts(language)
     const technical = `invalid_request: ${tooLong} is too long`
     const note = html`${texts.application.forDevelopers} <code>${technical}</code>`
-    const message = refusalIn(texts, 'invalid_request')
-    sendPage(response, 400, messagePage({ prefix, language, ...message, note, status: 'problem' }))
+    const message = readRefusalTexts(texts, 'invalid_request')
+    sendPage(response, 400, renderMessagePage({ prefix, language, ...message, note, status: 'problem' }))
   }
 
 const findLongParameter = (parameters: URLSearchParams): string | undefined =>

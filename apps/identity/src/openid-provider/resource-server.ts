@@ -11,13 +11,13 @@ type ProviderFeatures = NonNullable<Configuration['features']>
  * Sluice's own services are the only resource (RFC 8707); requesting a role scope selects it. Without a role the provider
  * issues no such token, because it would expose the user's account to an application that did not request access.
  */
-export const sluiceResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
+export const createResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
   enabled: true,
-  defaultResource: async (ctx, client) => defaultResource(ctx, rolesOf(client)) as string,
+  defaultResource: async (ctx, client) => chooseResource(ctx, listClientRoles(client)) as string,
   useGrantedResource: async ({ oidc }, model) =>
-    requestsRole(oidc.params?.['scope'] ?? model.scope, rolesOf(oidc.client)),
+    requestsRole(oidc.params?.['scope'] ?? model.scope, listClientRoles(oidc.client)),
   getResourceServerInfo: async (ctx, resource, client) => {
-    const roles = rolesOf(client)
+    const roles = listClientRoles(client)
     if (resource !== sluiceApi) throw new errors.InvalidTarget()
     assertRolesRequested(ctx, roles)
     return {
@@ -30,28 +30,28 @@ export const sluiceResourceServer = (tokenSeconds: number): NonNullable<Provider
   },
 })
 
-const rolesOf = (client: Client | undefined): readonly string[] =>
+const listClientRoles = (client: Client | undefined): readonly string[] =>
   (client as unknown as ExtraMetadata | undefined)?.role_scopes ?? []
 
-const listOf = (scope: unknown): string[] => (typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [])
+const parseScope = (scope: unknown): string[] => (typeof scope === 'string' ? scope.split(' ').filter(Boolean) : [])
 
 const requestsRole = (scope: unknown, roles: readonly string[]): boolean =>
-  listOf(scope).some((wanted) => roles.includes(wanted))
+  parseScope(scope).some((wanted) => roles.includes(wanted))
 
-const isForItself = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
+const isClientGrant = ({ oidc }: KoaContextWithOIDC): boolean => oidc.params?.['grant_type'] === 'client_credentials'
 
-/** A role scope selects the Sluice services. A client-credentials request always does. */
-function defaultResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
+/** Returns the Sluice services if the request has a role scope or is a client-credentials request. */
+function chooseResource(ctx: KoaContextWithOIDC, roles: readonly string[]): string | undefined {
   const { params = {} } = ctx.oidc
   // An application without a scope parameter gets all its roles, as with other providers.
-  if (isForItself(ctx)) params['scope'] ??= roles.join(' ') || undefined
-  return isForItself(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined
+  if (isClientGrant(ctx)) params['scope'] ??= roles.join(' ') || undefined
+  return isClientGrant(ctx) || requestsRole(params['scope'], roles) ? sluiceApi : undefined
 }
 
 function assertRolesRequested(ctx: KoaContextWithOIDC, roles: readonly string[]): void {
   const scope = ctx.oidc.params?.['scope']
-  // An application for itself gets all requested scopes or an error, because it would notice missing scopes much later.
-  const lacked = isForItself(ctx) ? listOf(scope).find((wanted) => !roles.includes(wanted)) : undefined
+  // A client-credentials request for a forbidden scope fails, because the application would notice its absence late.
+  const lacked = isClientGrant(ctx) ? parseScope(scope).find((wanted) => !roles.includes(wanted)) : undefined
   if (lacked !== undefined) throw new errors.InvalidScope('requested scope is not allowed', lacked)
   const isRoleRequested = scope === undefined ? roles.length > 0 : requestsRole(scope, roles)
   if (!isRoleRequested) throw new errors.InvalidTarget('a token for this resource needs a role among its scopes')

@@ -5,8 +5,8 @@ import { recordAudit, transaction } from '@sluice/database'
 import type { DB } from '../database.ts'
 import { endSession } from '../sign-in/sessions/sessions.ts'
 import type { Context, Next } from 'koa'
-import { signOutPage, signedOutPage } from '../pages/sign-out-pages.ts'
-import { pageFacts, showPage } from './provider-pages.ts'
+import { renderSignOutPage, renderSignedOutPage } from '../pages/sign-out-pages.ts'
+import { describePage, sendProviderPage } from './provider-pages.ts'
 
 /** Ends the sign-in session of a browser's session, for every application that uses it. */
 export function endSignedInSession(
@@ -43,7 +43,7 @@ export async function skipLogoutPrompt(ctx: Context, next: Next): Promise<void> 
   if (oidc?.route !== 'end_session' || ctx.status !== 200 || !oidc.session || oidc.session.accountId) return
   const { post_logout_redirect_uri: back, state } = oidc.params ?? {}
   ctx.remove('content-security-policy')
-  ctx.redirect(typeof back === 'string' ? withState(back, state) : oidc.urlFor('end_session_success'))
+  ctx.redirect(typeof back === 'string' ? addState(back, state) : oidc.urlFor('end_session_success'))
   ctx.status = 303
 }
 
@@ -55,21 +55,21 @@ export async function logoutSource(ctx: KoaContextWithOIDC): Promise<void> {
   if (session?.accountId && hint?.sub === session.accountId) {
     await session.destroy()
     ctx.cookies.set(provider.cookieName('session'), null)
-    ctx.redirect(back === undefined ? ctx.oidc.urlFor('end_session_success') : withState(back, params['state']))
+    ctx.redirect(back === undefined ? ctx.oidc.urlFor('end_session_success') : addState(back, params['state']))
     ctx.status = 303
     return
   }
-  const page = signOutPage({
-    ...pageFacts(ctx),
+  const page = renderSignOutPage({
+    ...describePage(ctx),
     action: new URL(ctx.oidc.urlFor('end_session_confirm')).pathname,
     hidden: { xsrf: String(session?.state?.['secret']) },
     ...(client?.clientName && { application: client.clientName }),
   })
-  showPage(ctx, page, back === undefined ? [] : [new URL(back).origin])
+  sendProviderPage(ctx, page, back === undefined ? [] : [new URL(back).origin])
 }
 
 /** Returns the application's redirect URI with the `state` that the application sent. */
-function withState(uri: string, state: unknown): string {
+function addState(uri: string, state: unknown): string {
   const url = new URL(uri)
   if (typeof state === 'string') url.searchParams.set('state', state)
   return url.href
@@ -79,5 +79,5 @@ export async function postLogoutSuccessSource(ctx: KoaContextWithOIDC): Promise<
   const { client } = ctx.oidc
   const [uri] = client?.redirectUris ?? []
   const application = client?.clientName && uri ? { name: client.clientName, href: new URL(uri).origin } : undefined
-  showPage(ctx, signedOutPage({ ...pageFacts(ctx), ...(application && { application }) }))
+  sendProviderPage(ctx, renderSignedOutPage({ ...describePage(ctx), ...(application && { application }) }))
 }

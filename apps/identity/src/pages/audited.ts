@@ -5,7 +5,7 @@ import { auditedWrites, type AuditedWrite } from '@sluice/records'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 
-/** The context of a use case that a page runs, as from the operation of the same name. */
+/** The context that a page passes to the code of an API operation. */
 interface PageContext {
   db: Kysely<DB>
   write: AuditedWrite<DB>
@@ -25,8 +25,8 @@ export type AuditedPageWrite = <T>(
   work: (context: PageContext) => Promise<T>,
 ) => Promise<T>
 
-/** Runs the writing use case of an operation, such as `auth.resetPassword`, without a signed-in user. */
-export function audited(db: Kysely<DB>, config: Config): AuditedPageWrite {
+/** Lets pages run an API operation, such as `auth.resetPassword`, with audit rows but without a signed-in caller. */
+export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrite {
   const run = auditedWrites(db)
   return (id, request, response, work) => {
     response.locals.operation = id

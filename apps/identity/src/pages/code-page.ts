@@ -1,7 +1,7 @@
-import { safeHref, html } from './html.ts'
-import { textsIn } from './language.ts'
-import { button, field, form, summary } from './parts/forms.ts'
-import { page, type PageFacts } from './parts/frame.ts'
+import { toSafeHref, html } from './html.ts'
+import { readPageTexts } from './language.ts'
+import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
+import { renderFrame, type PageFacts } from './parts/frame.ts'
 
 interface CodeFacts extends PageFacts {
   action: string
@@ -14,19 +14,19 @@ interface CodeFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `code`. */
-export function codePage({ action, csrf, message, recovery = false, otherHref, ...facts }: CodeFacts): string {
-  const texts = textsIn(facts.language)
+export function renderCodeForm({ action, csrf, message, recovery = false, otherHref, ...facts }: CodeFacts): string {
+  const texts = readPageTexts(facts.language)
   const words = texts.code
-  return page({
+  return renderFrame({
     ...facts,
     title: words.title,
     failed: message !== undefined,
     main: html`<p class="lead">${recovery ? words.recoveryLead : words.lead}</p>
-${summary(texts, undefined, { code: message })}
-${form({
+${renderSummary(texts, undefined, { code: message })}
+${renderForm({
   action,
   hidden: { csrf },
-  main: html`${field({
+  main: html`${renderField({
     name: 'code',
     label: recovery ? words.recoveryLabel : words.label,
     hint: recovery ? words.recoveryHint : words.hint,
@@ -36,8 +36,8 @@ ${form({
     maxlength: 40,
     autofocus: !message,
   })}
-${button(words.submit)}`,
+${renderButton(words.submit)}`,
 })}
-${otherHref && html`<p class="aside"><a href="${safeHref(otherHref)}">${recovery ? words.useApp : words.useRecovery}</a></p>`}`,
+${otherHref && html`<p class="aside"><a href="${toSafeHref(otherHref)}">${recovery ? words.useApp : words.useRecovery}</a></p>`}`,
   })
 }

@@ -1,7 +1,7 @@
-import { html, name, withoutDirectionMarks } from './html.ts'
-import { textsIn } from './language.ts'
-import { button, form } from './parts/forms.ts'
-import { page, type Organisation, type PageFacts } from './parts/frame.ts'
+import { html, isolateName, removeDirectionMarks } from './html.ts'
+import { readPageTexts } from './language.ts'
+import { renderButton, renderForm } from './parts/forms.ts'
+import { renderFrame, type Organisation, type PageFacts } from './parts/frame.ts'
 
 interface ConsentFacts extends PageFacts {
   action: string
@@ -14,19 +14,19 @@ interface ConsentFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `decision`: `allow` or `deny`. */
-export function consentPage({ action, csrf, application, user, scopes, ...facts }: ConsentFacts): string {
-  const words = textsIn(facts.language).consent
-  const who = html`<strong>${name(application)}</strong>`
-  const deny = button(words.deny, { name: 'decision', value: 'deny', quiet: true })
-  const allow = button(words.allow, { name: 'decision', value: 'allow' })
-  return page({
+export function renderConsentPage({ action, csrf, application, user, scopes, ...facts }: ConsentFacts): string {
+  const words = readPageTexts(facts.language).consent
+  const who = html`<strong>${isolateName(application)}</strong>`
+  const deny = renderButton(words.deny, { name: 'decision', value: 'deny', quiet: true })
+  const allow = renderButton(words.allow, { name: 'decision', value: 'allow' })
+  return renderFrame({
     ...facts,
-    title: words.title(withoutDirectionMarks(application)),
-    heading: words.heading(name(application)),
-    main: html`<p class="lead">${scopes.length > 0 ? words.lead(who, name(facts.organisation.name)) : words.nothing(who)}</p>
-${scopes.length > 0 && html`<ul class="scopes">${scopes.map((scope) => html`<li>${scope.description || name(scope.name)}</li>`)}</ul>`}
-<p>${words.as(html`<strong>${name(user.name)}</strong>`, name(user.username))}</p>
+    title: words.title(removeDirectionMarks(application)),
+    heading: words.heading(isolateName(application)),
+    main: html`<p class="lead">${scopes.length > 0 ? words.lead(who, isolateName(facts.organisation.name)) : words.nothing(who)}</p>
+${scopes.length > 0 && html`<ul class="scopes">${scopes.map((scope) => html`<li>${scope.description || isolateName(scope.name)}</li>`)}</ul>`}
+<p>${words.as(html`<strong>${isolateName(user.name)}</strong>`, isolateName(user.username))}</p>
 <p class="hint">${words.trust}</p>
-${form({ action, hidden: { csrf }, main: [allow, deny] })}`,
+${renderForm({ action, hidden: { csrf }, main: [allow, deny] })}`,
   })
 }

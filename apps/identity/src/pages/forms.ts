@@ -10,7 +10,7 @@ export const readForm: RequestHandler = express.urlencoded({
 })
 
 /** Returns a form field, or an empty text if it is missing. Throws 400 if it occurs more than once or cannot be stored. */
-export function fieldOf(request: Request, name: string): string {
+export function readFormField(request: Request, name: string): string {
   const given: unknown = (request.body as Record<string, unknown> | undefined)?.[name] ?? ''
   if (typeof given !== 'string' || given.includes('\0') || !given.isWellFormed())
     throw problems.unreadableBody(`The field ${name} is not plain text.`)

@@ -26,18 +26,18 @@ function renderValue(value: HtmlValue): string {
   if (Array.isArray(value)) return value.map(renderValue).join('')
   if (typeof value === 'string' || typeof value === 'number') return htmlText(String(value))
   if (made.has(value)) return (value as HtmlMarkup).markup
-  throw new TypeError('only text and pieces of html can be shown')
+  throw new TypeError('a template value must be text, a number or markup that html created')
 }
 
 /** Isolates a name that users chose, so that it cannot change the direction of the surrounding text. */
-export const name = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
+export const isolateName = (text: string): HtmlMarkup => html`<bdi>${text}</bdi>`
 
 /** Removes the characters that change the text direction, for places without markup such as a title. */
-export const withoutDirectionMarks = (text: string): string =>
+export const removeDirectionMarks = (text: string): string =>
   text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
 
 /** Returns a safe href: local paths and http(s) URLs only; `#` for anything else, such as a script URL. */
-export function safeHref(href: string): string {
+export function toSafeHref(href: string): string {
   if (/^[/?](?![/\\])/.test(href)) return href
   return URL.canParse(href) && /^https?:$/.test(new URL(href).protocol) ? href : '#'
 }

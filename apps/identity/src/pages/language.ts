@@ -9,11 +9,11 @@ const all: Record<string, PageTexts> = { en, de, fr }
 export const languages = Object.keys(all)
 
 /** Returns the supported language that fits Accept-Language best. */
-export const languageOf = (request: Request): string => request.acceptsLanguages(languages) || 'en'
+export const chooseLanguage = (request: Request): string => request.acceptsLanguages(languages) || 'en'
 
 /** Returns the language of the first locale that the pages support, or `en`. */
-export const languageForLocales = (locales: readonly string[]): string =>
+export const chooseLanguageForLocales = (locales: readonly string[]): string =>
   locales.map((locale) => locale.split(/[-_]/)[0]!.toLowerCase()).find((language) => languages.includes(language)) ??
   'en'
 
-export const textsIn = (language: string | undefined): PageTexts => all[language ?? 'en'] ?? en
+export const readPageTexts = (language: string | undefined): PageTexts => all[language ?? 'en'] ?? en

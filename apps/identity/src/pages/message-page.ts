@@ -1,5 +1,5 @@
-import { safeHref, html, type HtmlValue } from './html.ts'
-import { page, type PageFacts } from './parts/frame.ts'
+import { toSafeHref, html, type HtmlValue } from './html.ts'
+import { renderFrame, type PageFacts } from './parts/frame.ts'
 
 interface MessageFacts extends PageFacts {
   title: string
@@ -11,13 +11,13 @@ interface MessageFacts extends PageFacts {
 }
 
 /** Returns a page with a message and a link to continue. */
-export function messagePage({ title, text, note, status, link, ...facts }: MessageFacts): string {
-  return page({
+export function renderMessagePage({ title, text, note, status, link, ...facts }: MessageFacts): string {
+  return renderFrame({
     ...facts,
     title,
     sign: status && html`<div class="mark ${status}" aria-hidden="true">${status === 'success' ? '✓' : '!'}</div>`,
     main: html`<p class="lead">${text}</p>
-${link && html`<p><a class="button" href="${safeHref(link.href)}">${link.label}</a></p>`}
+${link && html`<p><a class="button" href="${toSafeHref(link.href)}">${link.label}</a></p>`}
 ${note && html`<p class="hint">${note}</p>`}`,
   })
 }

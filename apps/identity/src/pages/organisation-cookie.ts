@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { cookieIn } from '../cookies.ts'
+import { findCookie } from '../cookies.ts'
 import type { Organisation } from './parts/frame.ts'
 
 const cookie = 'sluice-organisation'
@@ -9,13 +9,13 @@ const milliseconds = 15 * 60_000
  * Sets a cookie with the organisation's name for later pages, whose addresses do not name the organisation. The pages use
  * it only for their header.
  */
-export function rememberOrganisation(response: Response, { name }: Organisation, secure: boolean): void {
+export function setOrganisationCookie(response: Response, { name }: Organisation, secure: boolean): void {
   const value = Buffer.from(name).toString('base64url')
   response.cookie(cookie, value, { httpOnly: true, secure, sameSite: 'lax', path: '/', maxAge: milliseconds })
 }
 
-export function rememberedOrganisation(request: Request): Organisation | undefined {
-  const value = cookieIn(request.headers.cookie, cookie) ?? ''
+export function readOrganisationCookie(request: Request): Organisation | undefined {
+  const value = findCookie(request.headers.cookie, cookie) ?? ''
   const name = /^[\w-]{1,1400}$/.test(value) && Buffer.from(value, 'base64url').toString('utf8').slice(0, 255)
   return name ? { name } : undefined
 }

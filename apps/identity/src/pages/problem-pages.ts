@@ -1,40 +1,40 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import { Problem, problems } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
-import { translate } from '../problems.ts'
+import { translateDatabaseError } from '../problems.ts'
 import { html } from './html.ts'
-import { languageOf, textsIn } from './language.ts'
-import { messagePage } from './message-page.ts'
+import { chooseLanguage, readPageTexts } from './language.ts'
+import { renderMessagePage } from './message-page.ts'
 import { sendPage } from './send-page.ts'
 import type { PageTexts } from './texts/en.ts'
 
 /**
  * Shows an error of the request as a page, on routes for browsers. Passes internal errors on to the next handler, which
- * must be `brokenPages`.
+ * must be `showInternalErrors`.
  */
 export const problemPages: ErrorRequestHandler = (error: unknown, request, response, next) => {
-  const problem = asProblem(error)
+  const problem = toProblem(error)
   if (response.headersSent || problem.status >= 500) return next(error)
-  show(problem, request, response)
+  showProblem(problem, request, response)
 }
 
 /**
  * Shows a page for an internal error. Logs the reason and does not show it. `response.locals.prefix` is the path of the
  * public address, if any.
  */
-export function brokenPages(logger: Logger): ErrorRequestHandler {
+export function showInternalErrors(logger: Logger): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error)
-    const problem = asProblem(error)
+    const problem = toProblem(error)
     const { requestId, operation } = response.locals
     logger.error({ err: problem.cause ?? error, requestId, operation, code: problem.code }, problem.title)
-    show(problem, request, response)
+    showProblem(problem, request, response)
   }
 }
 
-function show(problem: Problem, request: Request, response: Response): void {
-  const language = languageOf(request)
-  const texts = textsIn(language)
+function showProblem(problem: Problem, request: Request, response: Response): void {
+  const language = chooseLanguage(request)
+  const texts = readPageTexts(language)
   const requestId = String(response.locals.requestId ?? '')
   const note = requestId && texts.problems.reference(html`<code>${requestId}</code>`)
   const prefix = response.locals.prefix as string | undefined
@@ -42,13 +42,13 @@ function show(problem: Problem, request: Request, response: Response): void {
   sendPage(
     response,
     problem.status,
-    messagePage({ prefix, language, ...wordsOf(texts, problem), note, status: 'problem' }),
+    renderMessagePage({ prefix, language, ...chooseTexts(texts, problem), note, status: 'problem' }),
   )
 }
 
 /** Converts an error to a problem. Errors of the form parser have a status. */
-function asProblem(error: unknown): Problem {
-  const known = error instanceof Problem ? error : translate(error)
+function toProblem(error: unknown): Problem {
+  const known = error instanceof Problem ? error : translateDatabaseError(error)
   if (known) return known
   const { status } = error as { status?: unknown }
   return typeof status === 'number' && status >= 400 && status < 500
@@ -56,7 +56,7 @@ function asProblem(error: unknown): Problem {
     : problems.internal()
 }
 
-function wordsOf({ problems: words }: PageTexts, { code, status, headers }: Problem): { title: string; text: string } {
+function chooseTexts({ problems: words }: PageTexts, { code, status, headers }: Problem) {
   if (isKeyOf(words.federated, code)) return words.federated[code]
   switch (status) {
     case 403:

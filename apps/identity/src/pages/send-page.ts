@@ -1,13 +1,13 @@
 import type { Response } from 'express'
 
 interface SendablePage {
-  /** The parameter of `pageHeaders`. */
+  /** The parameter of `buildPageHeaders`. */
   formAction?: readonly string[]
 }
 
-/** Sends a page with `pageHeaders`. */
+/** Sends a page with `buildPageHeaders`. */
 export function sendPage(response: Response, status: number, page: string, { formAction }: SendablePage = {}): void {
-  response.status(status).set(pageHeaders(formAction)).type('html').send(page)
+  response.status(status).set(buildPageHeaders(formAction)).type('html').send(page)
 }
 
 /**
@@ -15,8 +15,8 @@ export function sendPage(response: Response, status: number, page: string, { for
  * `formAction`: origins, or schemes such as `app:`, that a form's response may redirect to, because browsers apply the
  * policy to redirects too.
  */
-export const pageHeaders = (formAction: readonly string[] = []): Record<string, string> => ({
-  'Content-Security-Policy': pagePolicy(formAction),
+export const buildPageHeaders = (formAction: readonly string[] = []): Record<string, string> => ({
+  'Content-Security-Policy': buildPagePolicy(formAction),
   'Cache-Control': 'no-store',
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
@@ -24,11 +24,11 @@ export const pageHeaders = (formAction: readonly string[] = []): Record<string, 
   Vary: 'Accept-Language',
 })
 
-/** The Content-Security-Policy of `pageHeaders`. */
-export function pagePolicy(formAction: readonly string[] = []): string {
-  const targets = ["'self'", ...formAction.filter(isSource)].join(' ')
+/** The Content-Security-Policy of `buildPageHeaders`. */
+export function buildPagePolicy(formAction: readonly string[] = []): string {
+  const targets = ["'self'", ...formAction.filter(isOriginOrScheme)].join(' ')
   return `default-src 'none'; style-src 'self'; img-src 'self' data:; form-action ${targets}; frame-ancestors 'none'; base-uri 'none'`
 }
 
 /** Returns whether the text is only an origin or a scheme, so that no registered address can extend the policy. */
-const isSource = (text: string): boolean => /^([a-z][a-z0-9+.-]*:|https?:\/\/[a-z0-9.[\]:-]+)$/i.test(text)
+const isOriginOrScheme = (text: string): boolean => /^([a-z][a-z0-9+.-]*:|https?:\/\/[a-z0-9.[\]:-]+)$/i.test(text)

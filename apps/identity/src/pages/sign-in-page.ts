@@ -1,7 +1,7 @@
-import { safeHref, html, name, type HtmlMarkup } from './html.ts'
-import { textsIn } from './language.ts'
-import { button, field, form, summary } from './parts/forms.ts'
-import { page, type PageFacts } from './parts/frame.ts'
+import { toSafeHref, html, isolateName, type HtmlMarkup } from './html.ts'
+import { readPageTexts } from './language.ts'
+import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
+import { renderFrame, type PageFacts } from './parts/frame.ts'
 
 export interface SignInFacts extends PageFacts {
   action: string
@@ -17,7 +17,7 @@ export interface SignInFacts extends PageFacts {
 }
 
 /** Returns the page with the form fields `username` and `password`. */
-export function signInPage({
+export function renderSignInPage({
   action,
   csrf,
   application,
@@ -27,18 +27,18 @@ export function signInPage({
   providers = [],
   ...facts
 }: SignInFacts): string {
-  const texts = textsIn(facts.language)
+  const texts = readPageTexts(facts.language)
   const words = texts.signIn
-  return page({
+  return renderFrame({
     ...facts,
     title: words.title,
     failed: message !== undefined || wrong !== undefined,
-    main: html`${application && html`<p class="lead">${words.toApplication(html`<strong>${name(application)}</strong>`)}</p>`}
-${summary(texts, message, wrong)}
-${form({
+    main: html`${application && html`<p class="lead">${words.toApplication(html`<strong>${isolateName(application)}</strong>`)}</p>`}
+${renderSummary(texts, message, wrong)}
+${renderForm({
   action,
   hidden: { csrf },
-  main: html`${field({
+  main: html`${renderField({
     name: 'username',
     label: texts.username,
     autocomplete: 'username',
@@ -47,7 +47,7 @@ ${form({
     error: wrong?.username,
     autofocus: !message && !wrong && !username,
   })}
-${field({
+${renderField({
   name: 'password',
   label: texts.password,
   type: 'password',
@@ -55,21 +55,21 @@ ${field({
   error: wrong?.password,
   autofocus: !message && !wrong && Boolean(username),
 })}
-${button(words.submit)}`,
+${renderButton(words.submit)}`,
 })}
 <p class="aside"><a href="${facts.prefix ?? ''}/account/forgot-password">${words.forgot}</a></p>
 ${
   providers.length > 0 &&
-  others(
+  renderProviderLinks(
     words.or,
     providers.map(
       ({ href, label }) =>
-        html`<li><a class="button quiet" href="${safeHref(href)}">${words.provider(name(label))}</a></li>`,
+        html`<li><a class="button quiet" href="${toSafeHref(href)}">${words.provider(isolateName(label))}</a></li>`,
     ),
   )
 }`,
   })
 }
 
-const others = (or: string, links: HtmlMarkup[]) => html`<p class="or"><span>${or}</span></p>
+const renderProviderLinks = (or: string, links: HtmlMarkup[]) => html`<p class="or"><span>${or}</span></p>
 <ul class="providers">${links}</ul>`

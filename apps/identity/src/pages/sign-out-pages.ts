@@ -1,7 +1,7 @@
-import { safeHref, html, name } from './html.ts'
-import { textsIn } from './language.ts'
-import { button, form } from './parts/forms.ts'
-import { page, type PageFacts } from './parts/frame.ts'
+import { toSafeHref, html, isolateName } from './html.ts'
+import { readPageTexts } from './language.ts'
+import { renderButton, renderForm } from './parts/forms.ts'
+import { renderFrame, type PageFacts } from './parts/frame.ts'
 
 interface SignOutFacts extends PageFacts {
   action: string
@@ -12,16 +12,16 @@ interface SignOutFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `logout`: `yes`, or absent to stay signed in. */
-export function signOutPage({ action, hidden, application, ...facts }: SignOutFacts): string {
-  const words = textsIn(facts.language).signOut
-  return page({
+export function renderSignOutPage({ action, hidden, application, ...facts }: SignOutFacts): string {
+  const words = readPageTexts(facts.language).signOut
+  return renderFrame({
     ...facts,
     title: words.title,
-    main: html`<p class="lead">${application ? words.leadFor(html`<strong>${name(application)}</strong>`) : words.lead}</p>
-${form({
+    main: html`<p class="lead">${application ? words.leadFor(html`<strong>${isolateName(application)}</strong>`) : words.lead}</p>
+${renderForm({
   action,
   hidden,
-  main: [button(words.submit, { name: 'logout', value: 'yes' }), button(words.stay, { quiet: true })],
+  main: [renderButton(words.submit, { name: 'logout', value: 'yes' }), renderButton(words.stay, { quiet: true })],
 })}`,
   })
 }
@@ -31,12 +31,12 @@ interface SignedOutFacts extends PageFacts {
   application?: { name: string; href: string }
 }
 
-export function signedOutPage({ application, ...facts }: SignedOutFacts): string {
-  const words = textsIn(facts.language).signOut
-  return page({
+export function renderSignedOutPage({ application, ...facts }: SignedOutFacts): string {
+  const words = readPageTexts(facts.language).signOut
+  return renderFrame({
     ...facts,
     title: words.doneTitle,
     main: html`<p class="lead">${words.done}</p>
-${application && html`<p><a class="button" href="${safeHref(application.href)}">${words.back(name(application.name))}</a></p>`}`,
+${application && html`<p><a class="button" href="${toSafeHref(application.href)}">${words.back(isolateName(application.name))}</a></p>`}`,
   })
 }

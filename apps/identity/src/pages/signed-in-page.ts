@@ -1,7 +1,7 @@
-import { safeHref, html, name } from './html.ts'
-import { textsIn } from './language.ts'
-import { button, form } from './parts/forms.ts'
-import { page, type Organisation, type PageFacts } from './parts/frame.ts'
+import { toSafeHref, html, isolateName } from './html.ts'
+import { readPageTexts } from './language.ts'
+import { renderButton, renderForm } from './parts/forms.ts'
+import { renderFrame, type Organisation, type PageFacts } from './parts/frame.ts'
 
 interface SignedInFacts extends PageFacts {
   organisation: Organisation
@@ -20,17 +20,17 @@ interface SignedInFacts extends PageFacts {
 }
 
 /** Returns the page that ends a sign-in at a provider that no application started. */
-export function signedInPage({ user, refreshToken, refreshUrl, home, action, ...facts }: SignedInFacts): string {
-  const texts = textsIn(facts.language)
+export function renderTokenPage({ user, refreshToken, refreshUrl, home, action, ...facts }: SignedInFacts): string {
+  const texts = readPageTexts(facts.language)
   const words = texts.signedIn
-  const who = html`<strong>${name(user.name)}</strong>`
-  const organisation = html`<strong>${name(facts.organisation.name)}</strong>`
-  return page({
+  const who = html`<strong>${isolateName(user.name)}</strong>`
+  const organisation = html`<strong>${isolateName(facts.organisation.name)}</strong>`
+  return renderFrame({
     ...facts,
     title: words.title,
     sign: html`<div class="mark success" aria-hidden="true">✓</div>`,
-    main: html`<p class="lead">${words.lead(who, name(user.username), organisation)}</p>
-${home && html`<p><a class="button" href="${safeHref(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}
+    main: html`<p class="lead">${words.lead(who, isolateName(user.username), organisation)}</p>
+${home && html`<p><a class="button" href="${toSafeHref(home)}">${texts.signOut.back(new URL(home).host)}</a></p>`}
 <details>
 <summary>${words.commandLine}</summary>
 <p>${words.commands}</p>
@@ -40,7 +40,7 @@ printf '{"refreshToken":"%s"}' "$REFRESH_TOKEN" |
 <p>${words.token}</p>
 <pre><code>${refreshToken}</code></pre>
 </details>
-${form({ action, hidden: { refreshToken }, main: button(texts.signOut.submit, { quiet: true }) })}
+${renderForm({ action, hidden: { refreshToken }, main: renderButton(texts.signOut.submit, { quiet: true }) })}
 <p class="hint">${words.stays}</p>`,
   })
 }

@@ -9,7 +9,7 @@ const hash = createHash('sha256').update(text).digest('base64url').slice(0, 16)
 /** The path contains the content hash, so that browsers can cache the stylesheet forever. */
 export const stylesheetPath = `/account/style-${hash}.css`
 
-export function stylesheetRoutes(): Router {
+export function createStylesheetRoutes(): Router {
   const routes = Router()
   routes.get(stylesheetPath, (_request, response) => {
     response.set('Cache-Control', 'public, max-age=31536000, immutable').type('css').send(text)

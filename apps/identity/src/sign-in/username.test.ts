@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { skeletonOf, usernameOf } from './username.ts'
+import { toSkeleton, parseUsername } from './username.ts'
 
 it.each([
   ['Admin', 'admin'],
@@ -35,11 +35,11 @@ it.each([
   ['o`neill', "o'neill"],
   ['a|b', 'alb'],
 ])('%s and %s are one username', (a, b) => {
-  expect(skeletonOf(a)).toBe(skeletonOf(b))
+  expect(toSkeleton(a)).toBe(toSkeleton(b))
 })
 
 it('keeps a username as it was typed, composed', () => {
-  expect(usernameOf('E\u0301va.Müller+1@example.org')).toBe('Éva.Müller+1@example.org')
+  expect(parseUsername('E\u0301va.Müller+1@example.org')).toBe('Éva.Müller+1@example.org')
 })
 
 it.each([
@@ -53,7 +53,7 @@ it.each([
   'ꭰꭱꭲ ᏣᎳᎩ',
 ])('tells apart what people can: %s', (two) => {
   const [a, b] = two.split(' ')
-  expect(skeletonOf(a!)).not.toBe(skeletonOf(b!))
+  expect(toSkeleton(a!)).not.toBe(toSkeleton(b!))
 })
 
 it.each([
@@ -77,7 +77,7 @@ it.each([
   'O\u2019Neill',
   'Col·lell',
   'ada.l-1_x@example.org',
-])('takes %s', (username) => expect(usernameOf(username)).toBe(username.normalize('NFC')))
+])('takes %s', (username) => expect(parseUsername(username)).toBe(username.normalize('NFC')))
 
 it.each([
   ['Latin with one Cyrillic letter', 'аdmin'],
@@ -99,5 +99,5 @@ it.each([
   ['an emoji', 'ada😀'],
   ['a private letter', '\ue000admin'],
 ])('refuses %s', (_what, username) => {
-  expect(() => usernameOf(username)).toThrow(/A username/)
+  expect(() => parseUsername(username)).toThrow(/A username/)
 })

@@ -14,7 +14,7 @@ const technical =
  * Returns the skeleton of a username for comparisons. Two usernames have the same skeleton if they differ only in case,
  * width, composition, invisible characters, or letters of another script that look alike.
  */
-export function skeletonOf(username: string): string {
+export function toSkeleton(username: string): string {
   // The Turkish İ becomes an i with a dot above it, which looks like an i.
   const folded = username
     .normalize('NFKC')
@@ -22,16 +22,16 @@ export function skeletonOf(username: string): string {
     .toUpperCase()
     .toLowerCase()
     .replaceAll('i\u0307', 'i')
-  return withLatinTwins(folded.normalize('NFKC').trim())
+  return replaceLookAlikes(folded.normalize('NFKC').trim())
 }
 
 /** Returns the stored form of a username. Rejects spaces, invisible characters and mixed scripts. */
-export function usernameOf(given: string): string {
+export function parseUsername(given: string): string {
   const username = given.normalize('NFC')
   if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisible) >= 0)
-    throw problems.refused('/username', 'A username has no spaces and no invisible characters.')
+    throw problems.refused('/username', 'A username must not contain spaces or invisible characters.')
   if (technical.test(username))
-    throw problems.refused('/username', 'A username has no phonetic letters, and of symbols those of a keyboard only.')
+    throw problems.refused('/username', 'A username must not contain phonetic letters, or symbols that keyboards lack.')
   if (hasUnusedScript(username) || !isOneScript(username.normalize('NFKC')))
     throw problems.refused('/username', 'A username must not mix letters of several scripts.')
   return username
@@ -59,12 +59,12 @@ const pairs = [
 ].join(' ')
 
 /** Returns the small form of a letter for comparisons, whichever case Unicode lists first. */
-const small = (letter: string): string => letter.toUpperCase().toLowerCase()
+const toSmallLetter = (letter: string): string => letter.toUpperCase().toLowerCase()
 
 const twins = new Map(
   pairs.split(' ').map((pair): [string, string] => {
     const [letter = '', ...twin] = [...pair]
-    return [small(letter), twin.join('')]
+    return [toSmallLetter(letter), twin.join('')]
   }),
 )
 
@@ -80,7 +80,7 @@ const keys: [RegExp, string][] = [
 ]
 
 /** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by those of keyboards. */
-const withLatinTwins = (text: string): string =>
+const replaceLookAlikes = (text: string): string =>
   keys.reduce(
     (plain, [kind, key]) => plain.replace(kind, key),
     [...text].map((letter) => twins.get(letter) ?? letter).join(''),

@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTrap, type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
-import { federation, outgoingLimits } from '../../src/sign-in/federated/federation.ts'
-import { tryProvider } from '../../src/sign-in/federated/try-provider.ts'
+import { createFederation, outgoingLimits } from '../../src/sign-in/federated/federation.ts'
+import { testProvider } from '../../src/sign-in/federated/try-provider.ts'
 import type { ProviderConfig } from '../../src/sign-in/federated/provider-config.ts'
 import { startService, type Service } from '../app-under-test.ts'
 import { clientOf } from '../federated/visitor.ts'
@@ -117,7 +117,7 @@ describe('a provider that leads inside', () => {
     const allowed = outgoingAllowed().parse(`allowed.example.org:${allowedPort}`)
     const outgoing = guardedFetch({ allowed, ...outgoingLimits, lookup })
     try {
-      return await tryProvider(provider(host), federation(outgoing))
+      return await testProvider(provider(host), createFederation(outgoing))
     } finally {
       await outgoing.close()
     }
@@ -129,7 +129,7 @@ describe('a provider that leads inside', () => {
     const outgoing = guardedFetch({ allowed: outgoingAllowed().parse(''), lookup })
     const url = `https://rebinding.example.org:${insidePort}/`
     await outgoing.check(url)
-    const result = await tryProvider(provider(url), federation(outgoing))
+    const result = await testProvider(provider(url), createFederation(outgoing))
     expect(result).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ADDRESS_REFUSED' })
   })
 

@@ -278,7 +278,7 @@ describe('a client without single sign-on', () => {
     const codes = [disabled.code, half.code, 'no-such-client', '%20', 'a'.repeat(300)]
     const answers = await Promise.all(codes.map((code) => service.http.get(`/api/v1/auth/sso/${code}`)))
     for (const { status, body } of answers) {
-      expect([status, body.code, body.detail]).toEqual([404, 'not-found', 'No such single sign-on.'])
+      expect([status, body.code, body.detail]).toEqual([404, 'not-found', 'This organisation has no single sign-on.'])
     }
   })
 })

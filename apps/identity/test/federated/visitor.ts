@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { sql } from 'kysely'
 import { outgoingAllowed } from '@sluice/http-client'
-import { csrfGuard } from '../../src/csrf.ts'
-import { sealedSecret } from '../../src/sign-in/federated/provider-config.ts'
+import { createCsrfGuard } from '../../src/csrf.ts'
+import { sealSecret } from '../../src/sign-in/federated/provider-config.ts'
 import { clientBody, startService, type NewUser, type Service } from '../app-under-test.ts'
 import { registered, type TestProvider } from './test-provider.ts'
 
@@ -31,7 +31,7 @@ export async function configOf(
   { mappingClaim = 'sub', clientId = registered.clientId }: At = {},
 ) {
   const uid = randomUUID()
-  const secret = sealedSecret(uid, registered.clientSecret, service.config.SECRET_KEYS)
+  const secret = sealSecret(uid, registered.clientSecret, service.config.SECRET_KEYS)
   await sql`
     insert into sso_provider_configs (uid, client, provider, client_id, client_secret, client_domain, mapping_claim)
     values (${uid}, ${client}, 'GENERIC', ${clientId}, ${secret}, ${issuer}, ${mappingClaim})`.execute(service.db)
@@ -65,7 +65,7 @@ export async function pageOpen(service: Service, interaction: string) {
   const request = { headers: {} } as Request
   const set = (name: string, value: string) => void (cookie = `${name}=${value}`)
   const response = { locals: {}, cookie: set } as unknown as Response
-  const mark = csrfGuard(service.config).mark(request, response, interaction)
+  const mark = createCsrfGuard(service.config).issueLinkProof(request, response, interaction)
   return { query: `?${new URLSearchParams({ interaction, mark })}`, cookie }
 }
 

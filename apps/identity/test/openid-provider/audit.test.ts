@@ -4,7 +4,7 @@ import * as client from 'openid-client'
 import { pino } from 'pino'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
-import { auditTally } from '../../src/openid-provider/audit-tally.ts'
+import { createAuditTally } from '../../src/openid-provider/audit-tally.ts'
 import { startService, switchable, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
 
@@ -145,7 +145,7 @@ describe('what is counted', () => {
     const logger = pino({}, { write: (line: string) => void lines.push(line) })
     const down = connect<DB>('postgres://nobody@127.0.0.1:1/none', { name: 'down' })
     let db = down.db
-    const tally = auditTally(
+    const tally = createAuditTally(
       switchable(() => db),
       logger,
     )

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { sealedSecret } from '../../src/sign-in/federated/provider-config.ts'
+import { sealSecret } from '../../src/sign-in/federated/provider-config.ts'
 import type { Service } from '../app-under-test.ts'
 import { registered, startTestProvider, type TestProvider } from '../federated/test-provider.ts'
 import { followed, ssoUser, startServiceBesideProviders } from '../federated/visitor.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
   provider = await startTestProvider()
   party = await relyingParty(service)
   const uid = randomUUID()
-  const secret = sealedSecret(uid, registered.clientSecret, service.config.SECRET_KEYS)
+  const secret = sealSecret(uid, registered.clientSecret, service.config.SECRET_KEYS)
   await sql`
     insert into sso_provider_configs (uid, client, provider, client_id, client_secret, client_domain, mapping_claim)
     values (${uid}, ${party.organisation}, 'GENERIC', ${registered.clientId}, ${secret}, ${provider.issuer}, 'sub')`.execute(

@@ -8,7 +8,7 @@ import {
   rotateDueKeys,
   type KeyRotation,
 } from '../../src/sign-in/tokens/key-rotation.ts'
-import { signingKeys } from '../../src/sign-in/tokens/signing-keys.ts'
+import { createSigningKeys } from '../../src/sign-in/tokens/signing-keys.ts'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
 
@@ -65,7 +65,7 @@ describe('keys', () => {
     await sql`delete from signing_keys`.execute(service.db)
     await rotateDueKeys(service.db, rotation)
     expect(await states()).toEqual([])
-    const { kid: first } = await signingKeys(service.db, rotation.ring).current()
+    const { kid: first } = await createSigningKeys(service.db, rotation.ring).current()
     await rotateDueKeys(service.db, rotation)
     await rotateDueKeys(service.db, rotation)
     expect(await states()).toEqual(['CURRENT', 'NEXT'])
@@ -162,7 +162,7 @@ describe('a rotation', () => {
 })
 
 it('other processes follow within a minute', async () => {
-  const other = signingKeys(service.db, rotation.ring)
+  const other = createSigningKeys(service.db, rotation.ring)
   await other.current()
   await rotateKeys(service.db, rotation.ring, true)
   const [kid] = await kidsIn('CURRENT')

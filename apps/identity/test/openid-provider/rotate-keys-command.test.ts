@@ -34,11 +34,11 @@ const states = async () =>
   )
 
 it('rotates the keys of an installation by hand', async () => {
-  expect(await run()).toMatch(/is published and may sign from .*--at-once/)
+  expect(await run()).toMatch(/is published but does not sign yet.*--at-once/)
   expect(await states()).toEqual(['CURRENT', 'NEXT'])
-  expect(await run('--at-once')).toMatch(/^Key [\w-]+ signs from now on\.\n$/)
+  expect(await run('--at-once')).toMatch(/^Key [\w-]+ signs all new tokens from now on\.\n$/)
   expect(await states()).toEqual(['CURRENT', 'NEXT', 'PREVIOUS'])
-  expect(await run('--at-once', '--forget-previous')).toContain('Withdrew 2 keys')
+  expect(await run('--at-once', '--forget-previous')).toContain('Deleted 2 previous keys')
   expect(await states()).toEqual(['CURRENT', 'NEXT'])
   await expect(run('--surprise')).rejects.toThrow()
 })

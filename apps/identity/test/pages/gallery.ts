@@ -1,12 +1,12 @@
-import { codePage } from '../../src/pages/code-page.ts'
-import { consentPage } from '../../src/pages/consent-page.ts'
-import { forgotPasswordPage } from '../../src/pages/account/forgot-password.ts'
-import { textsIn } from '../../src/pages/language.ts'
-import { messagePage } from '../../src/pages/message-page.ts'
-import { joinPage, newPasswordPage } from '../../src/pages/account/one-time-links.ts'
-import { signedInPage } from '../../src/pages/signed-in-page.ts'
-import { signInPage } from '../../src/pages/sign-in-page.ts'
-import { signedOutPage, signOutPage } from '../../src/pages/sign-out-pages.ts'
+import { renderCodeForm } from '../../src/pages/code-page.ts'
+import { renderConsentPage } from '../../src/pages/consent-page.ts'
+import { renderForgotPasswordPage } from '../../src/pages/account/forgot-password.ts'
+import { readPageTexts } from '../../src/pages/language.ts'
+import { renderMessagePage } from '../../src/pages/message-page.ts'
+import { renderJoinPage, renderNewPasswordPage } from '../../src/pages/account/one-time-links.ts'
+import { renderTokenPage } from '../../src/pages/signed-in-page.ts'
+import { renderSignInPage } from '../../src/pages/sign-in-page.ts'
+import { renderSignedOutPage, renderSignOutPage } from '../../src/pages/sign-out-pages.ts'
 
 interface People {
   organisation: string
@@ -23,11 +23,11 @@ const somebody: People = {
 /** Returns every page in each of its states. */
 export function gallery(language = 'en', people: People = somebody): Record<string, string> {
   const { application, user } = people
-  const { signIn, code, newPassword, forgotPassword, link, scopes } = textsIn(language)
+  const { signIn, code, newPassword, forgotPassword, link, scopes } = readPageTexts(language)
   const whose = { organisation: { name: people.organisation }, language }
   const form = { ...whose, action: '/account/somewhere', csrf: 'token' }
   return {
-    'signed-in': signedInPage({
+    'signed-in': renderTokenPage({
       ...whose,
       user,
       refreshToken: 'slr_0000000000000000000000000000000000000000000',
@@ -35,21 +35,21 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
       home: 'https://planner.example/',
       action: '/account/sign-out',
     }),
-    'sign-in': signInPage({ ...form, application }),
-    'sign-in-failed': signInPage({
+    'sign-in': renderSignInPage({ ...form, application }),
+    'sign-in-failed': renderSignInPage({
       ...form,
       username: user.username,
       message: signIn.refused,
       providers: [{ href: '/sign-in/acme', label: people.organisation }],
     }),
-    'sign-in-empty': signInPage({
+    'sign-in-empty': renderSignInPage({
       ...form,
       wrong: { username: signIn.usernameMissing, password: signIn.passwordMissing },
     }),
-    code: codePage({ ...form, otherHref: '?recovery=1' }),
-    'code-failed': codePage({ ...form, message: code.refused }),
-    'recovery-code': codePage({ ...form, recovery: true, otherHref: '?' }),
-    consent: consentPage({
+    code: renderCodeForm({ ...form, otherHref: '?recovery=1' }),
+    'code-failed': renderCodeForm({ ...form, message: code.refused }),
+    'recovery-code': renderCodeForm({ ...form, recovery: true, otherHref: '?' }),
+    consent: renderConsentPage({
       ...form,
       application,
       user,
@@ -59,22 +59,30 @@ export function gallery(language = 'en', people: People = somebody): Record<stri
         { name: 'odd', description: '' },
       ],
     }),
-    'consent-to-nothing': consentPage({ ...form, application, user, scopes: [] }),
-    'sign-out': signOutPage({ ...whose, action: '/out', hidden: { xsrf: 'x' }, application }),
-    'signed-out': signedOutPage({ ...whose, application: { name: application, href: 'https://planner.example/' } }),
-    invitation: newPasswordPage({ ...form, user, purpose: 'invitation' }),
-    reset: newPasswordPage({ ...form, user, purpose: 'reset', hidden: { token: 'secret' } }),
-    'reset-failed': newPasswordPage({
+    'consent-to-nothing': renderConsentPage({ ...form, application, user, scopes: [] }),
+    'sign-out': renderSignOutPage({ ...whose, action: '/out', hidden: { xsrf: 'x' }, application }),
+    'signed-out': renderSignedOutPage({
+      ...whose,
+      application: { name: application, href: 'https://planner.example/' },
+    }),
+    invitation: renderNewPasswordPage({ ...form, user, purpose: 'invitation' }),
+    reset: renderNewPasswordPage({ ...form, user, purpose: 'reset', hidden: { token: 'secret' } }),
+    'reset-failed': renderNewPasswordPage({
       ...form,
       user,
       purpose: 'reset',
       wrong: { password: newPassword.tooShort(12), repeat: newPassword.unequal },
     }),
-    join: joinPage({ ...form, user }),
-    'forgot-password': forgotPasswordPage(form),
-    'forgot-password-empty': forgotPasswordPage({ ...form, wrong: { username: forgotPassword.missing } }),
-    message: messagePage({ ...whose, title: forgotPassword.doneTitle, text: forgotPassword.done, status: 'success' }),
-    problem: messagePage({
+    join: renderJoinPage({ ...form, user }),
+    'forgot-password': renderForgotPasswordPage(form),
+    'forgot-password-empty': renderForgotPasswordPage({ ...form, wrong: { username: forgotPassword.missing } }),
+    message: renderMessagePage({
+      ...whose,
+      title: forgotPassword.doneTitle,
+      text: forgotPassword.done,
+      status: 'success',
+    }),
+    problem: renderMessagePage({
       ...whose,
       title: link.title,
       text: link.reset,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { safeHref, html, name, withoutDirectionMarks } from '../../src/pages/html.ts'
+import { toSafeHref, html, isolateName, removeDirectionMarks } from '../../src/pages/html.ts'
 
 describe('html', () => {
   it('escapes values in text and in attributes', () => {
@@ -35,15 +35,15 @@ describe('html', () => {
   })
 
   it('isolates the text direction of a name', () => {
-    expect(html`Hello ${name('\u202eevil')}!`.markup).toBe('Hello <bdi>\u202eevil</bdi>!')
-    expect(withoutDirectionMarks('a\u202eb\u2066c\u200f')).toBe('abc')
+    expect(html`Hello ${isolateName('\u202eevil')}!`.markup).toBe('Hello <bdi>\u202eevil</bdi>!')
+    expect(removeDirectionMarks('a\u202eb\u2066c\u200f')).toBe('abc')
   })
 })
 
 describe('an address', () => {
   it.each(['/account/password', '?recovery=1', 'https://app.example/path?x=1', 'http://127.0.0.1:8080/'])(
     'leads to %s',
-    (href) => expect(safeHref(href)).toBe(href),
+    (href) => expect(toSafeHref(href)).toBe(href),
   )
 
   it.each([
@@ -54,5 +54,5 @@ describe('an address', () => {
     '/\\evil.example',
     'x',
     '',
-  ])('leads nowhere for %j', (href) => expect(safeHref(href)).toBe('#'))
+  ])('leads nowhere for %j', (href) => expect(toSafeHref(href)).toBe('#'))
 })

@@ -7,7 +7,7 @@ import express from 'express'
 import type { Browser } from 'puppeteer-core'
 import { languages } from '../../src/pages/language.ts'
 import { sendPage } from '../../src/pages/send-page.ts'
-import { stylesheetRoutes } from '../../src/pages/stylesheet.ts'
+import { createStylesheetRoutes } from '../../src/pages/stylesheet.ts'
 import { describeInBrowser, startBrowser, visit } from './browser.ts'
 import { gallery } from './gallery.ts'
 
@@ -34,7 +34,7 @@ describeInBrowser('every page', () => {
   let browser: Browser
   let origin: string
   beforeAll(async () => {
-    const app = express().use(stylesheetRoutes())
+    const app = express().use(createStylesheetRoutes())
     app.get('/:shelf/:name', (request, response) => {
       const { shelf, name } = request.params
       sendPage(response, 200, (shelves as Record<string, Record<string, string>>)[shelf]![name]!)

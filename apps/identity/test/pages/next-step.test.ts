@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../src/config.ts'
-import { textsIn } from '../../src/pages/language.ts'
+import { readPageTexts } from '../../src/pages/language.ts'
 import { startService } from '../app-under-test.ts'
 
 const ends = ['/account/invitation-accepted', '/account/joined', '/account/password-changed']
@@ -43,5 +43,5 @@ it('HOME_URL must be an http or https URL', () => {
 })
 
 it.each(['en', 'de', 'fr'])('the consent page says in %s how to revoke the access', (language) => {
-  expect(textsIn(language).consent.trust).toContain('/users/me/applications')
+  expect(readPageTexts(language).consent.trust).toContain('/users/me/applications')
 })

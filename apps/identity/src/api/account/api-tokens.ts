@@ -1,10 +1,10 @@
 import { type ApiToken, type ApiTokenBody, type NewApiToken, rolesWithin } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
-import { effectiveRoles } from '../../access.ts'
+import { splitRoles } from '../../access.ts'
 import {
   addApiToken,
   type ApiTokenRow,
-  apiTokensOf,
+  listApiTokens,
   mostApiTokens,
   removeApiToken,
 } from '../../sign-in/tokens/api-tokens.ts'
@@ -24,13 +24,13 @@ export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
   expires: row.expires_at.toISOString(),
   lastUsed: row.last_used_at?.toISOString(),
   usable: row.usable,
-  effectiveRoles: row.usable ? effectiveRoles(rolesWithin(row.held, row.roles.join(' ')), row).roles : [],
+  effectiveRoles: row.usable ? splitRoles(rolesWithin(row.held, row.roles.join(' ')), row).roles : [],
 })
 
 /** Returns the caller's API tokens, newest first. */
-export async function ownApiTokens({ db, caller }: IdentityRequestContext): Promise<ApiToken[]> {
+export async function listOwnApiTokens({ db, caller }: IdentityRequestContext): Promise<ApiToken[]> {
   const { id } = await readOwnUser(db, caller)
-  return (await apiTokensOf(db, id)).map(presentApiToken)
+  return (await listApiTokens(db, id)).map(presentApiToken)
 }
 
 /** Creates a token with at most the caller's roles. Requires proof of identity, because the token outlives the session. */
@@ -40,7 +40,7 @@ export async function createApiToken(
 ): Promise<JsonResponse<NewApiToken>> {
   const { write, caller, request } = input
   assertGrantable(caller, body.roles)
-  const expires = expiryOf(body.expires)
+  const expires = parseExpiry(body.expires)
   const proven = await proveIdentityUnlessFresh(body, input)
   return write(async (trx) => {
     const { id } = await proven(trx)
@@ -48,19 +48,19 @@ export async function createApiToken(
     if (!made)
       throw problems.refused('/', `You already have ${mostApiTokens} API tokens, the maximum. Delete one first.`)
     const token = presentApiToken(made.row)
-    request.audit(caller.uid, { apiToken: auditedToken(token) })
+    request.audit(caller.uid, { apiToken: toTokenAudit(token) })
     return new JsonResponse({ ...token, token: made.token }, { Location: `/api/v1/users/me/api-tokens/${token.id}` })
   })
 }
 
 /** The audit details of a token, without the token itself. */
-const auditedToken = ({ id, name, roles, expires }: ApiToken) => ({ id, name, roles, expires })
+const toTokenAudit = ({ id, name, roles, expires }: ApiToken) => ({ id, name, roles, expires })
 
-function expiryOf(text: string): Date {
+function parseExpiry(text: string): Date {
   const expires = new Date(text)
   const ahead = expires.getTime() - Date.now()
-  if (!(ahead > 0)) throw problems.refused('/expires', 'This time is in the past.')
-  // Allow for clients with a fast clock.
+  if (!(ahead > 0)) throw problems.refused('/expires', 'This time is in the past. Choose a later time.')
+  // Half a day is added, because the client's clock may be fast.
   if (ahead > maxDays * day + day / 2)
     throw problems.refused('/expires', `An API token is valid for at most ${maxDays} days.`)
   return expires

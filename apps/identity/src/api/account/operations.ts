@@ -6,32 +6,31 @@ import { revokeLinks } from '../../sign-in/tokens/one-time-links.ts'
 import { hashPassword } from '../../sign-in/password/password-hashing.ts'
 import { checkPassword } from '../../sign-in/password/password-rules.ts'
 import { endOtherSessions } from '../../sign-in/sessions/sessions.ts'
-import { type IdentityRequestContext, operation } from '../operation.ts'
-import { createApiToken, deleteApiToken, ownApiTokens } from './api-tokens.ts'
+import { type IdentityRequestContext, operation, discard } from '../operation.ts'
+import { createApiToken, deleteApiToken, listOwnApiTokens } from './api-tokens.ts'
 import { proveByPassword, proveIdentity, readOwnUser } from './own-user.ts'
-import { confirm, enrol, ownSecondFactor, remove, renewRecoveryCodes } from './second-factor.ts'
-import { endOthers, endSession, ownSessions } from './sessions.ts'
+import { confirmSetup, startSetup, readOwnFactor, removeFactor, renewRecoveryCodes } from './second-factor.ts'
+import { endOwnOtherSessions, endOneSession, listOwnSessions } from './sessions.ts'
 
 const { account } = identityOperations
-const nothing = () => undefined
 
 export const accountOperations = {
-  changePassword: operation(account.changePassword, (input) => changePassword(input.body, input).then(nothing)),
-  changeEmail: operation(account.changeEmail, (input) => changeEmail(input.body, input).then(nothing)),
+  changePassword: operation(account.changePassword, (input) => changePassword(input.body, input).then(discard)),
+  changeEmail: operation(account.changeEmail, (input) => changeEmail(input.body, input).then(discard)),
 
-  readSecondFactor: operation(account.readSecondFactor, (input) => ownSecondFactor(input)),
-  enrolSecondFactor: operation(account.enrolSecondFactor, (input) => enrol(input.body, input)),
-  confirmSecondFactor: operation(account.confirmSecondFactor, (input) => confirm(input.body, input)),
-  removeSecondFactor: operation(account.removeSecondFactor, (input) => remove(input.body, input).then(nothing)),
+  readSecondFactor: operation(account.readSecondFactor, (input) => readOwnFactor(input)),
+  enrolSecondFactor: operation(account.enrolSecondFactor, (input) => startSetup(input.body, input)),
+  confirmSecondFactor: operation(account.confirmSecondFactor, (input) => confirmSetup(input.body, input)),
+  removeSecondFactor: operation(account.removeSecondFactor, (input) => removeFactor(input.body, input).then(discard)),
   renewRecoveryCodes: operation(account.renewRecoveryCodes, (input) => renewRecoveryCodes(input.body, input)),
 
-  listApiTokens: operation(account.listApiTokens, (input) => ownApiTokens(input)),
+  listApiTokens: operation(account.listApiTokens, (input) => listOwnApiTokens(input)),
   createApiToken: operation(account.createApiToken, (input) => createApiToken(input.body, input)),
-  deleteApiToken: operation(account.deleteApiToken, (input) => deleteApiToken(input.params.uid, input).then(nothing)),
+  deleteApiToken: operation(account.deleteApiToken, (input) => deleteApiToken(input.params.uid, input).then(discard)),
 
-  listSessions: operation(account.listSessions, (input) => ownSessions(input)),
-  endSession: operation(account.endSession, (input) => endSession(input.params.uid, input).then(nothing)),
-  endOtherSessions: operation(account.endOtherSessions, (input) => endOthers(input).then(nothing)),
+  listSessions: operation(account.listSessions, (input) => listOwnSessions(input)),
+  endSession: operation(account.endSession, (input) => endOneSession(input.params.uid, input).then(discard)),
+  endOtherSessions: operation(account.endOtherSessions, (input) => endOwnOtherSessions(input).then(discard)),
 }
 
 /** Changes the caller's password, ends their other sessions and mails a notice. The current session continues. */
@@ -43,7 +42,7 @@ export async function changePassword(
   const own = await readOwnUser(db, caller)
   checkPassword(newPassword, { ...own, clientName: own.client_name, clientCode: own.client_code }, '/newPassword')
   if (newPassword === currentPassword)
-    throw problems.refused('/newPassword', 'The new password is the same as the current one.')
+    throw problems.refused('/newPassword', 'The new password is the same as the current one. Choose another.')
   const proven = await proveByPassword(currentPassword, input, '/currentPassword')
   const hash = await hashPassword(newPassword)
 
@@ -68,7 +67,7 @@ export async function changeEmail({ email, ...proof }: ChangeEmailBody, input: I
       '/',
       'You sign in through your organisation. Ask an administrator to change your e-mail address.',
     )
-  if (email === own.email) throw problems.refused('/email', 'This is already your e-mail address.')
+  if (email === own.email) throw problems.refused('/email', 'This is already your e-mail address. Enter another one.')
   const proven = await proveIdentity(proof, input)
 
   await write(async (trx) => {

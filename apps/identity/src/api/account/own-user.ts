@@ -5,7 +5,7 @@ import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import { verifyPassword } from '../../sign-in/password/password-hashing.ts'
-import { recoveryCodesLeft, useCode } from '../../sign-in/second-factor/second-factor.ts'
+import { countRecoveryCodes, useCode } from '../../sign-in/second-factor/second-factor.ts'
 import {
   admitAttempt,
   admitCode,
@@ -28,13 +28,13 @@ interface OwnUser {
 }
 
 /** Returns the caller's user. Throws 404 if the user was deleted after the request was authenticated. */
-export const readOwnUser = (db: Kysely<DB>, caller: Caller): Promise<OwnUser> => ownUser(db, caller, sql``)
+export const readOwnUser = (db: Kysely<DB>, caller: Caller): Promise<OwnUser> => selectOwnUser(db, caller, sql``)
 
 /** Returns the caller's user and locks the row until the transaction ends. */
 export const lockOwnUser = (trx: Transaction<DB>, caller: Caller): Promise<OwnUser> =>
-  ownUser(trx, caller, sql`for update of u`)
+  selectOwnUser(trx, caller, sql`for update of u`)
 
-async function ownUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<typeof sql>): Promise<OwnUser> {
+async function selectOwnUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<typeof sql>): Promise<OwnUser> {
   const { rows } = await sql<OwnUser>`
     select u.id, u.name, u.username, u.email, c.name as client_name, c.code as client_code, u.password_hash, u.sso_auth, u.two_factor_auth
     from users u join clients c on c.uid = u.client where u.uid = ${uid} ${locking}`.execute(db)
@@ -42,7 +42,7 @@ async function ownUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<type
   return rows[0]
 }
 
-/** Locks the caller's user after the proof of identity. */
+/** Locks and returns the caller's user after the proof of identity. */
 type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
 
 /**
@@ -66,12 +66,12 @@ export async function proveByPassword(
     await undoAttempt(db, attempt)
     throw error
   })
-  if (!right) throw await refused(input, 'wrong password', pointer, 'The password is incorrect.')
+  if (!right) throw await auditRefusal(input, 'wrong password', pointer, 'The password is incorrect.')
   await forgiveAttempt(db, attempt)
   return async (trx) => {
     const user = await lockOwnUser(trx, caller)
     if (user.password_hash !== password_hash)
-      throw problems.refused(pointer, 'Your password was changed by another request.')
+      throw problems.refused(pointer, 'Your password was changed by another request. Enter the new one.')
     return user
   }
 }
@@ -84,16 +84,16 @@ async function proveByCode(code: string, input: IdentityRequestContext): Promise
   const right = await transaction(db, async (trx) => {
     const method = await useCode(trx, id, code, config.SECRET_KEYS)
     if (method === 'RECOVERY_CODE')
-      await mailRecoveryCodeUsed(trx, config, { id, left: await recoveryCodesLeft(trx, id) })
+      await mailRecoveryCodeUsed(trx, config, { id, left: await countRecoveryCodes(trx, id) })
     return method !== undefined
   })
-  if (!right) throw await refused(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
+  if (!right) throw await auditRefusal(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
   await forgiveAttempt(db, attempt)
   return (trx) => lockOwnUser(trx, caller)
 }
 
-/** Audits wrong guesses in an open session like those of a sign-in. */
-async function refused(
+/** Writes an audit row for a wrong password or code, as a sign-in does. Returns the error to throw. */
+async function auditRefusal(
   { write, caller, request }: IdentityRequestContext,
   outcome: string,
   pointer: string,

@@ -3,25 +3,25 @@ import { problems } from '@sluice/http-server'
 import { mailSecondFactorChanged } from '../../email/notices.ts'
 import { replaceRecoveryCodes } from '../../sign-in/second-factor/second-factor.ts'
 import {
-  beginEnrolment,
+  startEnrolment,
   confirmEnrolment,
   readSecondFactor,
   removeSecondFactor,
 } from '../../sign-in/second-factor/second-factor.ts'
-import { enrolmentOf } from '../../sign-in/second-factor/totp.ts'
+import { createEnrolment } from '../../sign-in/second-factor/totp.ts'
 import { auditThrottled, admitCode, forgiveAttempt } from '../../sign-in/throttle/throttle.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './own-user.ts'
 
 /** Returns the status of the caller's second factor. */
-export async function ownSecondFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {
+export async function readOwnFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {
   const { id } = await readOwnUser(db, caller)
   const { since, recoveryCodesLeft } = await readSecondFactor(db, id)
   return { enrolled: since !== undefined, since: since?.toISOString(), recoveryCodesLeft }
 }
 
-/** Returns a new seed, which takes effect when the user confirms it. */
-export async function enrol(
+/** Returns a new TOTP seed, which takes effect when the user confirms it with a code. */
+export async function startSetup(
   { password }: OwnPasswordBody,
   input: IdentityRequestContext,
 ): Promise<SecondFactorEnrolment> {
@@ -31,16 +31,16 @@ export async function enrol(
   const proven = await proveByPassword(password, input)
   return write(async (trx) => {
     const { id, username, client_name } = await proven(trx)
-    const seed = await beginEnrolment(trx, id, config.SECRET_KEYS)
+    const seed = await startEnrolment(trx, id, config.SECRET_KEYS)
     if (seed === undefined)
       throw problems.conflict('/', 'You already have a second factor. Remove it before you set up another.')
     request.audit(caller.uid)
-    return { secret: seed, ...enrolmentOf(seed, { issuer: `Sluice ${client_name}`, username }) }
+    return { secret: seed, ...createEnrolment(seed, { issuer: `Sluice ${client_name}`, username }) }
   })
 }
 
-/** Activates the seed. Its first code proves that the user received it. */
-export async function confirm({ code }: CodeBody, input: IdentityRequestContext) {
+/** Activates the TOTP seed. A correct code proves that the user's app has the seed. */
+export async function confirmSetup({ code }: CodeBody, input: IdentityRequestContext) {
   const { db, write, config, caller, request } = input
   const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
   const confirmed = await write(async (trx) => {
@@ -57,13 +57,13 @@ export async function confirm({ code }: CodeBody, input: IdentityRequestContext)
     request.audit(caller.uid, { before: { twoFactorAuth: false }, after: { twoFactorAuth: true } })
     return confirmed
   })
-  // Throw after the audit row of the wrong code is written, as a sign-in does.
+  // An error inside `write` would roll back the audit row of the wrong code, so this function throws afterwards.
   if (!confirmed) throw problems.refused('/code', 'The code is incorrect. Check the clock of your device.')
   return { recoveryCodes: confirmed }
 }
 
 /** Removes the caller's second factor, even if it was not confirmed. */
-export async function remove(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
+export async function removeFactor(proof: ProofBody, input: IdentityRequestContext): Promise<void> {
   const { write, config, caller, request } = input
   const proven = await proveIdentity(proof, input)
   await write(async (trx) => {

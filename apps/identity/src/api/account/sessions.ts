@@ -1,6 +1,6 @@
 import type { OpenSession } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http-server'
-import { endOtherSessions, endOwnSession, openSessionsOf, type FoundSession } from '../../sign-in/sessions/sessions.ts'
+import { endOtherSessions, endOwnSession, listSessions, type FoundSession } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../uid.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { lockOwnUser, readOwnUser } from './own-user.ts'
@@ -19,13 +19,13 @@ export const presentSession =
   })
 
 /** Returns the caller's open sessions, last used first. */
-export async function ownSessions({ db, caller }: IdentityRequestContext): Promise<OpenSession[]> {
+export async function listOwnSessions({ db, caller }: IdentityRequestContext): Promise<OpenSession[]> {
   const { id } = await readOwnUser(db, caller)
-  return (await openSessionsOf(db, id)).map(presentSession(caller))
+  return (await listSessions(db, id)).map(presentSession(caller))
 }
 
 /** Ends one of the caller's sessions, possibly the current one. */
-export async function endSession(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
+export async function endOneSession(uid: string, { write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     if (!isUid(uid) || !(await endOwnSession(trx, id, uid))) throw problems.notFound('open session')
@@ -34,7 +34,7 @@ export async function endSession(uid: string, { write, caller, request }: Identi
 }
 
 /** Ends all of the caller's sessions except the current one. */
-export async function endOthers({ write, caller, request }: IdentityRequestContext): Promise<void> {
+export async function endOwnOtherSessions({ write, caller, request }: IdentityRequestContext): Promise<void> {
   await write(async (trx) => {
     const { id } = await lockOwnUser(trx, caller)
     request.audit(caller.uid, { ended: await endOtherSessions(trx, id, caller.session) })

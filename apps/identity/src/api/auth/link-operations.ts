@@ -4,13 +4,13 @@ import {
   type ResetPasswordBody,
   identityOperations,
 } from '@sluice/contracts'
-import { operation } from '../operation.ts'
+import { operation, discard } from '../operation.ts'
 import { type Kysely, sql } from 'kysely'
 import { type AuditActor, problems } from '@sluice/http-server'
 import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import type { MailConfig } from '../../email/outbox.ts'
-import { type FoundLink, consumeLink, revokeLinks, findLink, linkInvalid } from '../../sign-in/tokens/one-time-links.ts'
+import { type FoundLink, consumeLink, revokeLinks, findLink, linkProblem } from '../../sign-in/tokens/one-time-links.ts'
 import { hashPassword } from '../../sign-in/password/password-hashing.ts'
 import { checkPassword } from '../../sign-in/password/password-rules.ts'
 import { mailPasswordChanged } from '../../email/notices.ts'
@@ -26,7 +26,7 @@ type PasswordResetContext = Omit<LinkContext, 'config'> & {
  * Queues a password-reset request. Response and timing do not depend on whether the user exists. `answerPasswordReset`
  * creates the mail later. Throws 429 after too many tries.
  */
-export async function forgotPassword({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
+export async function requestReset({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
   const { db, write, request } = context
   await admitPasswordReset(db, username, request.address)
   await write(async (trx) => {
@@ -45,13 +45,13 @@ export async function resetPassword(
   { db, write, config, request }: LinkContext,
 ): Promise<void> {
   const found = await findLink(db, token, 'PASSWORD_RESET')
-  if (!found) throw linkInvalid()
+  if (!found) throw linkProblem()
   checkPassword(password, found.user)
   const hash = await hashPassword(password)
 
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'PASSWORD_RESET')
-    if (user === undefined) throw linkInvalid()
+    if (user === undefined) throw linkProblem()
     await sql`
       update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user}`.execute(trx)
@@ -72,17 +72,17 @@ export async function acceptInvitation(
   { db, write, request }: LinkContext,
 ): Promise<void> {
   const found = await findLink(db, token, 'INVITATION')
-  if (!found) throw linkInvalid()
+  if (!found) throw linkProblem()
   const hash = await hashChosenPassword(password, found.user)
 
   await write(async (trx) => {
     const user = await consumeLink(trx, token, 'INVITATION')
-    if (user === undefined) throw linkInvalid()
+    if (user === undefined) throw linkProblem()
     // The condition detects a concurrent change of the sign-in method.
     const { rows } = await sql`
       update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
       where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
-    if (rows.length === 0) throw linkInvalid()
+    if (rows.length === 0) throw linkProblem()
     const { uid, client } = found.user
     request.audit(uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, { user: uid, client })
   })
@@ -94,7 +94,7 @@ async function hashChosenPassword(password: string | undefined, user: FoundLink[
     if (password === undefined) return null
     throw problems.refused(
       '/password',
-      'You sign in with your organisation’s account, so you cannot set a password here.',
+      'You sign in with your organisation’s account, so you cannot set a password here. Accept without one.',
     )
   }
   if (password === undefined) throw problems.refused('/password', 'Choose a password.')
@@ -103,13 +103,12 @@ async function hashChosenPassword(password: string | undefined, user: FoundLink[
 }
 
 const { auth } = identityOperations
-const nothing = () => undefined
 
 /** Operations for users without a usable password: invitations and password resets. */
 export const authLinkOperations = {
-  acceptInvitation: operation(auth.acceptInvitation, (input) => acceptInvitation(input.body, input).then(nothing)),
-  forgotPassword: operation(auth.forgotPassword, (input) => forgotPassword(input.body, input).then(nothing)),
-  resetPassword: operation(auth.resetPassword, (input) => resetPassword(input.body, input).then(nothing)),
+  acceptInvitation: operation(auth.acceptInvitation, (input) => acceptInvitation(input.body, input).then(discard)),
+  forgotPassword: operation(auth.forgotPassword, (input) => requestReset(input.body, input).then(discard)),
+  resetPassword: operation(auth.resetPassword, (input) => resetPassword(input.body, input).then(discard)),
 }
 
 /** The context for using a one-time link, from an operation or a page. */

@@ -5,19 +5,19 @@ import {
   type LoginCodeBody,
   type Tokens,
 } from '@sluice/contracts'
-import { addRefreshToken, newRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
+import { addRefreshToken, generateRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { endSession } from '../../sign-in/sessions/sessions.ts'
 import { type SignedIn, signIn, type SignInContext, signInWithCode } from '../../sign-in/password/password-sign-in.ts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import { finishSso, startSso } from './sso-sign-in.ts'
-import { refresh, tokensOf } from './tokens.ts'
+import { refreshTokens, issueTokens } from './tokens.ts'
 
 export const authOperations = {
-  login: operation(identityOperations.auth.login, (input) => login(input.body, input)),
+  login: operation(identityOperations.auth.login, (input) => loginWithPassword(input.body, input)),
 
   loginWithCode: operation(identityOperations.auth.loginWithCode, (input) => loginWithCode(input.body, input)),
 
-  refresh: operation(identityOperations.auth.refresh, (input) => refresh(input.body, input)),
+  refresh: operation(identityOperations.auth.refresh, (input) => refreshTokens(input.body, input)),
 
   // Must precede startSso, because its path would match "callback" as a client code.
   finishSso: operation(identityOperations.auth.finishSso, (input) => finishSso(input.query, input)),
@@ -36,8 +36,8 @@ export const authOperations = {
 }
 
 /** Signs in with a password. Returns tokens, or a ticket if a code is required. */
-export async function login(body: LoginBody, input: IdentityRequestContext): Promise<LoginAnswer> {
-  const { context, tokensFor } = forTokens(input)
+export async function loginWithPassword(body: LoginBody, input: IdentityRequestContext): Promise<LoginAnswer> {
+  const { context, tokensFor } = createTokenSignIn(input)
   const result = await signIn(body, context)
   if (result.kind === 'signed-in') return tokensFor(result)
   return { secondFactor: { ticket: result.ticket, methods: result.methods } }
@@ -45,14 +45,14 @@ export async function login(body: LoginBody, input: IdentityRequestContext): Pro
 
 /** Completes a sign-in with a code. */
 export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestContext): Promise<Tokens> {
-  const { context, tokensFor } = forTokens(input)
+  const { context, tokensFor } = createTokenSignIn(input)
   return tokensFor(await signInWithCode(body, context))
 }
 
-/** Returns a sign-in context that creates the first refresh token with the session, and a function for the tokens. */
-function forTokens(input: IdentityRequestContext) {
+/** Returns a sign-in context that stores a refresh token with the session, and a function that issues the tokens. */
+function createTokenSignIn(input: IdentityRequestContext) {
   const { db, write, config, request } = input
-  const refreshToken = newRefreshToken()
+  const refreshToken = generateRefreshToken()
   const context: SignInContext = {
     db,
     write,
@@ -67,6 +67,6 @@ function forTokens(input: IdentityRequestContext) {
     },
   }
   const tokensFor = ({ user, session }: SignedIn) =>
-    tokensOf(input, { user: user.uid, client: user.client, session, refreshToken })
+    issueTokens(input, { user: user.uid, client: user.client, session, refreshToken })
   return { context, tokensFor }
 }

@@ -2,8 +2,8 @@ import type { ErrorRequestHandler } from 'express'
 import { identityOperations } from '@sluice/contracts'
 import { prefersHtml, Problem } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
-import { unknownSignIn } from '../../sign-in/federated/provider-problem.ts'
-import { brokenPages, problemPages } from '../../pages/problem-pages.ts'
+import { unknownSignInProblem } from '../../sign-in/federated/provider-problem.ts'
+import { showInternalErrors, problemPages } from '../../pages/problem-pages.ts'
 
 const { startSso, finishSso } = identityOperations.auth
 const browserOperations: unknown[] = [startSso.id, finishSso.id]
@@ -12,14 +12,14 @@ const browserOperations: unknown[] = [startSso.id, finishSso.id]
  * Shows errors of a sign-in at a provider (`startSso`, `finishSso`) as a page if the Accept header prefers HTML. Passes all
  * other errors on to the next handler. `prefix` is the path of the public address.
  */
-export function federatedProblemPages(prefix: string, logger: Logger): ErrorRequestHandler {
-  const broken = brokenPages(logger)
+export function showSsoProblems(prefix: string, logger: Logger): ErrorRequestHandler {
+  const broken = showInternalErrors(logger)
   return (error: unknown, request, response, next) => {
     if (!browserOperations.includes(response.locals.operation) || !prefersHtml(request.headers.accept))
       return next(error)
     response.locals.prefix = prefix
     // An invalid request, such as one without a state, gets the page that says that the user has to start again.
-    const shown = error instanceof Problem && error.status === 400 ? unknownSignIn() : error
+    const shown = error instanceof Problem && error.status === 400 ? unknownSignInProblem() : error
     problemPages(shown, request, response, (left) => broken(left, request, response, next))
   }
 }

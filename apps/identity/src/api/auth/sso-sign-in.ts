@@ -9,41 +9,41 @@ import {
   prefersHtml,
 } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { languageForLocales } from '../../pages/language.ts'
-import { pageHeaders } from '../../pages/send-page.ts'
-import { signedInPage } from '../../pages/signed-in-page.ts'
-import { publicAddress } from '../../public-address.ts'
+import { chooseLanguageForLocales } from '../../pages/language.ts'
+import { buildPageHeaders } from '../../pages/send-page.ts'
+import { renderTokenPage } from '../../pages/signed-in-page.ts'
+import { parsePublicAddress } from '../../public-address.ts'
 import {
   type FederatedUser,
   admitFederatedUser,
   countCallback,
   uncountCallback,
 } from '../../sign-in/federated/federated-user.ts'
-import { browserCookies } from '../../sign-in/federated/browser-cookie.ts'
-import { type FederatedPerson, authorizationUrl, personOf } from '../../sign-in/federated/exchange.ts'
-import { type ProviderConfig, callbackUrl, findProviderConfig } from '../../sign-in/federated/provider-config.ts'
+import { createBrowserCookies } from '../../sign-in/federated/browser-cookie.ts'
+import { type FederatedPerson, createAuthorizationUrl, exchangeCallback } from '../../sign-in/federated/exchange.ts'
+import { type ProviderConfig, buildCallbackUrl, findProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import {
   type ProviderProblem,
-  noSingleSignOn,
-  notAdmitted,
-  providerFailed,
-  providerProblem,
-  unknownSignIn,
+  noSingleSignOnProblem,
+  notAdmittedProblem,
+  providerFailedProblem,
+  toProviderProblem,
+  unknownSignInProblem,
 } from '../../sign-in/federated/provider-problem.ts'
 import { issueHandover } from '../../sign-in/federated/handovers.ts'
 import {
   type PendingSignIn,
   beginSignIn,
-  isBrowserOf,
+  isSameBrowser,
   openState,
   consumeState,
 } from '../../sign-in/federated/pending-sign-in.ts'
 import { addRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { openSession } from '../../sign-in/sessions/sessions.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { tokensOf } from './tokens.ts'
+import { issueTokens } from './tokens.ts'
 import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
-import { csrfGuard } from '../../csrf.ts'
+import { createCsrfGuard } from '../../csrf.ts'
 
 /**
  * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header
@@ -56,11 +56,11 @@ export async function finishSso(
 ): Promise<JsonResponse<Tokens> | HtmlPage | RedirectResponse> {
   const { config, request } = input
   const pending = openState(config.SECRET_KEYS, query.state)
-  const cookies = browserCookies(new URL(callbackUrl(config)))
+  const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
   const secret = pending && cookies.read(request.stream.headers.cookie, pending.browser)
-  if (!pending || !secret || !isBrowserOf(pending, secret)) throw unknownSignIn()
-  // The answer is for another config: a mix-up attack (RFC 9207).
-  if (pending.config !== query.provider.toLowerCase()) throw unknownSignIn()
+  if (!pending || !secret || !isSameBrowser(pending, secret)) throw unknownSignInProblem()
+  // The callback names another config than the sign-in, as in a mix-up attack (RFC 9207).
+  if (pending.config !== query.provider.toLowerCase()) throw unknownSignInProblem()
 
   // Throttle before writing, so that a throttled browser can retry with the same state and cookie.
   const counted = await countCallback(input.db, request.address).catch((error: unknown) =>
@@ -68,15 +68,15 @@ export async function finishSso(
   )
   if (counted instanceof ProblemPageRedirect) return counted
   const headers = { 'Set-Cookie': cookies.clear(pending.browser) }
-  if (!(await consumeState(input.db, query.state, pending))) throw unknownSignIn()
+  if (!(await consumeState(input.db, query.state, pending))) throw unknownSignInProblem()
   try {
-    const provider = await providerOf(pending, input)
-    const done = await signInAt(provider, { state: query.state, secret, pending, counted }, input)
+    const provider = await readProvider(pending, input)
+    const done = await signInAtProvider(provider, { state: query.state, secret, pending, counted }, input)
     if (done.ticket !== undefined)
-      return new RedirectResponse(interactionUrl(pending, input, { ticket: done.ticket }), headers)
+      return new RedirectResponse(buildInteractionUrl(pending, input, { ticket: done.ticket }), headers)
     if (prefersHtml(request.stream.headers.accept))
-      return new HtmlPage(renderSignedInPage(done, input), { ...pageHeaders(), ...headers })
-    return new JsonResponse(await tokensOf(input, done), headers)
+      return new HtmlPage(renderSignedInPage(done, input), { ...buildPageHeaders(), ...headers })
+    return new JsonResponse(await issueTokens(input, done), headers)
   } catch (error) {
     return redirectToInteraction(error, pending, input, headers)
   }
@@ -93,17 +93,17 @@ function redirectToInteraction(
   // The page also explains 502, a failure of the provider.
   const canBeShown = error instanceof Problem && (error.status < 500 || error.status === 502)
   if (!startedOnPage || !canBeShown) throw error
-  return new ProblemPageRedirect(interactionUrl(pending, input, { problem: error.code }), headers)
+  return new ProblemPageRedirect(buildInteractionUrl(pending, input, { problem: error.code }), headers)
 }
 
-/** Returns the current config of a sign-in. A config whose issuer changed since the start counts as another one. */
-async function providerOf(pending: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
+/** Returns the current config of a sign-in. Throws 400 if the issuer changed since the start. */
+async function readProvider(pending: PendingSignIn, { db, config }: IdentityRequestContext): Promise<ProviderConfig> {
   const provider = await findProviderConfig(db, config, { uid: pending.config })
-  if (!provider || provider.issuer.href !== pending.issuer) throw unknownSignIn()
+  if (!provider || provider.issuer.href !== pending.issuer) throw unknownSignInProblem()
   return provider
 }
 
-const interactionUrl = (
+const buildInteractionUrl = (
   { interaction }: PendingSignIn,
   { config }: IdentityRequestContext,
   query: Record<string, string>,
@@ -115,10 +115,10 @@ function renderSignedInPage(
   { refreshToken, who }: { refreshToken: string; who: Pick<FederatedUser, 'name' | 'username' | 'organisation'> },
   { config, request }: IdentityRequestContext,
 ): string {
-  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
-  return signedInPage({
+  const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
+  return renderTokenPage({
     prefix,
-    language: languageForLocales(request.locales),
+    language: chooseLanguageForLocales(request.locales),
     organisation: { name: who.organisation },
     user: who,
     refreshToken,
@@ -137,14 +137,14 @@ interface ProviderCallback {
   counted: string
 }
 
-async function signInAt(
+async function signInAtProvider(
   provider: ProviderConfig,
   { state, secret, pending, counted }: ProviderCallback,
   input: IdentityRequestContext,
 ) {
   const { federation, request, write } = input
   const { search } = new URL(request.url, provider.redirectUri)
-  const person = await personOf(provider, federation, { search, state, secret }).catch(toProviderProblem)
+  const person = await exchangeCallback(provider, federation, { search, state, secret }).catch(assertProviderProblem)
 
   const done = await write(async (trx) => {
     const at = { provider: provider.uid, issuer: provider.issuer.href }
@@ -155,7 +155,7 @@ async function signInAt(
     const admitted = await admitFederatedUser(trx, provider, person)
     const { user, refusal, activation } = { refusal: undefined, activation: undefined, ...admitted }
     const by = { user: user?.uid, client: provider.client }
-    const opened = user && refusal === undefined ? await open(trx, user, person, pending, input) : undefined
+    const opened = user && refusal === undefined ? await openSsoSession(trx, user, person, pending, input) : undefined
     if (opened) await uncountCallback(trx, counted)
     request.audit(
       user?.uid ?? null,
@@ -171,19 +171,19 @@ async function signInAt(
     )
     return opened && user && { ...opened, user: user.uid, client: user.client, who: user }
   })
-  if (person instanceof Error) throw providerFailed(person)
-  if (!done) throw notAdmitted()
+  if (person instanceof Error) throw providerFailedProblem(person)
+  if (!done) throw notAdmittedProblem()
   return done
 }
 
-function toProviderProblem(error: unknown): ProviderProblem {
-  const problem = providerProblem(error)
+function assertProviderProblem(error: unknown): ProviderProblem {
+  const problem = toProviderProblem(error)
   if (!problem) throw error
   return problem
 }
 
 /** Opens the session. Returns a ticket for an interaction page, otherwise the first refresh token. */
-async function open(
+async function openSsoSession(
   trx: Transaction<DB>,
   user: { id: number; client: string; roles: Parameters<typeof openSession>[1]['user']['roles'] },
   { amr }: FederatedPerson,
@@ -204,19 +204,19 @@ export async function startSso(
   { interaction, mark = '' }: SsoStartQuery,
   input: IdentityRequestContext,
 ): Promise<RedirectResponse> {
-  if (interaction && !(await isOwnInteraction(interaction, mark, input))) throw unknownSignIn()
+  if (interaction && !(await isOwnInteraction(interaction, mark, input))) throw unknownSignInProblem()
   const { db, config, federation } = input
   const provider = await findProviderConfig(db, config, { clientCode })
-  if (!provider) throw noSingleSignOn()
+  if (!provider) throw noSingleSignOnProblem()
   const about = { config: provider.uid, issuer: provider.issuer.href, ...(interaction && { interaction }) }
   const { pending, secret, state } = beginSignIn(config.SECRET_KEYS, about)
   try {
-    const cookies = browserCookies(new URL(callbackUrl(config)))
-    const url = await authorizationUrl(provider, federation, { state, secret })
+    const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))
+    const url = await createAuthorizationUrl(provider, federation, { state, secret })
     return new RedirectResponse(url, { 'Set-Cookie': cookies.set(pending.browser, secret) })
   } catch (error) {
-    const problem = providerProblem(error)
-    throw problem ? providerFailed(problem) : error
+    const problem = toProviderProblem(error)
+    throw problem ? providerFailedProblem(problem) : error
   }
 }
 
@@ -229,5 +229,8 @@ async function isOwnInteraction(
   mark: string,
   { db, config, request }: IdentityRequestContext,
 ): Promise<boolean> {
-  return csrfGuard(config).isMarked(request.stream, interaction, mark) && (await isOpenInteraction(db, interaction))
+  return (
+    createCsrfGuard(config).hasLinkProof(request.stream, interaction, mark) &&
+    (await isOpenInteraction(db, interaction))
+  )
 }

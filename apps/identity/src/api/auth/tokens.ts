@@ -1,5 +1,5 @@
 import type { RefreshBody, Tokens } from '@sluice/contracts'
-import { accessToken } from '../../sign-in/tokens/access-token.ts'
+import { signAccessToken } from '../../sign-in/tokens/access-token.ts'
 import type { IdentityRequestContext, IdentityContext } from '../operation.ts'
 import { problems } from '@sluice/http-server'
 import { exchangeRefreshToken, isRefreshToken, refuseRefresh } from '../../sign-in/sessions/refresh-tokens.ts'
@@ -12,12 +12,12 @@ interface IssuedSession {
 }
 
 /** Returns the tokens of a sign-in or refresh. */
-export async function tokensOf(
+export async function issueTokens(
   { keys, config }: IdentityContext,
   { user, client, session, refreshToken }: IssuedSession,
 ): Promise<Tokens> {
   return {
-    accessToken: await accessToken(keys, config, { user, client, session: session.uid }),
+    accessToken: await signAccessToken(keys, config, { user, client, session: session.uid }),
     tokenType: 'Bearer',
     expiresIn: config.ACCESS_TOKEN_SECONDS,
     refreshToken,
@@ -26,9 +26,9 @@ export async function tokensOf(
 }
 
 /** Exchanges a refresh token for the next one and a new access token. Only the audit log has the reason of a refusal. */
-export async function refresh({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<Tokens> {
+export async function refreshTokens({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<Tokens> {
   const refreshed = await input.write.atOnce((db, facts) => exchangeRefreshToken(db, refreshToken, facts))
-  if (refreshed) return tokensOf(input, refreshed)
+  if (refreshed) return issueTokens(input, refreshed)
   if (await isRefreshToken(input.db, refreshToken)) {
     await input.write(async (trx) => {
       const refused = await refuseRefresh(trx, refreshToken)

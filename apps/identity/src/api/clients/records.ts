@@ -57,10 +57,10 @@ export const clientRecords = records<ClientRow, Client, IdentityRequestContext>(
   matches: (like) => matchesLineOf('r.search_text', like),
   /** Callers see their own client; super admins see all. */
   scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
-  present: async (rows, { request }) => rows.map((row) => clientOf(row, request.locales)),
+  present: async (rows, { request }) => rows.map((row) => presentClient(row, request.locales)),
 })
 
-export const clientOf = (row: ClientRow, locales: readonly string[]): Client => ({
+export const presentClient = (row: ClientRow, locales: readonly string[]): Client => ({
   id: row.uid,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
@@ -84,7 +84,7 @@ export const clientOf = (row: ClientRow, locales: readonly string[]): Client => 
   ...(row.time_zone !== null && { timeZone: row.time_zone }),
 })
 
-export const clientColumns = (body: ClientBody) => ({
+export const toClientColumns = (body: ClientBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),
   code: body.code,
@@ -99,14 +99,14 @@ export const clientColumns = (body: ClientBody) => ({
   pipelines_enabled: body.pipelinesEnabled,
   enterprise_enabled: body.enterpriseEnabled,
   route_notification_email_addresses: body.routeNotificationEmailAddresses ?? null,
-  time_zone: timeZoneColumn(body.timeZone),
+  time_zone: parseTimeZone(body.timeZone),
 })
 
 /**
  * Returns the time zone to store; null, which means UTC, if the body has none. Rejects zones that the runtime does not
  * know, because every schedule of the client would stop.
  */
-function timeZoneColumn(name: string | undefined): string | null {
+function parseTimeZone(name: string | undefined): string | null {
   if (name === undefined) return null
   try {
     // Intl also accepts offsets such as +02:00, which have no daylight saving time. The contract's pattern rejects those.
@@ -120,21 +120,22 @@ function timeZoneColumn(name: string | undefined): string | null {
   return name
 }
 
-/** Returns the condition for rows of the caller's client; super admins see all. For tables with a column `client`. */
-export const ownClientScope = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
+/** Limits a table with a column `client` to the rows of the caller's client; super admins see all rows. */
+export const scopeToClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
-const ofClient = (column: 'code' | 'name') => sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
+const selectFromClient = (column: 'code' | 'name') =>
+  sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
 
 /** The searchable client properties of rows with a column `client`. */
 export const clientProperties = {
   'client.id': { column: 'r.client', type: 'uid', required: true },
-  'client.code': { column: ofClient('code'), type: 'string' },
-  'client.name': { column: ofClient('name'), type: 'string' },
+  'client.code': { column: selectFromClient('code'), type: 'string' },
+  'client.name': { column: selectFromClient('name'), type: 'string' },
 } satisfies Record<string, Property>
 
 /** Returns the client rows of rows with a column `client`, by uid. */
-export async function clientRowsOf(
+export async function readClients(
   db: Kysely<DB>,
   rows: readonly { client: string }[],
 ): Promise<ReadonlyMap<string, ClientRow>> {
@@ -147,8 +148,8 @@ export async function clientRowsOf(
 export const presentWithClient =
   <Row extends { client: string }, Fields>(fieldsOf: (row: Row) => Fields) =>
   async (rows: Row[], { db, request }: IdentityRequestContext): Promise<(Fields & { client: Client })[]> => {
-    const clients = await clientRowsOf(db, rows)
-    return rows.map((row) => ({ ...fieldsOf(row), client: clientOf(clients.get(row.client)!, request.locales) }))
+    const clients = await readClients(db, rows)
+    return rows.map((row) => ({ ...fieldsOf(row), client: presentClient(clients.get(row.client)!, request.locales) }))
   }
 
 /**
@@ -161,7 +162,7 @@ export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted
   const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
     : { rows: [] }
-  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist.')
+  if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist. Check its id.')
   return client
 }
 

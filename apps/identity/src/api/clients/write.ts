@@ -4,15 +4,15 @@ import { problems } from '@sluice/http-server'
 import { endSessionsOfClient } from '../../sign-in/sessions/sessions.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertSuperAdminRemainsAfter } from '../role-rules.ts'
-import { clientColumns, clientOf, clientRecords, type ClientRow } from './records.ts'
+import { toClientColumns, presentClient, clientRecords, type ClientRow } from './records.ts'
 
 export async function createClient(
   body: ClientBody,
   { write, caller, request }: IdentityRequestContext,
 ): Promise<ClientRow> {
   return write(async (trx) => {
-    const made = await clientRecords.insert(trx, caller, clientColumns(body))
-    request.audit(made.uid, { after: clientOf(made, []) })
+    const made = await clientRecords.insert(trx, caller, toClientColumns(body))
+    request.audit(made.uid, { after: presentClient(made, []) })
     return made
   })
 }
@@ -31,12 +31,12 @@ export async function updateClient(
   if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // Repeat under the lock, which prevents new sign-ins.
+    // This repeats the step above under the lock, which prevents new sign-ins.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
-    const change = () => clientRecords.update(trx, caller, before, clientColumns(body))
+    const change = () => clientRecords.update(trx, caller, before, toClientColumns(body))
     const disables = body.disabled && !before.disabled
     const after = disables ? await assertSuperAdminRemainsAfter(trx, '/disabled', change) : await change()
-    request.audit(uid, { before: clientOf(before, []), after: clientOf(after, []) })
+    request.audit(uid, { before: presentClient(before, []), after: presentClient(after, []) })
     return after
   })
   if (replaced.disabled && !known.disabled) await endSessionsOfClient(db, replaced.uid)
@@ -56,7 +56,7 @@ export async function deleteClient(uid: string, { write, caller, request }: Iden
     await clientRecords.remove(trx, before)
     await sql`
       insert into deleted_clients (uid, code, name) values (${before.uid}, ${before.code}, ${before.name})`.execute(trx)
-    request.audit(before.uid, { before: clientOf(before, []) })
+    request.audit(before.uid, { before: presentClient(before, []) })
   })
 }
 
@@ -80,9 +80,9 @@ export async function updateClientProfile(
 ): Promise<ClientRow> {
   return write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    assertOperatorFieldsUnchanged(clientOf(before, []), body)
-    const after = await clientRecords.update(trx, caller, before, profileColumns(body))
-    request.audit(before.uid, { before: clientOf(before, []), after: clientOf(after, []) })
+    assertOperatorFieldsUnchanged(presentClient(before, []), body)
+    const after = await clientRecords.update(trx, caller, before, toProfileColumns(body))
+    request.audit(before.uid, { before: presentClient(before, []), after: presentClient(after, []) })
     return after
   })
 }
@@ -92,8 +92,8 @@ function assertOperatorFieldsUnchanged(client: Client, body: ClientBody): void {
   if (changed.length > 0) throw problems.forbidden(`Only a super admin may change this: ${changed.join(', ')}.`)
 }
 
-function profileColumns(body: ClientBody) {
-  const columns = clientColumns(body)
+function toProfileColumns(body: ClientBody) {
+  const columns = toClientColumns(body)
   const { name, translations, primary_contact, technical_contact, billing_contact } = columns
   const { route_notification_email_addresses, time_zone } = columns
   return {

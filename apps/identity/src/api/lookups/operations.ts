@@ -12,7 +12,7 @@ import { operation } from '../operation.ts'
 
 const { lookups } = identityOperations
 
-/** Look-ups of users, groups and clients for the pipeline service. Responses omit unknown ids. */
+/** Endpoints where the pipeline service looks up principals, users, groups and clients. They omit unknown ids. */
 export const lookupOperations = {
   standing: operation(lookups.standing, async ({ db, body }) => {
     const principal = await findPrincipal(db, body)

@@ -1,15 +1,15 @@
 import { type ReadMail, identityOperations, searchOf } from '@sluice/contracts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
-import { type MailRow, mailRecords, recipientsOf } from './records.ts'
+import { type MailRow, mailRecords, listRecipients } from './records.ts'
 import { recordAudit } from '@sluice/database'
 import { problems } from '@sluice/http-server'
-import { openBody } from '../../email/outbox.ts'
+import { openMailBody } from '../../email/outbox.ts'
 import { assertMayManageUser } from '../users/rules.ts'
 
 const { mails } = identityOperations
 
 export const mailOperations = {
-  /** Newest first by default. */
+  /** Lists mails, newest first by default. */
   list: operation(mails.list, (input) => {
     const search = searchOf(input.query)
     const order = search.order?.length ? search.order : ['created:desc']
@@ -20,8 +20,8 @@ export const mailOperations = {
 }
 
 /**
- * Returns a mail. Includes the text if it is stored because no mail server is configured and an administrator has to hand
- * the mail over. A reader could use a link in it, so this requires the same rights as setting the user's password.
+ * Returns a mail. Without a mail server, administrators hand mails over, so the response includes the text. A reader
+ * could use a link in the text, so this requires the right to manage the recipient.
  */
 async function readMail(uid: string, input: IdentityRequestContext): Promise<ReadMail> {
   const { db, caller, config } = input
@@ -29,21 +29,21 @@ async function readMail(uid: string, input: IdentityRequestContext): Promise<Rea
   const [mail] = await mailRecords.kind.present([row], input)
   if (row.state !== 'KEPT' || row.body === null) return mail!
   await assertMayReadMailBody(row, input)
-  await noteReading(row, input)
-  return { ...mail!, text: openBody(config, row.uid, row.body).text }
+  await auditMailRead(row, input)
+  return { ...mail!, text: openMailBody(config, row.uid, row.body).text }
 }
 
 async function assertMayReadMailBody(row: MailRow, { db, caller }: IdentityRequestContext): Promise<void> {
-  const [recipient] = await recipientsOf([row], db)
+  const [recipient] = await listRecipients([row], db)
   if (!recipient) throw problems.notFound('mail')
   assertMayManageUser(caller, recipient)
-  // Otherwise an unattended session could be turned into a new password.
+  // An attacker at an unattended session could set a new password with a link in the user's own mail.
   if (recipient.uid === caller.uid)
     throw problems.forbidden('You cannot read your own mail here. Ask another administrator.')
 }
 
 /** Audits the reading of a mail. Other reads are not audited, but this one can reveal a link to an account. */
-async function noteReading(
+async function auditMailRead(
   { uid, user_id, kind, recipient }: MailRow,
   { db, caller, request }: IdentityRequestContext,
 ): Promise<void> {

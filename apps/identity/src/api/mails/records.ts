@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type Mail, type MailKind, mailKinds, type MailState, mailStates, type Role } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { Mails } from '../../database.ts'
-import { ownClientScope } from '../clients/records.ts'
+import { scopeToClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 type StoredMail = RefinedRow<Selectable<Mails>, { kind: MailKind; state: MailState }>
@@ -19,7 +19,8 @@ interface MailRecipient {
   roles: Role[]
 }
 
-const ofRecipient = (column: 'uid' | 'username') => sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
+const selectFromUser = (column: 'uid' | 'username') =>
+  sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
 
 export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
   noun: 'mail',
@@ -27,7 +28,7 @@ export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
   path: '/mails',
   properties: {
     id: { column: 'r.uid', type: 'uid', required: true },
-    // The default order of lists.
+    // Lists are sorted by `name` by default.
     name: { column: 'r.subject', type: 'string', required: true },
     subject: { column: 'r.subject', type: 'string', required: true },
     recipient: { column: 'r.recipient', type: 'string', required: true },
@@ -35,20 +36,20 @@ export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
     state: { column: 'r.state', type: 'enum', required: true, values: mailStates },
     created: { column: 'r.created_at', type: 'date-time', required: true },
     finished: { column: 'r.finished_at', type: 'date-time' },
-    'user.id': { column: ofRecipient('uid'), type: 'uid' },
-    'user.username': { column: ofRecipient('username'), type: 'string' },
+    'user.id': { column: selectFromUser('uid'), type: 'uid' },
+    'user.username': { column: selectFromUser('username'), type: 'string' },
   },
   matches: (like) => sql`(r.recipient ilike ${like} or r.subject ilike ${like})`,
-  scope: ownClientScope,
+  scope: scopeToClient,
   present: (rows, { db }) => presentMails(rows, db),
 })
 
 async function presentMails(rows: MailRow[], db: IdentityRequestContext['db']): Promise<Mail[]> {
-  const recipients = new Map((await recipientsOf(rows, db)).map((user) => [user.id, user]))
-  return rows.map((row) => mailOf(row, recipients.get(row.user_id)!))
+  const recipients = new Map((await listRecipients(rows, db)).map((user) => [user.id, user]))
+  return rows.map((row) => presentMail(row, recipients.get(row.user_id)!))
 }
 
-export async function recipientsOf(
+export async function listRecipients(
   rows: readonly MailRow[],
   db: IdentityRequestContext['db'],
 ): Promise<MailRecipient[]> {
@@ -58,7 +59,7 @@ export async function recipientsOf(
   return users
 }
 
-const mailOf = (row: MailRow, { uid, username }: MailRecipient): Mail => ({
+const presentMail = (row: MailRow, { uid, username }: MailRecipient): Mail => ({
   id: row.uid,
   created: row.created_at.toISOString(),
   client: row.client,

@@ -12,7 +12,7 @@ import type { Caller } from '@sluice/http-server'
 import { type SearchPlan, escapeLike, refusedSearch, searchPlan } from '@sluice/records'
 import type { Audit, DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { type ReportColumn, scopeName, tabular } from './tabular.ts'
+import { type ReportColumn, readScopeName, buildTabularResult } from './tabular.ts'
 
 type AuditRow = Selectable<Audit> & {
   client_code: string | null
@@ -20,16 +20,16 @@ type AuditRow = Selectable<Audit> & {
   outcome: string
 }
 
-/** The object's name at that time, because the object may be deleted. For a membership: the group's code and the username. */
-const objectName = sql<string | null>`coalesce(
+/** The object's name when the row was written, because the object may be deleted. A membership shows group and user. */
+const objectNameSql = sql<string | null>`coalesce(
   r.details #>> '{after,username}', r.details #>> '{before,username}', r.details #>> '{after,name}', r.details #>> '{before,name}',
   r.details #>> '{after,clientName}', r.details #>> '{before,clientName}',
   r.details #>> '{after,clientDomain}', r.details #>> '{before,clientDomain}',
   case when r.operation in ('userGroups.addMember', 'userGroups.removeMember')
     then concat(r.details ->> 'code', ': ', r.details ->> 'username') end)`
 
-/** The outcome of a sign-in with the reason of a refusal. Refused writes leave no row. */
-const outcome = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
+/** The outcome, which for a refused sign-in is the reason. A rejected write leaves no audit row. */
+const outcomeSql = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
 const summaries: ReadonlyMap<string, string> = new Map(
   Object.values(identityOperations)
@@ -67,26 +67,26 @@ export const auditProperties = {
   'user.id': { column: 'r.actor', type: 'uid' },
   'client.id': { column: 'r.client', type: 'uid' },
   'object.id': { column: 'r.object', type: 'string' },
-  'object.name': { column: objectName, type: 'string' },
-  outcome: { column: outcome, type: 'string' },
+  'object.name': { column: objectNameSql, type: 'string' },
+  outcome: { column: outcomeSql, type: 'string' },
   address: { column: 'r.address', type: 'string' },
   requestId: { column: 'r.request_id', type: 'string' },
 } as const
 
-/** The limit of paging and counting, because counting a log of several years takes longer than reading a page. */
+/** The maximum number of rows to count, because counting a log of several years takes longer than reading a page. */
 const countedAtMost = 100_000
 
 /** Returns one page of audit rows, newest first. */
 export async function auditReport(query: ListQuery, input: IdentityRequestContext): Promise<TabularResult> {
   const { db, caller } = input
-  const plan = planOf(searchOf(query))
+  const plan = parseAuditQuery(searchOf(query))
   const [{ rows }, total, subtitle] = await Promise.all([
-    auditPage(caller, plan).execute(db),
-    plan.counted ? count(db, caller, plan) : undefined,
-    scopeName(input),
+    selectAuditPage(caller, plan).execute(db),
+    plan.counted ? countAuditRows(db, caller, plan) : undefined,
+    readScopeName(input),
   ])
   const { page, limit: pageSize } = plan
-  return tabular(rows, {
+  return buildTabularResult(rows, {
     table: 'audit',
     title: 'Audit log',
     subtitle,
@@ -96,11 +96,11 @@ export async function auditReport(query: ListQuery, input: IdentityRequestContex
 }
 
 /** Parses an audit query. Throws 400. */
-export function planOf(request: SearchRequest): SearchPlan {
+export function parseAuditQuery(request: SearchRequest): SearchPlan {
   const query = (text: string) => {
     const like = `%${escapeLike(text)}%`
     return sql<boolean>`(r.actor_name ilike ${like} or r.operation ilike ${like} or r.object ilike ${like}
-      or r.request_id ilike ${like} or r.address ilike ${like} or ${objectName} ilike ${like})`
+      or r.request_id ilike ${like} or r.address ilike ${like} or ${objectNameSql} ilike ${like})`
   }
   try {
     return searchPlan(request, { properties: auditProperties, query, idColumn: 'r.id', defaultOrder: ['at:desc'] })
@@ -115,31 +115,32 @@ type AuditReader = Pick<Caller, 'roles' | 'client'>
  * The conditions of the rows that a caller sees: all rows for a super admin, otherwise the rows of their client and the
  * rows of other clients that affected it. No row meets two conditions.
  */
-const visibleTo = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
+const listVisibilityConditions = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
   holds(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
 
-const selected = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
+const selectMatchingRows = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
   sql`from audit as r where ${sql.join([visible, ...where], sql` and `)}`
 
 /**
  * Returns one page of the rows that a caller may see. Each part reads only the rows that the page can need, in index
  * order, because an `or` would make PostgreSQL read and sort all of a client's rows.
  */
-export function auditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<AuditRow> {
+export function selectAuditPage(caller: AuditReader, plan: SearchPlan): RawBuilder<AuditRow> {
   const order = sql.join(plan.order)
-  const parts = visibleTo(caller).map(
-    (visible) => sql`(select r.* ${selected(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
+  const parts = listVisibilityConditions(caller).map(
+    (visible) =>
+      sql`(select r.* ${selectMatchingRows(plan, visible)} order by ${order} limit ${plan.offset + plan.limit})`,
   )
   return sql`
-    select r.*, c.code as client_code, ${objectName} as object_name, ${outcome} as outcome
+    select r.*, c.code as client_code, ${objectNameSql} as object_name, ${outcomeSql} as outcome
     from (
       select r.* from (${sql.join(parts, sql` union all `)}) as r order by ${order} limit ${plan.limit} offset ${plan.offset}
     ) as r left join clients c on c.uid = r.client
     order by ${order}`
 }
 
-async function count(db: Kysely<DB>, caller: AuditReader, plan: SearchPlan): Promise<number> {
-  const parts = visibleTo(caller).map((visible) => sql`select ${selected(plan, visible)}`)
+async function countAuditRows(db: Kysely<DB>, caller: AuditReader, plan: SearchPlan): Promise<number> {
+  const parts = listVisibilityConditions(caller).map((visible) => sql`select ${selectMatchingRows(plan, visible)}`)
   const { rows } = await sql<{ total: number }>`
     select count(*) as total from (${sql.join(parts, sql` union all `)} limit ${countedAtMost}) as counted`.execute(db)
   return rows[0]!.total

@@ -4,7 +4,7 @@ import type { IdentityRequestContext } from '../operation.ts'
 
 /** A column of a report and the source of its cells. */
 export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
-  /** Marks an id for programs, which user interfaces hide. */
+  /** True for an id, which programs use and user interfaces hide. */
   id?: boolean
   cell(row: Row): unknown
 }
@@ -12,7 +12,7 @@ export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
 export interface ReportPager {
   page: number
   pageSize: number
-  /** The total of all pages; undefined if not counted. */
+  /** The number of rows of all pages; undefined if they were not counted. */
   total?: number | undefined
   /** Whether the total is a lower bound. */
   totalIsAtLeast?: boolean
@@ -28,7 +28,7 @@ interface TabularReport<Row> {
 }
 
 /** Returns rows as a page of a report. Absent values are null, so that every row is as wide as the headers. */
-export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
+export function buildTabularResult<Row>(rows: readonly Row[], report: TabularReport<Row>): TabularResult {
   const { table, title, subtitle, columns, pager, metaData } = report
   const headers = columns.map(({ name, column, valueType, id = false }) => ({
     name,
@@ -44,7 +44,7 @@ export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): 
     table,
     title,
     subtitle,
-    metaData: { pager: pagerOf(pager), ...metaData },
+    metaData: { pager: presentPager(pager), ...metaData },
     rows: cells,
     visibleRows: cells.map((row) => row.filter(isVisible)),
     metaColumnIndexes: headers.flatMap(({ meta }, index) => (meta ? [index] : [])),
@@ -56,15 +56,15 @@ export function tabular<Row>(rows: readonly Row[], report: TabularReport<Row>): 
   }
 }
 
-const pagerOf = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
+const presentPager = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) => ({
   page,
   pageSize,
   ...(total !== undefined && { total, pageCount: Math.max(1, Math.ceil(total / pageSize)) }),
   ...(totalIsAtLeast && { totalIsAtLeast }),
 })
 
-/** Describes the scope of a report. */
-export async function scopeName({ db, caller }: IdentityRequestContext): Promise<string> {
+/** Returns the subtitle of a report: the name of the caller's client, or `All clients` for a super admin. */
+export async function readScopeName({ db, caller }: IdentityRequestContext): Promise<string> {
   if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
   const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)
   return rows[0]?.name ?? ''

@@ -1,11 +1,11 @@
 import { sql, type Kysely } from 'kysely'
 import { holds, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
 import { records, type Properties } from '@sluice/records'
-import { effectiveRoles } from '../../access.ts'
+import { splitRoles } from '../../access.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { userRecords, usersWhere } from '../users/records.ts'
-import { scopeName, tabular, type ReportPager, type ReportColumn } from './tabular.ts'
+import { userRecords, chooseUserRecords } from '../users/records.ts'
+import { readScopeName, buildTabularResult, type ReportPager, type ReportColumn } from './tabular.ts'
 
 interface UserAccessColumns {
   lastSignIn: Date | null
@@ -16,8 +16,8 @@ type UserAccessRow = User & Partial<UserAccessColumns>
 /** Maintenance deletes ended sessions after some time, so the user's column stores the last sign-in of deleted sessions. */
 const lastSignIn = sql`greatest(r.last_signed_in_at, (select max(s.created_at) from sessions s where s.user_id = r.id))`
 
-const listed = (values: readonly string[]) => values.join(', ')
-const switchesOf = ({ client }: User) => ({
+const joinValues = (values: readonly string[]) => values.join(', ')
+const toClientSwitches = ({ client }: User) => ({
   manager_enabled: client.managerEnabled,
   routes_enabled: client.routesEnabled,
   pipelines_enabled: client.pipelinesEnabled,
@@ -41,24 +41,24 @@ const columns: ReportColumn<UserAccessRow>[] = [
   { name: 'Single sign-on', column: 'ssoAuth', valueType: 'BOOLEAN', cell: ({ ssoAuth }) => ssoAuth },
   { name: 'Single sign-on id', column: 'ssoId', valueType: 'VARCHAR_255', cell: ({ ssoId }) => ssoId },
   { name: 'API tokens', column: 'apiTokens', valueType: 'SMALLINT', cell: ({ apiTokens }) => apiTokens },
-  { name: 'Roles', column: 'auths', valueType: 'TEXT', cell: ({ auths }) => listed(auths) },
+  { name: 'Roles', column: 'auths', valueType: 'TEXT', cell: ({ auths }) => joinValues(auths) },
   {
     name: 'Roles switched off',
     column: 'dormantAuths',
     valueType: 'TEXT',
-    cell: (user) => listed(effectiveRoles(user.auths, switchesOf(user)).dormantRoles),
+    cell: (user) => joinValues(splitRoles(user.auths, toClientSwitches(user)).dormantRoles),
   },
   {
     name: 'User groups',
     column: 'userGroups.code',
     valueType: 'TEXT',
-    cell: ({ userGroups }) => listed(userGroups.map(({ code }) => code)),
+    cell: ({ userGroups }) => joinValues(userGroups.map(({ code }) => code)),
   },
   {
     name: 'File access instances',
     column: 'fileAccessInstances',
     valueType: 'TEXT',
-    cell: ({ fileAccessInstances = [] }) => listed(fileAccessInstances),
+    cell: ({ fileAccessInstances = [] }) => joinValues(fileAccessInstances),
   },
   { name: 'Manager', column: 'hasManagerAccess', valueType: 'BOOLEAN', cell: (user) => user.hasManagerAccess },
   { name: 'Routes', column: 'hasRouteAccess', valueType: 'BOOLEAN', cell: (user) => user.hasRouteAccess },
@@ -85,11 +85,11 @@ export const userAccessProperties: Properties = {
   lastSignIn: { column: lastSignIn, type: 'date-time' },
 }
 
-/** Created once, because the records cache the counted totals. */
-const reported = ({ kind }: typeof userRecords) => records({ ...kind, properties: userAccessProperties })
-const all = reported(userRecords)
-const [enabled, notEnabled] = [true, false].map((analyticsPlatform) => reported(usersWhere({ analyticsPlatform })))
-const reportedWhere = (analyticsPlatform?: boolean) =>
+/** These records are created once, because they cache the totals that they count. */
+const reportRecords = ({ kind }: typeof userRecords) => records({ ...kind, properties: userAccessProperties })
+const all = reportRecords(userRecords)
+const [enabled, notEnabled] = [true, false].map((on) => reportRecords(chooseUserRecords({ analyticsPlatform: on })))
+const chooseRecords = (analyticsPlatform?: boolean) =>
   (analyticsPlatform === undefined ? all : analyticsPlatform ? enabled : notEnabled)!
 
 /** Returns users and their access. It has the users, filters and pages of the user list, plus `lastSignIn`. */
@@ -97,24 +97,24 @@ export async function userAccessReport(
   { analyticsPlatform, ...query }: UserListQuery,
   input: IdentityRequestContext,
 ): Promise<TabularResult> {
-  const { body: users, headers } = await reportedWhere(analyticsPlatform).search(input.db, input, searchOf(query))
-  const extras = await extrasOf(
+  const { body: users, headers } = await chooseRecords(analyticsPlatform).search(input.db, input, searchOf(query))
+  const extras = await readExtras(
     input.db,
     users.map(({ id }) => id),
   )
-  return tabular<UserAccessRow>(
+  return buildTabularResult<UserAccessRow>(
     users.map((user) => ({ ...user, ...extras.get(user.id) })),
     {
       table: 'user-access',
       title: 'User access',
-      subtitle: await scopeName(input),
+      subtitle: await readScopeName(input),
       columns,
-      pager: pagerFrom(headers),
+      pager: parsePagerHeaders(headers),
     },
   )
 }
 
-async function extrasOf(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
+async function readExtras(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlyMap<string, UserAccessColumns>> {
   const { rows } = await sql<UserAccessColumns & { uid: string }>`
     select r.uid, ${lastSignIn} as "lastSignIn",
       (select count(*) from api_tokens t where t.user_id = r.id and t.expires_at > now()) as "apiTokens"
@@ -122,7 +122,7 @@ async function extrasOf(db: Kysely<DB>, uids: readonly string[]): Promise<Readon
   return new Map(rows.map(({ uid, ...extra }) => [uid, extra]))
 }
 
-function pagerFrom(headers: Record<string, string>): ReportPager {
+function parsePagerHeaders(headers: Record<string, string>): ReportPager {
   const total = headers['X-Total-Count']
   return {
     page: Number(headers['X-Page']),

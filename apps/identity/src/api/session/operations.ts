@@ -2,12 +2,12 @@ import { sql, type Transaction } from 'kysely'
 import { holds, identityOperations, type Role, type Session, type SwitchClientBody, type User } from '@sluice/contracts'
 import { prepared, rowOf } from '@sluice/database'
 import { type Caller, problems } from '@sluice/http-server'
-import { accessOfUser } from '../../access.ts'
+import { computeUserAccess } from '../../access.ts'
 import type { DB } from '../../database.ts'
-import { clientOf, type ClientRow } from '../clients/records.ts'
+import { presentClient, type ClientRow } from '../clients/records.ts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import type { UserGroupRow } from '../user-groups/records.ts'
-import { userOf, type UserReferences, type UserRow } from '../users/records.ts'
+import { presentUser, type UserReferences, type UserRow } from '../users/records.ts'
 
 export const sessionOperations = {
   read: operation(identityOperations.session.read, (input) => readSession(input)),
@@ -28,7 +28,7 @@ async function switchClient(
 ): Promise<void> {
   const client = clientId.toLowerCase()
   await write(async (trx) => {
-    await assertClientEnabled(trx, client)
+    await assertTargetClientEnabled(trx, client)
     await assertSuperAdmin(trx, caller.uid)
     const { rows } = await sql<{ before: string }>`
       update sessions set client = ${client} where uid = ${caller.session} and ended_at is null
@@ -38,15 +38,15 @@ async function switchClient(
   })
 }
 
-/** Locks the client, because disabling it concurrently would miss this session. */
-async function assertClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
+/** Rejects a disabled client. The lock makes a concurrent disabling wait, so that it ends this session too. */
+async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
-  if (!rows[0]) throw problems.refused('/clientId', 'The client does not exist.')
+  if (!rows[0]) throw problems.refused('/clientId', 'The client does not exist. Check its id.')
   if (rows[0].disabled) throw problems.refused('/clientId', 'This client is disabled. Enable it first.')
 }
 
-/** Locks the user, because removing the role concurrently would miss a session that enters another client. */
+/** Rejects other users. The lock makes a concurrent removal of the role wait, so that it ends this session too. */
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)
@@ -57,8 +57,8 @@ async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<voi
 async function readSession(input: IdentityRequestContext): Promise<Session> {
   const { caller, request } = input
   const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
-  const held = heldRoles(caller, row)
-  const activeUser = { ...userOf(row, references, request.locales), ...accessOfUser({ roles: held }, client) }
+  const held = listHeldRoles(caller, row)
+  const activeUser = { ...presentUser(row, references, request.locales), ...computeUserAccess({ roles: held }, client) }
   const { id, username, email, name, createdBy, lastUpdatedBy, twoFactorAuth, userGroups } = activeUser
   const { hasManagerAccess, hasRouteAccess, hasUserAccess, hasClientAccess } = activeUser
   return {
@@ -72,7 +72,7 @@ async function readSession(input: IdentityRequestContext): Promise<Session> {
       createdBy,
       lastUpdatedBy,
       twoFactorAuth,
-      ...(caller.inPerson && rolesAtIssue && !sameRoles(rolesAtIssue, held) && { preUpdateAuths: rolesAtIssue }),
+      ...(caller.inPerson && rolesAtIssue && !haveSameRoles(rolesAtIssue, held) && { preUpdateAuths: rolesAtIssue }),
       auths: held,
       userGroups: userGroups.map(({ id, client, name, code }) => ({ id, client: client.id, name, code })),
       pipelinesEnabled: client.pipelines_enabled,
@@ -82,7 +82,7 @@ async function readSession(input: IdentityRequestContext): Promise<Session> {
       hasUserAccess,
       hasClientAccess,
     },
-    activeClient: clientOf(client, request.locales),
+    activeClient: presentClient(client, request.locales),
     client: {
       id: client.uid,
       code: client.code,
@@ -96,23 +96,23 @@ async function readSession(input: IdentityRequestContext): Promise<Session> {
       enterpriseEnabled: client.enterprise_enabled,
     },
     config: { serviceIntro: row.service_intro && intro },
-    forwardTo: startPageTarget(activeUser),
+    forwardTo: findStartPage(activeUser),
   }
 }
 
-/** Returns the user's roles, enabled or dormant (see `effectiveRoles`); for an application or API token, its granted part. */
-const heldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
+/** Returns the user's enabled and dormant roles (see `splitRoles`), or those granted to the application or API token. */
+const listHeldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow): Role[] =>
   inPerson ? row.roles : [...roles, ...dormantRoles]
 
 const canReadAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow): boolean =>
   row.analytics_platform_enabled && client.pipelines_enabled && holds(held, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM')
 
-const sameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
+const haveSameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
   a.length === b.length && a.every((role) => b.includes(role))
 
 type StartPageTarget = NonNullable<Session['forwardTo']>
 
-/** The fallback order of start pages. */
+/** The start pages, in the order in which they replace a page that the user cannot open. */
 const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAccess(user: User): boolean }[] = [
   { startPage: 'MANAGER', target: 'SERVICE_MANAGER', hasAccess: (user) => user.hasManagerAccess },
   { startPage: 'INTEGRATION', target: 'SERVICE_INTEGRATION', hasAccess: (user) => user.hasRouteAccess },
@@ -120,20 +120,20 @@ const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAc
 ]
 
 /** Returns the start page after a sign-in; undefined if the user has no access. */
-function startPageTarget(user: User): StartPageTarget | undefined {
+function findStartPage(user: User): StartPageTarget | undefined {
   const accessible = startPages.filter(({ hasAccess }) => hasAccess(user))
   return (accessible.find(({ startPage }) => startPage === user.startPage) ?? accessible[0])?.target
 }
 
 interface SignInFacts {
   row: UserRow
-  /** The rows that the presentation of the user refers to. */
+  /** The clients, groups and usernames that the response about the user contains. */
   references: UserReferences
   /** The client that the session acts for. */
   client: ClientRow
   /** Null for an API token, which has no sign-in. */
   rolesAtIssue: Role[] | null
-  /** True until a session of the user has ended. */
+  /** Whether the front end shows the introduction: true until a session of the user has ended. */
   intro: boolean
 }
 
@@ -148,9 +148,9 @@ interface SessionRows {
 }
 
 /**
- * Reads all facts of a sign-in in one statement, because pages request them with every view. Finds the user by uid
- * alone, because a super admin who acts for another client does not belong to it. Only a session in person follows its
- * own switch of the client.
+ * Reads all that `readSession` returns in one statement, because front ends request it with every page. Finds the user
+ * by uid alone, because a super admin who acts for another client does not belong to it. Only a session in person can
+ * have switched to another client.
  */
 async function readSignIn({ db, caller }: IdentityRequestContext): Promise<SignInFacts> {
   const { rows } = await sql<SessionRows>`

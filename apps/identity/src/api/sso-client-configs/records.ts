@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { GrantType, SsoClientConfig } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
-import { clientProperties, ownClientScope, presentWithClient } from '../clients/records.ts'
+import { clientProperties, scopeToClient, presentWithClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoClientConfigRow = RefinedRow<
@@ -26,12 +26,11 @@ export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfi
     ...clientProperties,
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.sso_client_id ilike ${like} or r.client_name ilike ${like})`,
-  scope: ownClientScope,
-  present: presentWithClient(ownFields),
+  scope: scopeToClient,
+  present: presentWithClient(presentFields),
 })
 
-/** Presents a row without its client. */
-function ownFields(row: SsoClientConfigRow) {
+function presentFields(row: SsoClientConfigRow) {
   return {
     id: row.uid,
     created: row.created_at.toISOString(),
@@ -46,4 +45,4 @@ function ownFields(row: SsoClientConfigRow) {
 }
 
 /** Returns the audit details of a row, including the client. */
-export const auditedOf = (row: SsoClientConfigRow) => ({ ...ownFields(row), client: row.client })
+export const toApplicationAudit = (row: SsoClientConfigRow) => ({ ...presentFields(row), client: row.client })

@@ -7,29 +7,29 @@ import {
   type Violation,
 } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
-import { applicationMetadata } from '../../openid-provider/storage/clients.ts'
-import { secretHash } from '../../secrets.ts'
-import { skeletonOf } from '../../sign-in/username.ts'
+import { toClientMetadata } from '../../openid-provider/storage/clients.ts'
+import { hashSecret } from '../../secrets.ts'
+import { toSkeleton } from '../../sign-in/username.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { assertGrantable, missingRoles } from '../role-rules.ts'
-import { auditedOf, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
+import { assertGrantable, listMissingRoles } from '../role-rules.ts'
+import { toApplicationAudit, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
 
 export async function createSsoClientConfig(
   body: SsoClientConfigBody,
   input: IdentityRequestContext,
 ): Promise<SsoClientConfigRow> {
   const { write, caller, request } = input
-  const hash = secretAfter(body, null)
-  await assertAcceptable(body, hash, input)
+  const hash = resolveSecretHash(body, null)
+  await assertApplicationAccepted(body, hash, input)
   return write(async (trx) => {
     const client = await resolveClient(trx, caller, body.client?.id)
     const made = await ssoClientConfigRecords.insert(trx, caller, {
-      ...ssoClientConfigColumns(body),
+      ...toApplicationColumns(body),
       client,
       secret_hash: hash,
     })
-    request.audit(made.uid, { after: auditedOf(made) })
+    request.audit(made.uid, { after: toApplicationAudit(made) })
     return made
   })
 }
@@ -42,20 +42,20 @@ export async function updateSsoClientConfig(
 ): Promise<SsoClientConfigRow> {
   const { db, write, caller, request } = input
   const seen = await ssoClientConfigRecords.read(db, caller, uid)
-  if (clientId !== undefined) assertOfClient(clientId, seen)
+  if (clientId !== undefined) assertApplicationInClient(clientId, seen)
   assertMayManageApplication(caller, seen)
-  await assertAcceptable(body, secretAfter(body, seen.secret_hash), input)
+  await assertApplicationAccepted(body, resolveSecretHash(body, seen.secret_hash), input)
   return write(async (trx) => {
     const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
     assertMayManageApplication(caller, before)
     assertClientUnchanged(body, before, 'An application')
-    const columns = { ...ssoClientConfigColumns(body), secret_hash: secretAfter(body, before.secret_hash) }
-    assertConsistent(body, columns.secret_hash !== null)
+    const columns = { ...toApplicationColumns(body), secret_hash: resolveSecretHash(body, before.secret_hash) }
+    assertApplicationConsistent(body, columns.secret_hash !== null)
     const after = await ssoClientConfigRecords.update(trx, caller, before, {
       ...columns,
       ...(revokesOwnTokens(before, columns) && { token_valid_after: sql`now()` }),
     })
-    request.audit(uid, { before: auditedOf(before), after: auditedOf(after) })
+    request.audit(uid, { before: toApplicationAudit(before), after: toApplicationAudit(after) })
     return after
   })
 }
@@ -69,42 +69,45 @@ export async function deleteSsoClientConfig(
     const before = await ssoClientConfigRecords.lock(trx, caller, uid, request.ifMatch)
     assertMayManageApplication(caller, before)
     await ssoClientConfigRecords.remove(trx, before)
-    request.audit(before.uid, { before: auditedOf(before) })
+    request.audit(before.uid, { before: toApplicationAudit(before) })
   })
 }
 
 /** Rejects scopes that the caller does not hold, and metadata that oidc-provider rejects. */
-async function assertAcceptable(
+async function assertApplicationAccepted(
   body: SsoClientConfigBody,
   hash: Buffer | null,
   { caller, oidc }: IdentityRequestContext,
 ): Promise<void> {
-  assertConsistent(body, hash !== null)
+  assertApplicationConsistent(body, hash !== null)
   assertGrantable(caller, roleScopes(body.scopes))
-  const refusal = await oidc.refusalOf(applicationMetadata({ ...ssoClientConfigColumns(body), secret_hash: hash }))
+  const refusal = await oidc.refusalOf(toClientMetadata({ ...toApplicationColumns(body), secret_hash: hash }))
   if (refusal !== undefined) throw problems.malformed([{ pointer: '/', detail: refusal }])
 }
 
-/** Callers may not change or delete an application with roles that they lack. */
+/** Throws 403 if the application has scopes of roles that the caller lacks. */
 function assertMayManageApplication(caller: Caller, { scopes }: SsoClientConfigRow): void {
-  const lacked = missingRoles(caller, roleScopes(scopes))
-  if (lacked.length > 0) throw problems.forbidden(`This application has scopes that you lack: ${lacked.join(', ')}.`)
+  const lacked = listMissingRoles(caller, roleScopes(scopes))
+  if (lacked.length > 0)
+    throw problems.forbidden(
+      `This application has scopes that you lack: ${lacked.join(', ')}. Ask a user who has them.`,
+    )
 }
 
-function assertOfClient(client: string, row: SsoClientConfigRow): void {
+function assertApplicationInClient(client: string, row: SsoClientConfigRow): void {
   if (row.client !== client.toLowerCase()) throw problems.notFound(ssoClientConfigRecords.kind.noun)
 }
 
-/** Returns the secret hash after a change. Absent keeps the stored hash; null (an empty text on the wire) clears it. */
-function secretAfter({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
+/** Returns the secret hash after a change. An absent secret keeps it; null (empty on the wire) removes it. */
+function resolveSecretHash({ clientSecret }: SsoClientConfigBody, current: Buffer | null): Buffer | null {
   if (clientSecret === undefined) return current
-  return clientSecret === null ? null : secretHash(clientSecret)
+  return clientSecret === null ? null : hashSecret(clientSecret)
 }
 
 /** Maps a body to columns, without client and secret. */
-const ssoClientConfigColumns = (body: SsoClientConfigBody) => ({
+const toApplicationColumns = (body: SsoClientConfigBody) => ({
   sso_client_id: body.ssoClientId,
-  sso_client_id_skeleton: skeletonOf(body.ssoClientId),
+  sso_client_id_skeleton: toSkeleton(body.ssoClientId),
   client_name: body.clientName,
   redirect_uris: body.redirectUris,
   scopes: body.scopes,
@@ -120,28 +123,28 @@ function revokesOwnTokens(before: SsoClientConfigRow, after: Pick<SsoClientConfi
 const minDistinctCharacters = 10
 
 /** Rejects inconsistent application settings, all in one problem. */
-function assertConsistent(body: SsoClientConfigBody, confidential: boolean): void {
+function assertApplicationConsistent(body: SsoClientConfigBody, confidential: boolean): void {
   for (const name of ['ssoClientId', 'clientName'] as const)
     if (body[name].length > longestApplicationText)
-      throw problems.refused(`/${name}`, `The maximum is ${longestApplicationText} characters.`)
+      throw problems.refused(`/${name}`, `Enter at most ${longestApplicationText} characters.`)
   const violations = [
-    ...idViolations(body),
-    ...secretViolations(body),
-    ...grantViolations(body, confidential),
-    ...redirectViolations(body),
+    ...listIdViolations(body),
+    ...listSecretViolations(body),
+    ...listGrantViolations(body, confidential),
+    ...listRedirectViolations(body),
   ]
   if (violations.length > 0) throw problems.malformed(violations)
 }
 
-function* idViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation> {
+function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation> {
   if (ssoClientId.trim() !== ssoClientId)
     yield { pointer: '/ssoClientId', detail: 'must not begin or end with a space' }
-  if (skeletonOf(ssoClientId) === skeletonOf(firstParty))
+  if (toSkeleton(ssoClientId) === toSkeleton(firstParty))
     yield { pointer: '/ssoClientId', detail: 'is reserved for the sign-in of Sluice' }
 }
 
 /** The secret is stored as a fast hash, so it must be random and not chosen by a person. */
-function* secretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Violation> {
+function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Violation> {
   if (clientSecret && new Set(clientSecret).size < minDistinctCharacters)
     yield {
       pointer: '/clientSecret',
@@ -149,7 +152,7 @@ function* secretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Viol
     }
 }
 
-function* grantViolations({ grantTypes, scopes }: SsoClientConfigBody, confidential: boolean): Iterable<Violation> {
+function* listGrantViolations({ grantTypes, scopes }: SsoClientConfigBody, confidential: boolean): Iterable<Violation> {
   const granted = new Set(grantTypes.map(({ value }) => value))
   if (granted.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 items' }
   if (granted.has('refresh_token') && !granted.has('authorization_code'))
@@ -162,11 +165,11 @@ function* grantViolations({ grantTypes, scopes }: SsoClientConfigBody, confident
     yield { pointer: '/scopes', detail: 'must not have offline_access without the grant type refresh_token' }
 }
 
-function redirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): Violation[] {
+function listRedirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): Violation[] {
   const needed = grantTypes.some(({ value }) => value === 'authorization_code')
   if (needed && redirectUris.length === 0)
     return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
-  return redirectUriViolations(redirectUris)
+  return listRedirectUriViolations(redirectUris)
 }
 
 const loopback = ['127.0.0.1', '[::1]']
@@ -175,7 +178,7 @@ const loopback = ['127.0.0.1', '[::1]']
  * Returns why an address is not allowed as a redirect URI; undefined if it is allowed. The provider compares addresses as
  * text, so only addresses that every browser parses in the same way are allowed.
  */
-function wrongWithRedirectUri(uri: string): string | undefined {
+function findRedirectUriFault(uri: string): string | undefined {
   if (!/^[!-~]+$/.test(uri)) return 'must contain only printable ASCII without spaces'
   if (!URL.canParse(uri)) return 'must be an absolute address'
   const { protocol, hostname, username, password, href } = new URL(uri)
@@ -189,8 +192,8 @@ function wrongWithRedirectUri(uri: string): string | undefined {
 }
 
 /** Returns a violation with the reason for each rejected redirect URI. */
-const redirectUriViolations = (uris: readonly string[]): Violation[] =>
+const listRedirectUriViolations = (uris: readonly string[]): Violation[] =>
   uris.flatMap((uri, index) => {
-    const detail = wrongWithRedirectUri(uri)
+    const detail = findRedirectUriFault(uri)
     return detail === undefined ? [] : [{ pointer: `/redirectUris/${index}`, detail }]
   })

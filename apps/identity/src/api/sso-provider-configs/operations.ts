@@ -1,9 +1,9 @@
 import { identityOperations, searchOf } from '@sluice/contracts'
-import { readyToUse } from '../../sign-in/federated/provider-config.ts'
-import { tryProvider } from '../../sign-in/federated/try-provider.ts'
+import { toProviderConfig } from '../../sign-in/federated/provider-config.ts'
+import { testProvider } from '../../sign-in/federated/try-provider.ts'
 import { operation } from '../operation.ts'
 import { ssoProviderConfigRecords } from './records.ts'
-import { updateForClient, createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
+import { updateOfClient, createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
 
 const { ssoProviderConfigs } = identityOperations
 
@@ -28,7 +28,7 @@ export const ssoProviderConfigOperations = {
   ),
 
   updateForClient: operation(ssoProviderConfigs.updateForClient, (input) =>
-    updateForClient(input.params, input.body, input),
+    updateOfClient(input.params, input.body, input),
   ),
 
   delete: operation(ssoProviderConfigs.delete, async (input) => {
@@ -38,6 +38,6 @@ export const ssoProviderConfigOperations = {
 
   test: operation(ssoProviderConfigs.test, async ({ db, caller, params, config, federation }) => {
     const row = await ssoProviderConfigRecords.read(db, caller, params.uid)
-    return tryProvider(readyToUse(row, config), federation)
+    return testProvider(toProviderConfig(row, config), federation)
   }),
 }

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type SsoProvider, type SsoProviderConfig, ssoProviders } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
-import { clientProperties, ownClientScope, presentWithClient } from '../clients/records.ts'
+import { clientProperties, scopeToClient, presentWithClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 export type SsoProviderConfigRow = RefinedRow<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
@@ -23,11 +23,11 @@ export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProvide
     ...clientProperties,
   },
   matches: (like) => sql`(r.uid::text ilike ${like} or r.client_domain ilike ${like})`,
-  scope: ownClientScope,
-  present: presentWithClient(ownFields),
+  scope: scopeToClient,
+  present: presentWithClient(presentFields),
 })
 
-function ownFields(row: SsoProviderConfigRow) {
+function presentFields(row: SsoProviderConfigRow) {
   return {
     id: row.uid,
     created: row.created_at.toISOString(),
@@ -39,8 +39,8 @@ function ownFields(row: SsoProviderConfigRow) {
 }
 
 /** Returns the audit details of a config: its registration, and whether it has a secret. */
-export const auditedOf = (row: SsoProviderConfigRow) => ({
-  ...ownFields(row),
+export const toProviderAudit = (row: SsoProviderConfigRow) => ({
+  ...presentFields(row),
   client: row.client,
   clientId: row.client_id,
   hasClientSecret: row.client_secret !== null,

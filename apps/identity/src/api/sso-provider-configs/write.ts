@@ -4,12 +4,12 @@ import { type Role, roles, type SsoProviderConfigBody, type SsoProviderConfigWit
 import { type Caller, JsonResponse, problems } from '@sluice/http-server'
 import { OutgoingProblem } from '@sluice/http-client'
 import type { DB } from '../../database.ts'
-import { issuerOf, sealedSecret, secretOf } from '../../sign-in/federated/provider-config.ts'
+import { parseIssuer, sealSecret, openSecret } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { missingRoles } from '../role-rules.ts'
-import { auditedOf, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
+import { listMissingRoles } from '../role-rules.ts'
+import { toProviderAudit, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
 
 export async function createSsoProviderConfig(
   body: SsoProviderConfigBody,
@@ -24,13 +24,13 @@ export async function createSsoProviderConfig(
     await sql`select from clients where uid = ${client} for no key update`.execute(trx)
     await assertMayManageSsoUsers(trx, caller, client)
     const made = await ssoProviderConfigRecords.insert(trx, caller, {
-      ...providerColumns(body),
+      ...toProviderColumns(body),
       uid,
       client,
       client_id: body.clientId ?? null,
-      client_secret: body.clientSecret ? sealedSecret(uid, body.clientSecret, config.SECRET_KEYS) : null,
+      client_secret: body.clientSecret ? sealSecret(uid, body.clientSecret, config.SECRET_KEYS) : null,
     })
-    request.audit(made.uid, { after: auditedOf(made) })
+    request.audit(made.uid, { after: toProviderAudit(made) })
     return made
   })
 }
@@ -47,12 +47,12 @@ export async function updateSsoProviderConfig(
   return write(async (trx) => {
     const before = await ssoProviderConfigRecords.lock(trx, caller, uid, request.ifMatch)
     assertClientUnchanged(body, before, 'An SSO provider config')
-    const columns = { ...providerColumns(body), ...credentials(before, body, input) }
-    if (changesSignIn(before, columns)) await assertMayManageSsoUsers(trx, caller, before.client)
-    if (changesIssuer(before, body)) await removeIdentities(trx, before)
+    const columns = { ...toProviderColumns(body), ...setCredentials(before, body, input) }
+    if (isSignInChanged(before, columns)) await assertMayManageSsoUsers(trx, caller, before.client)
+    if (isIssuerChanged(before, body)) await removeIdentities(trx, before)
     const after = await ssoProviderConfigRecords.update(trx, caller, before, columns)
     const secretChanged = before.client_secret !== after.client_secret
-    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after), secretChanged })
+    request.audit(before.uid, { before: toProviderAudit(before), after: toProviderAudit(after), secretChanged })
     return after
   })
 }
@@ -67,7 +67,7 @@ export async function deleteSsoProviderConfig(
     await assertMayManageSsoUsers(trx, caller, before.client)
     await removeIdentities(trx, before)
     await ssoProviderConfigRecords.remove(trx, before)
-    request.audit(before.uid, { before: auditedOf(before) })
+    request.audit(before.uid, { before: toProviderAudit(before) })
   })
 }
 
@@ -80,28 +80,29 @@ async function removeIdentities(trx: Transaction<DB>, { id }: SsoProviderConfigR
   await sql`delete from sso_identities where config_id = ${id}`.execute(trx)
 }
 
-const providerColumns = (body: SsoProviderConfigBody) => ({
+const toProviderColumns = (body: SsoProviderConfigBody) => ({
   provider: body.provider,
   client_domain: body.clientDomain,
   mapping_claim: body.mappingClaim,
 })
 
 /** Returns whether the change points to another provider. */
-const changesIssuer = (before: SsoProviderConfigRow, { provider, clientDomain }: SsoProviderConfigBody): boolean =>
-  issuerOf(before.provider, before.client_domain).href !== issuerOf(provider, clientDomain).href
+const isIssuerChanged = (before: SsoProviderConfigRow, { provider, clientDomain }: SsoProviderConfigBody): boolean =>
+  parseIssuer(before.provider, before.client_domain).href !== parseIssuer(provider, clientDomain).href
 
 /**
- * Returns the credential columns. Absent keeps the stored value; null (an empty text on the wire) clears it. A new address
- * requires the secret again, because callers may not read the secret and could otherwise have it sent to that address.
+ * Returns the credential columns. An absent field keeps the stored value; null (empty on the wire) removes it. A new
+ * address requires the secret again, because callers may not read the secret and could otherwise have it sent to that
+ * address.
  */
-function credentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
+function setCredentials(before: SsoProviderConfigRow, body: SsoProviderConfigBody, { config }: IdentityRequestContext) {
   const { clientId, clientSecret } = body
-  if (clientSecret === undefined && before.client_secret !== null && changesIssuer(before, body))
+  if (clientSecret === undefined && before.client_secret !== null && isIssuerChanged(before, body))
     throw problems.refused(
       '/clientSecret',
       'The stored secret belongs to the provider at the old address. Send the new secret, or an empty text for none.',
     )
-  const sealed = clientSecret ? sealedSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
+  const sealed = clientSecret ? sealSecret(before.uid, clientSecret, config.SECRET_KEYS) : null
   return {
     client_id: clientId === undefined ? before.client_id : clientId,
     client_secret: clientSecret === undefined ? before.client_secret : sealed,
@@ -114,7 +115,7 @@ async function assertProviderReachable(
   { federation }: IdentityRequestContext,
 ): Promise<void> {
   try {
-    await federation.outgoing.check(issuerOf(provider, clientDomain))
+    await federation.outgoing.check(parseIssuer(provider, clientDomain))
   } catch (error) {
     if (!(error instanceof OutgoingProblem)) throw error
     if (error.refused) throw problems.refused('/clientDomain', error.message)
@@ -124,7 +125,7 @@ async function assertProviderReachable(
 type ProviderColumns = Pick<SsoProviderConfigRow, 'provider' | 'client_domain' | 'client_id' | 'mapping_claim'>
 
 /** Returns whether a change affects which user a person signs in as. */
-const changesSignIn = (before: SsoProviderConfigRow, after: ProviderColumns): boolean =>
+const isSignInChanged = (before: SsoProviderConfigRow, after: ProviderColumns): boolean =>
   (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
 
 /**
@@ -132,7 +133,7 @@ const changesSignIn = (before: SsoProviderConfigRow, after: ProviderColumns): bo
  * they hold every role of these users.
  */
 async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
-  const lacked = missingRoles(caller, roles)
+  const lacked = listMissingRoles(caller, roles)
   if (lacked.length === 0) return
   // Read only one user: reading all users of a large client would hold the lock for seconds.
   const { rows } = await sql<{ roles: Role[] }>`
@@ -145,7 +146,7 @@ async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, cli
 }
 
 /** Updates the config of the given client. The response includes the credentials. */
-export async function updateForClient(
+export async function updateOfClient(
   { clientId, uid }: { clientId: string; uid: string },
   body: SsoProviderConfigBody,
   input: IdentityRequestContext,
@@ -154,7 +155,7 @@ export async function updateForClient(
   if (client !== clientId.toLowerCase()) throw problems.notFound(ssoProviderConfigRecords.kind.noun)
   const row = await updateSsoProviderConfig(uid, body, input)
   const answer = await ssoProviderConfigRecords.answer(row, input)
-  const clientSecret = secretOf(row, input.config.SECRET_KEYS)
+  const clientSecret = openSecret(row, input.config.SECRET_KEYS)
   return new JsonResponse(
     {
       ...answer.body,

@@ -25,12 +25,12 @@ const userGroupWriting = {
       ...(!current && { client: await resolveClient(trx, caller, body.client?.id) }),
     }
   },
-  beforeDelete: auditMembers,
+  beforeDelete: auditDeletedMembers,
   afterDelete: async () => {},
 }
 
 /** Audits the members of a group that is deleted: their number and at most 1,000 usernames. */
-async function auditMembers(
+async function auditDeletedMembers(
   trx: Transaction<DB>,
   group: UserGroupRow,
   { request }: IdentityRequestContext,

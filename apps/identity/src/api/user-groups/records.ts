@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from 'kysely'
 import type { UserGroup } from '@sluice/contracts'
 import { matchesLineOf, records, type RefinedRow, type SharedColumns, translatedProperty } from '@sluice/records'
 import type { DB, UserGroups } from '../../database.ts'
-import { clientOf, clientProperties, type ClientRow, clientRowsOf, ownClientScope } from '../clients/records.ts'
+import { presentClient, clientProperties, type ClientRow, readClients, scopeToClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 
 export type UserGroupRow = RefinedRow<Selectable<UserGroups>, Pick<SharedColumns, 'translations'>>
@@ -23,21 +23,20 @@ export const userGroupRecords = records<UserGroupRow, UserGroup, IdentityRequest
   },
   /** The search text contains id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
-  scope: ownClientScope,
+  scope: scopeToClient,
   present: presentUserGroups,
 })
 
-/** Presents user groups, each with its client. */
 async function presentUserGroups(
   rows: UserGroupRow[],
   { db, request }: { db: Kysely<DB>; request: { locales: readonly string[] } },
 ): Promise<UserGroup[]> {
   if (rows.length === 0) return []
-  const clients = await clientRowsOf(db, rows)
-  return rows.map((row) => userGroupOf(row, clients.get(row.client)!, request.locales))
+  const clients = await readClients(db, rows)
+  return rows.map((row) => presentGroup(row, clients.get(row.client)!, request.locales))
 }
 
-export const userGroupOf = (row: UserGroupRow, client: ClientRow, locales: readonly string[]): UserGroup => ({
+export const presentGroup = (row: UserGroupRow, client: ClientRow, locales: readonly string[]): UserGroup => ({
   id: row.uid,
   created: row.created_at.toISOString(),
   lastUpdated: row.updated_at.toISOString(),
@@ -49,5 +48,5 @@ export const userGroupOf = (row: UserGroupRow, client: ClientRow, locales: reado
     description: row.description,
     displayDescription: translatedProperty(row, 'description', row.description, locales),
   }),
-  client: clientOf(client, locales),
+  client: presentClient(client, locales),
 })

@@ -4,7 +4,7 @@ import { type Caller, type JsonResponse, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import { userGroupRecords, type UserGroupRow } from '../user-groups/records.ts'
-import { userRecords, type UserRow, usersOnly } from './records.ts'
+import { userRecords, type UserRow, filterUsers } from './records.ts'
 import { assertMayManageUser } from './rules.ts'
 
 const { userGroups } = identityOperations
@@ -28,7 +28,7 @@ async function listMembers(
   input: IdentityRequestContext,
 ): Promise<JsonResponse<User[]>> {
   const group = await userGroupRecords.read(input.db, input.caller, uid)
-  const members = usersOnly({
+  const members = filterUsers({
     name: `members of ${group.uid}`,
     condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
     tallied: false,
@@ -130,11 +130,11 @@ export async function replaceGroups(
 }
 
 /** Returns the audit details of a group change; empty if nothing changed. */
-export const auditedGroups = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
+export const toGroupAudit = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
   joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
 
 /** Returns the groups of a user, ordered by code. */
-export async function groupsOf(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<GroupName[]> {
+export async function listGroupsOfUser(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<GroupName[]> {
   const { rows } = await sql<GroupName>`
     select g.uid as id, g.code from user_group_members m join user_groups g on g.id = m.user_group_id
     where m.user_id = ${id} order by g.code`.execute(trx)
@@ -158,7 +158,7 @@ function assertMembershipAllowed(
     throw problems.forbidden('You cannot add yourself to a user group. Ask another administrator who manages groups.')
 }
 
-/** Requires the lock on the user, so that no concurrent change adds groups. */
+/** Throws 422 at the limit. The caller holds the lock on the user, so that no concurrent change adds groups. */
 async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
   const { rows } = await sql<{ groups: number }>`
     select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)

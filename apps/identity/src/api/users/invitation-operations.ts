@@ -8,10 +8,10 @@ import { mailInvitation, mailPasswordReset } from '../../email/notices.ts'
 import { addLink } from '../../sign-in/tokens/one-time-links.ts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import { assertGrantable } from '../role-rules.ts'
-import { auditedGroups } from './group-members.ts'
-import { auditedOf, userRecords, type UserRow } from './records.ts'
+import { toGroupAudit } from './group-members.ts'
+import { toUserAudit, userRecords, type UserRow } from './records.ts'
 import { assertPasswordAllowed, lockManageableUser } from './rules.ts'
-import { hashOf, insertUser } from './write.ts'
+import { hashBodyPassword, insertUser } from './write.ts'
 
 /**
  * A user and, without an SMTP server, their invitation link. The link gives access to the account, so the API returns it
@@ -30,10 +30,10 @@ async function inviteUser(body: UserBody, input: IdentityRequestContext): Promis
     throw problems.refused('/password', 'Invited users choose their own password. Omit the password.')
   const { user, link } = await write(async (trx) => {
     const { user, groups } = await insertUser(trx, body, null, input, 'INVITATION')
-    request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
-    return invite(trx, user, input)
+    request.audit(user.uid, { after: toUserAudit(user), ...toGroupAudit(groups) })
+    return createInvitation(trx, user, input)
   })
-  return withLink(await userRecords.created(user, input), link)
+  return addInvitationLink(await userRecords.created(user, input), link)
 }
 
 /** Sends a new link to an invited user, or to a user whom an update left without a way to sign in. */
@@ -44,27 +44,27 @@ async function resendInvitation(uid: string, input: IdentityRequestContext): Pro
     assertInvitable(before)
     const after =
       before.status === 'INVITATION' ? before : await userRecords.update(trx, caller, before, { status: 'INVITATION' })
-    request.audit(uid, { before: auditedOf(before), after: auditedOf(after) })
-    return invite(trx, after, input)
+    request.audit(uid, { before: toUserAudit(before), after: toUserAudit(after) })
+    return createInvitation(trx, after, input)
   })
-  return withLink(await userRecords.answer(user, input), link)
+  return addInvitationLink(await userRecords.answer(user, input), link)
 }
 
 /** Creates an invitation link and mails it, in the transaction of the change. */
-async function invite(
+async function createInvitation(
   trx: Transaction<DB>,
   user: UserRow,
   { config, caller }: Pick<IdentityRequestContext, 'config' | 'caller'>,
 ): Promise<InvitedUserRow> {
-  await assertClientEnabled(trx, user)
+  await assertInvitingClientEnabled(trx, user)
   await assertMailAllowed(trx, 'INVITATION', user)
   const link = await addLink(trx, user, 'INVITATION', config)
   await mailInvitation(trx, config, user, link)
   return { user, link: config.SMTP_URL || !caller.inPerson ? undefined : link.url }
 }
 
-/** Users of a disabled client cannot accept an invitation. Locks the client, so that it is not disabled concurrently. */
-async function assertClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
+/** Throws 409 for a disabled client, because its users cannot accept invitations. Locks the client. */
+async function assertInvitingClientEnabled(trx: Transaction<DB>, { client }: UserRow): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
   if (rows[0]?.disabled)
@@ -74,7 +74,7 @@ async function assertClientEnabled(trx: Transaction<DB>, { client }: UserRow): P
     )
 }
 
-function withLink(answer: JsonResponse<InvitedUser>, link: string | undefined): JsonResponse<InvitedUser> {
+function addInvitationLink(answer: JsonResponse<InvitedUser>, link: string | undefined): JsonResponse<InvitedUser> {
   if (link !== undefined) answer.body.invitationLink = link
   return answer
 }
@@ -99,7 +99,7 @@ async function startPasswordReset(
 }
 
 function assertPasswordResettable({ uid, status, sso_auth }: UserRow, caller: string): void {
-  // Without an SMTP server, this would change the password without a check of the current one.
+  // Without an SMTP server, callers could change their own password by link, without the current password.
   if (uid === caller) throw problems.refused('/', 'Change your own password with PUT /users/me/password.')
   if (sso_auth) throw problems.refused('/', 'A user with single sign-on has no password here.')
   if (status === 'INVITATION')
@@ -132,7 +132,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
   const seen = await userRecords.read(db, caller, uid)
   assertGrantable(caller, seen.roles)
   assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
-  const hash = await hashOf(body, seen.client, input)
+  const hash = await hashBodyPassword(body, seen.client, input)
 
   const { original, copy, link } = await write(async (trx) => {
     const original = await userRecords.lock(trx, caller, uid, request.ifMatch)
@@ -140,11 +140,11 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
     const { rows: userGroups } = await sql<{ id: string }>`
       select g.uid as id from user_group_members m join user_groups g on g.id = m.user_group_id
       where m.user_id = ${original.id} order by g.id`.execute(trx)
-    assertUnchanged(body.lastUpdated, original.updated_at, closedFields(body, original, userGroups))
+    assertUnchanged(body.lastUpdated, original.updated_at, listCopied(body, original, userGroups))
     const like = { ...body, auths: original.roles, client: { id: original.client }, userGroups }
     const { user: copy, groups } = await insertUser(trx, like, hash, input)
-    request.audit(copy.uid, { copyOf: original.uid, after: auditedOf(copy), ...auditedGroups(groups) })
-    const { link } = copy.status === 'INVITATION' && !copy.sso_auth ? await invite(trx, copy, input) : {}
+    request.audit(copy.uid, { copyOf: original.uid, after: toUserAudit(copy), ...toGroupAudit(groups) })
+    const { link } = copy.status === 'INVITATION' && !copy.sso_auth ? await createInvitation(trx, copy, input) : {}
     return { original, copy, link }
   })
   const [first, second] = await userRecords.kind.present([original, copy], input)
@@ -152,7 +152,7 @@ async function copyUser(uid: string, body: UserBody, input: IdentityRequestConte
 }
 
 /** Lists the fields that a copy takes from the original. A body with other values is rejected. */
-function closedFields({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
+function listCopied({ auths, client, userGroups }: UserBody, original: UserRow, groups: readonly { id: string }[]) {
   const instead = 'The copy takes this field from the original. Omit it, and change the copy afterwards.'
   const idsOf = (list: readonly { id: string }[] | undefined) => list?.map(({ id }) => id.toLowerCase())
   return [

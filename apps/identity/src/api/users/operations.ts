@@ -1,16 +1,16 @@
 import { identityOperations, searchOf, type UserStatusBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { mailSecondFactorChanged } from '../../email/notices.ts'
-import { apiTokensOf, removeApiToken, removeApiTokensOfUser } from '../../sign-in/tokens/api-tokens.ts'
+import { listApiTokens, removeApiToken, removeApiTokensOfUser } from '../../sign-in/tokens/api-tokens.ts'
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
-import { endSessionsOfUser, openSessionsOf } from '../../sign-in/sessions/sessions.ts'
+import { endSessionsOfUser, listSessions } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../uid.ts'
 import { presentApiToken } from '../account/api-tokens.ts'
 import { presentSession } from '../account/sessions.ts'
 import { type IdentityRequestContext, operation } from '../operation.ts'
 import { assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
-import { auditedGroups, groupsOf } from './group-members.ts'
-import { auditedOf, userRecords, type UserRow, usersWhere } from './records.ts'
+import { toGroupAudit, listGroupsOfUser } from './group-members.ts'
+import { toUserAudit, userRecords, type UserRow, chooseUserRecords } from './records.ts'
 import { assertNotOwnUser, lockManageableUser, readManageableUser } from './rules.ts'
 import { createUser, updateUser } from './write.ts'
 
@@ -24,12 +24,12 @@ export const userOperations = {
 
   list: operation(users.list, (input) => {
     const { analyticsPlatform, ...query } = input.query
-    return usersWhere({ analyticsPlatform }).search(input.db, input, searchOf(query), input.request.url)
+    return chooseUserRecords({ analyticsPlatform }).search(input.db, input, searchOf(query), input.request.url)
   }),
 
   search: operation(users.search, (input) => {
     const { analyticsPlatform, ...request } = input.body
-    return usersWhere({ analyticsPlatform }).search(input.db, input, request)
+    return chooseUserRecords({ analyticsPlatform }).search(input.db, input, request)
   }),
 
   create: operation(users.create, async (input) => userRecords.created(await createUser(input.body, input), input)),
@@ -67,7 +67,7 @@ async function setUserStatus(
       await endSessionsOfUser(trx, before.id)
       await removeApiTokensOfUser(trx, before.id)
     }
-    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after) })
+    request.audit(before.uid, { before: toUserAudit(before), after: toUserAudit(after) })
     return after
   })
 }
@@ -82,10 +82,10 @@ async function deleteUser(uid: string, { write, caller, request }: IdentityReque
   await write(async (trx) => {
     const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
     assertNotOwnUser(caller, before, '/', 'delete')
-    const left = await groupsOf(trx, before)
+    const left = await listGroupsOfUser(trx, before)
     const change = () => userRecords.remove(trx, before)
     await (canAdminister(before) ? assertSuperAdminRemainsAfter(trx, '/', change) : change())
-    request.audit(before.uid, { before: auditedOf(before), ...auditedGroups({ joined: [], left }) })
+    request.audit(before.uid, { before: toUserAudit(before), ...toGroupAudit({ joined: [], left }) })
   })
 }
 
@@ -95,7 +95,7 @@ export const userAccessOperations = {
     await write(async (trx) => {
       const user = await lockManageableUser(trx, caller, params.uid, request.ifMatch)
       // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
-      if (user.uid === caller.uid) throw problems.forbidden('Remove your own at /users/me/second-factor.')
+      if (user.uid === caller.uid) throw problems.forbidden('Remove your own with DELETE /users/me/second-factor.')
       const before = await removeSecondFactor(trx, user.id)
       if (before) await mailSecondFactorChanged(trx, config, user, 'removed')
       request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
@@ -105,7 +105,7 @@ export const userAccessOperations = {
 
   listApiTokens: operation(users.listApiTokens, async (input) => {
     const { id } = await readManageableUser(input, input.params.uid)
-    return (await apiTokensOf(input.db, id)).map(presentApiToken)
+    return (await listApiTokens(input.db, id)).map(presentApiToken)
   }),
 
   deleteApiToken: operation(users.deleteApiToken, async ({ write, caller, params, request }) => {
@@ -120,7 +120,7 @@ export const userAccessOperations = {
 
   listSessions: operation(users.listSessions, async (input) => {
     const { id } = await readManageableUser(input, input.params.uid)
-    return (await openSessionsOf(input.db, id)).map(presentSession(input.caller))
+    return (await listSessions(input.db, id)).map(presentSession(input.caller))
   }),
 
   endSessions: operation(users.endSessions, async ({ write, caller, params, request }) => {

@@ -18,12 +18,12 @@ import {
   type SharedColumns,
   translatedProperty,
 } from '@sluice/records'
-import { accessOfUser } from '../../access.ts'
+import { computeUserAccess } from '../../access.ts'
 import type { DB, Users } from '../../database.ts'
-import { skeletonOf, usernameOf } from '../../sign-in/username.ts'
-import { clientOf, clientProperties, type ClientRow, clientRowsOf, ownClientScope } from '../clients/records.ts'
+import { toSkeleton, parseUsername } from '../../sign-in/username.ts'
+import { presentClient, clientProperties, type ClientRow, readClients, scopeToClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { userGroupOf, type UserGroupRow } from '../user-groups/records.ts'
+import { presentGroup, type UserGroupRow } from '../user-groups/records.ts'
 
 export type UserRow = RefinedRow<
   Selectable<Users>,
@@ -34,11 +34,11 @@ export type UserRow = RefinedRow<
  * Finds the members first and then their rows. PostgreSQL cannot estimate the size of a group, and a scan of all users of
  * a client for the members of a small group takes seconds.
  */
-const inGroups = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
+const matchMembers = (groups: RawBuilder<SqlBool>) => (condition: RawBuilder<SqlBool>) =>
   sql<SqlBool>`r.id = any(array(
   select m.user_id from user_group_members m join user_groups g on g.id = m.user_group_id where ${groups} and ${condition}))`
 
-const groupProperties = (some: ReturnType<typeof inGroups>): Properties => ({
+const matchGroups = (some: ReturnType<typeof matchMembers>): Properties => ({
   'userGroups.id': { column: 'g.uid', type: 'uid', some },
   'userGroups.code': { column: 'g.code', type: 'string', some },
   'userGroups.name': { column: 'g.name', type: 'string', some },
@@ -50,7 +50,7 @@ const forClientManagers = Object.entries(clientProperties).map(([name, property]
 ])
 
 /** Searches the authors (users or applications) first, because a few administrators create most users. */
-const authorProperty = (author: 'created_by' | 'updated_by'): Properties[string] => ({
+const matchAuthor = (author: 'created_by' | 'updated_by'): Properties[string] => ({
   column: sql`select coalesce(
     (select a.username from users a where a.uid = ${sql.ref(`r.${author}`)}),
     (select a.sso_client_id from sso_client_configs a where a.uid = ${sql.ref(`r.${author}`)}))`,
@@ -67,23 +67,23 @@ const authorProperty = (author: 'created_by' | 'updated_by'): Properties[string]
   },
 })
 
-/** Applies the rule of `accessOfUser`: a matching role and the client's switch. */
-const accessProperty = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
+/** Applies the rule of `computeUserAccess`: a matching role and the client's switch. */
+const matchAccess = (roles: Role[], column: RawBuilder<SqlBool>): Property => ({
   column: sql`(r.roles && ${[...roles, 'ROLE_SUPER_ADMIN']}::text[] and ${column})`,
   type: 'boolean',
   required: true,
 })
-const switchedOn = (name: 'manager_enabled' | 'routes_enabled' | 'pipelines_enabled') =>
+const selectSwitch = (name: 'manager_enabled' | 'routes_enabled' | 'pipelines_enabled') =>
   sql<SqlBool>`(select c.${sql.ref(name)} from clients c where c.uid = r.client)`
 const accessProperties: Properties = {
-  hasManagerAccess: accessProperty(['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE'], switchedOn('manager_enabled')),
-  hasRouteAccess: accessProperty(['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE'], switchedOn('routes_enabled')),
-  hasDataPipelineAccess: accessProperty(
+  hasManagerAccess: matchAccess(['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE'], selectSwitch('manager_enabled')),
+  hasRouteAccess: matchAccess(['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE'], selectSwitch('routes_enabled')),
+  hasDataPipelineAccess: matchAccess(
     ['ROLE_SEE_DATA_PIPELINE', 'ROLE_MANAGE_DATA_PIPELINE'],
-    switchedOn('pipelines_enabled'),
+    selectSwitch('pipelines_enabled'),
   ),
-  hasUserAccess: accessProperty(['ROLE_MANAGE_USER'], sql`true`),
-  hasClientAccess: accessProperty(['ROLE_MANAGE_CLIENT'], sql`true`),
+  hasUserAccess: matchAccess(['ROLE_MANAGE_USER'], sql`true`),
+  hasClientAccess: matchAccess(['ROLE_MANAGE_CLIENT'], sql`true`),
 }
 
 export const userRecords = records<UserRow, User, IdentityRequestContext>({
@@ -107,14 +107,14 @@ export const userRecords = records<UserRow, User, IdentityRequestContext>({
     ...accessProperties,
     created: { column: 'r.created_at', type: 'date-time', required: true },
     lastUpdated: { column: 'r.updated_at', type: 'date-time', required: true },
-    createdBy: authorProperty('created_by'),
-    lastUpdatedBy: authorProperty('updated_by'),
+    createdBy: matchAuthor('created_by'),
+    lastUpdatedBy: matchAuthor('updated_by'),
     ...Object.fromEntries(forClientManagers),
-    ...groupProperties(inGroups(sql`true`)),
+    ...matchGroups(matchMembers(sql`true`)),
   },
   /** Other clients have groups of the same names. */
   propertiesOf: ({ roles, client }) =>
-    holds(roles, 'ROLE_SUPER_ADMIN') ? {} : groupProperties(inGroups(sql`g.client = ${client}`)),
+    holds(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`g.client = ${client}`)),
   /** The search text contains id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   tally: {
@@ -129,24 +129,24 @@ export const userRecords = records<UserRow, User, IdentityRequestContext>({
       'analyticsPlatformEnabled',
     ],
   },
-  scope: ownClientScope,
+  scope: scopeToClient,
   present: presentUsers,
 })
 
 /** Returns the user records that meet a condition. Filters cannot bypass the condition. */
-export const usersOnly = (only: ListCondition) => records({ ...userRecords.kind, only })
+export const filterUsers = (only: ListCondition) => records({ ...userRecords.kind, only })
 
-const analytics = (enabled: boolean) =>
-  usersOnly({
+const filterAnalyticsUsers = (enabled: boolean) =>
+  filterUsers({
     name: `analyticsPlatform ${enabled}`,
     query: { analyticsPlatform: String(enabled) },
     condition: sql`r.analytics_platform_enabled = ${enabled}`,
     tallied: true,
   })
-const [enabled, notEnabled] = [analytics(true), analytics(false)]
+const [enabled, notEnabled] = [filterAnalyticsUsers(true), filterAnalyticsUsers(false)]
 
 /** Returns the user records with or without access to the analytics platform; all records if undefined. */
-export function usersWhere({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
+export function chooseUserRecords({ analyticsPlatform }: { analyticsPlatform?: boolean }) {
   if (analyticsPlatform === undefined) return userRecords
   return analyticsPlatform ? enabled : notEnabled
 }
@@ -164,13 +164,13 @@ async function presentUsers(
 ): Promise<User[]> {
   if (rows.length === 0) return []
   const references = await readReferences(db, rows)
-  return rows.map((row) => userOf(row, references, request.locales))
+  return rows.map((row) => presentUser(row, references, request.locales))
 }
 
 async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise<UserReferences> {
   const authors = rows.flatMap(({ created_by, updated_by }) => [created_by, updated_by]).filter((uid) => uid !== null)
   const [clients, groups, usernames] = await Promise.all([
-    clientRowsOf(db, rows),
+    readClients(db, rows),
     sql<UserGroupRow & { user_id: number }>`
       select m.user_id, g.*
       from user_group_members m join user_groups g on g.id = m.user_group_id
@@ -187,7 +187,8 @@ async function readReferences(db: Kysely<DB>, rows: readonly UserRow[]): Promise
   }
 }
 
-export function userOf(row: UserRow, { clients, groups, usernames }: UserReferences, locales: readonly string[]): User {
+export function presentUser(row: UserRow, references: UserReferences, locales: readonly string[]): User {
+  const { clients, groups, usernames } = references
   const client = clients.get(row.client)!
   const nameOf = (uid: string | null) => (uid === null ? undefined : usernames.get(uid))
   return {
@@ -207,22 +208,22 @@ export function userOf(row: UserRow, { clients, groups, usernames }: UserReferen
     fileAccessInstances: row.file_access_instances,
     startPage: row.start_page,
     analyticsPlatformEnabled: row.analytics_platform_enabled,
-    client: clientOf(client, locales),
-    userGroups: (groups.get(row.id) ?? []).map((group) => userGroupOf(group, client, locales)),
+    client: presentClient(client, locales),
+    userGroups: (groups.get(row.id) ?? []).map((group) => presentGroup(group, client, locales)),
     twoFactorAuth: row.two_factor_auth,
     status: row.status,
-    ...accessOfUser(row, client),
+    ...computeUserAccess(row, client),
   }
 }
 
 /** Maps a body to columns, without password and client. Omitted fields become empty, because PUT replaces. */
-export function userColumns(body: UserBody) {
-  const username = usernameOf(body.username)
+export function toUserColumns(body: UserBody) {
+  const username = parseUsername(body.username)
   return {
     name: body.name,
     translations: JSON.stringify(body.translations ?? []),
     username,
-    username_skeleton: skeletonOf(username),
+    username_skeleton: toSkeleton(username),
     email: body.email,
     sso_auth: body.ssoAuth,
     sso_id: body.ssoId || null,
@@ -234,7 +235,7 @@ export function userColumns(body: UserBody) {
 }
 
 /** Returns the audit details of a row. It lists the columns, so that a secret column added later is not included. */
-export const auditedOf = (row: UserRow) => ({
+export const toUserAudit = (row: UserRow) => ({
   client: row.client,
   name: row.name,
   translations: row.translations,

@@ -3,13 +3,14 @@ import { holds, type Role, type UserBody } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation.ts'
-import { missingRoles } from '../role-rules.ts'
+import { listMissingRoles } from '../role-rules.ts'
 import { userRecords, type UserRow } from './records.ts'
 
 /** Callers may not edit or delete users who hold roles that the caller lacks. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
-  const lacked = missingRoles(caller, user.roles)
-  if (lacked.length > 0) throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}.`)
+  const lacked = listMissingRoles(caller, user.roles)
+  if (lacked.length > 0)
+    throw problems.forbidden(`This user holds roles that you lack: ${lacked.join(', ')}. Ask a user who has them.`)
 }
 
 /** Returns a user. Throws 403 if they hold roles that the caller lacks. */
@@ -37,9 +38,9 @@ export async function lockManageableUser(
 /** Rejects a password for another user unless the deployment allows it; never with single sign-on. */
 export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSetsPasswords: boolean): void {
   if (password === undefined) return
-  if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here.')
+  if (ssoAuth) throw problems.refused('/password', 'A user with single sign-on has no password here. Omit it.')
   if (!adminSetsPasswords)
-    throw problems.refused('/password', 'In this installation, people choose their own passwords.')
+    throw problems.refused('/password', 'In this installation, people choose their own passwords. Omit it.')
 }
 
 /** Users change their own password only with the current one, so that an unattended session cannot change it. */
@@ -92,7 +93,7 @@ export async function assertProviderTrusted(
 ): Promise<void> {
   const gained = after.sso_auth ? after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role)) : []
   if (gained.length === 0) return
-  const held = await rolesOfProviderEditor(trx, after.client)
+  const held = await findProviderEditorRoles(trx, after.client)
   const lacked = held ? gained.filter((role) => !holds(held, role)) : []
   if (lacked.length > 0)
     throw problems.refused(
@@ -102,7 +103,7 @@ export async function assertProviderTrusted(
 }
 
 /** Returns undefined if the client has no provider. */
-async function rolesOfProviderEditor(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
+async function findProviderEditorRoles(trx: Transaction<DB>, client: string): Promise<Role[] | undefined> {
   const chosen = () =>
     sql<{ roles: Role[] }>`
       select coalesce((select u.roles from users u where u.uid = p.updated_by and u.status = 'ACTIVE'), '{}') as roles

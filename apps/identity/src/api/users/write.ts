@@ -13,8 +13,8 @@ import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation.ts'
 import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
-import { auditedGroups, type GroupChange, replaceGroups } from './group-members.ts'
-import { auditedOf, userColumns, userRecords, type UserRow } from './records.ts'
+import { toGroupAudit, type GroupChange, replaceGroups } from './group-members.ts'
+import { toUserAudit, toUserColumns, userRecords, type UserRow } from './records.ts'
 import {
   assertNotOwnPassword,
   assertOwnSignInUnchanged,
@@ -38,17 +38,17 @@ export async function createUser(body: UserBody, input: IdentityRequestContext):
       '/ssoAuth',
       'Users without single sign-on choose their own password. Invite the user with POST /users/invite.',
     )
-  const hash = await hashOf(body, clientSeen(body, caller), input)
+  const hash = await hashBodyPassword(body, resolveNewUserClient(body, caller), input)
 
   return write(async (trx) => {
     const { user, groups } = await insertUser(trx, body, hash, input)
-    request.audit(user.uid, { after: auditedOf(user), ...auditedGroups(groups) })
+    request.audit(user.uid, { after: toUserAudit(user), ...toGroupAudit(groups) })
     return user
   })
 }
 
 /** Checks and hashes the password of a body. Returns null if it has none. */
-export async function hashOf(
+export async function hashBodyPassword(
   body: UserBody,
   client: string,
   { db }: Pick<IdentityRequestContext, 'db'>,
@@ -63,7 +63,7 @@ export async function hashOf(
 }
 
 /** Returns the client of a new user; the caller's own client unless the caller may see others. */
-const clientSeen = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
+const resolveNewUserClient = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
   client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
 /** Inserts a user and their groups: ACTIVE with a password, otherwise INVITATION. `status` overrides that. */
@@ -75,7 +75,7 @@ export async function insertUser(
   status: UserRow['status'] = hash !== null ? 'ACTIVE' : 'INVITATION',
 ): Promise<{ user: UserRow; groups: GroupChange }> {
   const user = await userRecords.insert(trx, caller, {
-    ...userColumns(body),
+    ...toUserColumns(body),
     client: await resolveClient(trx, caller, body.client?.id),
     password_hash: hash,
     status,
@@ -91,31 +91,31 @@ export async function updateUser(
   input: IdentityRequestContext,
 ): Promise<JsonResponse<User>> {
   const { write, caller, config, request } = input
-  // Before the costly hash, and again under the lock.
+  // These checks run before the costly hash, and again under the lock.
   const seen = await readManageableUser(input, uid)
   assertGrantable(caller, body.auths ?? [])
   assertNotOwnPassword(body, seen.uid === caller.uid)
   assertPasswordAllowed(body, config.ADMIN_SETS_PASSWORDS)
-  const hash = await hashOf(body, seen.client, input)
+  const hash = await hashBodyPassword(body, seen.client, input)
 
   const { before, after } = await write(async (trx) => {
     const before = await lockManageableUser(trx, caller, uid, request.ifMatch)
-    assertUnchanged(body.lastUpdated, before.updated_at, closedFields(body, before))
+    assertUnchanged(body.lastUpdated, before.updated_at, listFixedFields(body, before))
     assertClientUnchanged(body, before, 'A user')
-    const columns = { ...userColumns(body), ...credentials(before, body, hash), ...givenEmail(before, body) }
+    const columns = { ...toUserColumns(body), ...setCredentials(before, body, hash), ...setEmailSince(before, body) }
     if (before.uid === caller.uid) assertOwnSignInUnchanged(before, columns)
     // The provider is responsible for the second factor from now on.
     if (body.ssoAuth && before.two_factor_auth) await removeSecondFactor(trx, before.id)
     const change = () => userRecords.update(trx, caller, before, columns)
-    const after = losesPower(before, columns)
-      ? await assertSuperAdminRemainsAfter(trx, faultPointer(body), change)
+    const after = losesSuperAdmin(before, columns)
+      ? await assertSuperAdminRemainsAfter(trx, findFaultPointer(body), change)
       : await change()
     if (before.uid === caller.uid) await assertManagerRemains(trx, before, after)
     await assertProviderTrusted(trx, after, before)
     const groups = await replaceGroups(trx, caller, after, body.userGroups)
     await endOutdatedAccess(trx, before, after)
     await mailChanges(trx, config, before, after)
-    request.audit(before.uid, { before: auditedOf(before), after: auditedOf(after), ...auditedGroups(groups) })
+    request.audit(before.uid, { before: toUserAudit(before), after: toUserAudit(after), ...toGroupAudit(groups) })
     return { before, after }
   })
   const answer = await userRecords.answer(after, input)
@@ -127,7 +127,7 @@ export async function updateUser(
  * Single sign-on and a password exclude each other. An invited user becomes active with a password that an update gives, or by
  * the first single sign-on. A user who loses the only way to sign in has to be invited again.
  */
-function credentials(
+function setCredentials(
   { status, password_hash }: UserRow,
   { ssoAuth }: UserBody,
   hash: string | null,
@@ -138,8 +138,8 @@ function credentials(
   return { password_hash: password, status: status === 'ACTIVE' && !usable ? 'INVITATION' : status }
 }
 
-/** Fields that only their own operations change. */
-const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
+/** Lists the fields that other operations change, with those operations. */
+const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   {
     pointer: '/status',
     given: status,
@@ -156,16 +156,16 @@ const closedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) => [
   },
 ]
 
-/** Treats an e-mail address that an administrator sets as verified. */
-const givenEmail = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
+/** Returns since when the user has a self-chosen address; null if an administrator sets it, who vouches for it. */
+const setEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })
 
-/** True if the user loses the role or the password. */
-const losesPower = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
+/** Returns whether a super admin loses the role or the password. */
+const losesSuperAdmin = (before: UserRow, columns: Pick<UserRow, 'roles' | 'password_hash' | 'status'>): boolean =>
   canAdminister(before) && !canAdminister({ ...before, ...columns })
 
-const faultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
+const findFaultPointer = ({ auths = [] }: UserBody) => (auths.includes('ROLE_SUPER_ADMIN') ? '/ssoAuth' : '/auths')
 
 async function endOutdatedAccess(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   const lost = before.roles.some((role) => !after.roles.includes(role))

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { roleScopes } from '@sluice/contracts'
-import { consentPage } from '../../pages/consent-page.ts'
-import { textsIn } from '../../pages/language.ts'
+import { renderConsentPage } from '../../pages/consent-page.ts'
+import { readPageTexts } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { addConsent } from '../storage/consents.ts'
 import type { InteractionStep } from './step.ts'
@@ -18,9 +18,9 @@ export async function showConsentPage(step: InteractionStep): Promise<void> {
     select name, username from users where uid = ${interaction.session?.accountId}`.execute(db)
   const [user] = rows
   if (!user) throw new Error('a consent page needs a signed-in user')
-  const { scopes: words, consent: around } = textsIn(language)
+  const { scopes: words, consent: around } = readPageTexts(language)
   const scopes = requestedScopes(step)
-  const page = consentPage({
+  const page = renderConsentPage({
     prefix,
     language,
     organisation: { name: application.organisation },

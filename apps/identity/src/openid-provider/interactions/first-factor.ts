@@ -1,11 +1,11 @@
-import { textsIn } from '../../pages/language.ts'
-import { rememberOrganisation } from '../../pages/organisation-cookie.ts'
+import { readPageTexts } from '../../pages/language.ts'
+import { setOrganisationCookie } from '../../pages/organisation-cookie.ts'
 import { sendPage } from '../../pages/send-page.ts'
-import { type SignInFacts, signInPage } from '../../pages/sign-in-page.ts'
-import { publicAddress } from '../../public-address.ts'
+import { type SignInFacts, renderSignInPage } from '../../pages/sign-in-page.ts'
+import { parsePublicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signIn } from '../../sign-in/password/password-sign-in.ts'
-import { type InteractionStep, auditFactsOf, finishLogin } from './step.ts'
-import { keepTicket } from './second-factor.ts'
+import { type InteractionStep, readAuditFacts, finishLogin } from './step.ts'
+import { setTicketCookie } from './second-factor.ts'
 import { sql } from 'kysely'
 import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
@@ -22,19 +22,19 @@ export async function renderPasswordPage(
   const { config, prefix, base, csrf, request, response, language, application, interaction, target } = step
   const organisation = { name: application.organisation }
   const hint = interaction.params['login_hint']
-  const page = signInPage({
+  const page = renderSignInPage({
     prefix,
     language,
     organisation,
     application: application.name,
     action: `${base}/login`,
     csrf: csrf.issue(request, response),
-    providers: await providersOf(step),
+    providers: await listProviderLinks(step),
     ...(typeof hint === 'string' && { username: hint.slice(0, 255) }),
     ...facts,
   })
   // The password-reset page reads this cookie.
-  rememberOrganisation(response, organisation, publicAddress(config.IDENTITY_PUBLIC_URL).secure)
+  setOrganisationCookie(response, organisation, parsePublicAddress(config.IDENTITY_PUBLIC_URL).secure)
   sendPage(response, status, page, { formAction: [target] })
 }
 
@@ -42,11 +42,11 @@ export async function renderPasswordPage(
 export async function submitPassword(step: InteractionStep): Promise<void> {
   const { request, response, audited, language, application, base } = step
   const { username = '', password = '' } = request.body as Record<string, string | undefined>
-  const words = textsIn(language).signIn
-  if (!isText(username) || !isText(password)) {
+  const words = readPageTexts(language).signIn
+  if (!isFilled(username) || !isFilled(password)) {
     const wrong = {
-      ...(!isText(username) && { username: words.usernameMissing }),
-      ...(!isText(password) && { password: words.passwordMissing }),
+      ...(!isFilled(username) && { username: words.usernameMissing }),
+      ...(!isFilled(password) && { password: words.passwordMissing }),
     }
     return renderPasswordPage(step, 400, {
       username: typeof username === 'string' ? username.slice(0, 255) : '',
@@ -58,7 +58,7 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
       signIn({ username: username.trim(), password }, { ...context, expectedClient: application.tenant }),
     )
     if (result.kind === 'signed-in') return await finishLogin(step, result)
-    keepTicket(step, result)
+    setTicketCookie(step, result)
     response.redirect(303, `${base}/code`)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error
@@ -66,10 +66,10 @@ export async function submitPassword(step: InteractionStep): Promise<void> {
   }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
+const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= 1000
 
 /** Returns links to the organisation's SSO providers. Their callback returns to this interaction. */
-async function providersOf({
+async function listProviderLinks({
   db,
   application,
   interaction: { uid: interaction },
@@ -81,7 +81,7 @@ async function providersOf({
   const { rows } = await sql<{ code: string; domain: string }>`
     select c.code, p.client_domain as domain from sso_provider_configs p join clients c on c.uid = p.client
     where p.client = ${application.tenant} and p.client_id is not null`.execute(db)
-  const query = new URLSearchParams({ interaction, mark: csrf.mark(request, response, interaction) })
+  const query = new URLSearchParams({ interaction, mark: csrf.issueLinkProof(request, response, interaction) })
   return rows.map(({ code, domain }) => ({
     href: `${prefix}/api/v1/auth/sso/${encodeURIComponent(code)}?${query.toString()}`,
     label: URL.canParse(domain) ? new URL(domain).host : domain,
@@ -93,14 +93,14 @@ export async function resumeFederatedLogin(step: InteractionStep): Promise<void>
   const { db, request, interaction, application, language } = step
   const { ticket } = request.query
   const entered =
-    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, auditFactsOf(step)) : undefined
+    typeof ticket === 'string' ? await takeHandover(db, ticket, interaction.uid, readAuditFacts(step)) : undefined
   if (entered?.user.client === application.tenant) return finishLogin(step, entered)
   if (entered)
     await transaction(db, (trx) =>
-      endUnusedSession(trx, entered, 'the application is of another organisation', auditFactsOf(step)),
+      endUnusedSession(trx, entered, 'the application is of another organisation', readAuditFacts(step)),
     )
   // The audit log has the reason. The page shows nothing that the URL contains.
-  const texts = textsIn(language)
+  const texts = readPageTexts(language)
   const broughtProblem = !entered && request.query['problem'] !== undefined
   const message = broughtProblem ? texts.application.federated : texts.signIn.refused
   await renderPasswordPage(step, 401, { message })

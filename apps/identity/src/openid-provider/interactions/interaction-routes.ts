@@ -4,19 +4,19 @@ import { errors, type Provider } from 'oidc-provider'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import { audited } from '../../pages/audited.ts'
-import { csrfGuard } from '../../csrf.ts'
-import { languageOf, textsIn } from '../../pages/language.ts'
-import { messagePage } from '../../pages/message-page.ts'
-import { brokenPages, problemPages } from '../../pages/problem-pages.ts'
+import { auditPageWrites } from '../../pages/audited.ts'
+import { createCsrfGuard } from '../../csrf.ts'
+import { chooseLanguage, readPageTexts } from '../../pages/language.ts'
+import { renderMessagePage } from '../../pages/message-page.ts'
+import { showInternalErrors, problemPages } from '../../pages/problem-pages.ts'
 import { sendPage } from '../../pages/send-page.ts'
-import { publicAddress } from '../../public-address.ts'
+import { parsePublicAddress } from '../../public-address.ts'
 import type { ExtraMetadata } from '../storage/clients.ts'
 import { showConsentPage, submitConsent } from './consent.ts'
 import { resumeFederatedLogin, showPasswordPage, submitPassword } from './first-factor.ts'
 import { showCodePage, submitCode } from './second-factor.ts'
 import type { InteractionStep } from './step.ts'
-import { refusalIn } from '../provider-pages.ts'
+import { readRefusalTexts } from '../provider-pages.ts'
 
 interface InteractionDependencies {
   db: Kysely<DB>
@@ -29,10 +29,10 @@ interface InteractionDependencies {
 type InteractionHandler = (step: InteractionStep) => Promise<void>
 
 /** Serves the sign-in and consent pages of applications. See docs/decisions/0016. */
-export function interactionRoutes({ db, config, logger, publish, provider }: InteractionDependencies): Router {
-  const csrf = csrfGuard(config)
-  const shared = { db, config, csrf, audited: audited(db, config) }
-  const { prefix } = publicAddress(config.IDENTITY_PUBLIC_URL)
+export function createInteractionRoutes({ db, config, logger, publish, provider }: InteractionDependencies): Router {
+  const csrf = createCsrfGuard(config)
+  const shared = { db, config, csrf, audited: auditPageWrites(db, config) }
+  const { prefix } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
 
   const readStep = async (request: Request, response: Response): Promise<InteractionStep> => {
     const current = await provider()
@@ -51,7 +51,7 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Int
       target: new URL(String(interaction.params['redirect_uri'])).origin,
       prefix,
       base: `${prefix}/interaction/${uid}`,
-      language: languageOf(request),
+      language: chooseLanguage(request),
       request,
       response,
     }
@@ -81,7 +81,7 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Int
   routes.post('/interaction/:uid/login', publish, form, assertOwnForm, handling(submitPassword))
   routes.post('/interaction/:uid/code', publish, form, assertOwnForm, handling(submitCode))
   routes.post('/interaction/:uid/consent', publish, form, assertOwnForm, handling(submitConsent))
-  routes.use('/interaction', answerEndedInteraction, problemPages, brokenPages(logger))
+  routes.use('/interaction', answerEndedInteraction, problemPages, showInternalErrors(logger))
   return routes
 }
 
@@ -89,8 +89,8 @@ export function interactionRoutes({ db, config, logger, publish, provider }: Int
 const answerEndedInteraction: ErrorRequestHandler = (error: unknown, request, response, next) => {
   if (!(error instanceof errors.OIDCProviderError)) return next(error)
   const known = error instanceof errors.SessionNotFound ? 'session_not_found' : error.error
-  const language = languageOf(request)
+  const language = chooseLanguage(request)
   const prefix = response.locals.prefix as string
-  const words = refusalIn(textsIn(language), known)
-  sendPage(response, 400, messagePage({ prefix, language, ...words, status: 'problem' }))
+  const words = readRefusalTexts(readPageTexts(language), known)
+  sendPage(response, 400, renderMessagePage({ prefix, language, ...words, status: 'problem' }))
 }

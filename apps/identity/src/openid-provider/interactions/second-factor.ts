@@ -1,25 +1,25 @@
 import type { Request } from 'express'
-import { cookieIn } from '../../cookies.ts'
-import { codePage } from '../../pages/code-page.ts'
-import { textsIn } from '../../pages/language.ts'
+import { findCookie } from '../../cookies.ts'
+import { renderCodeForm } from '../../pages/code-page.ts'
+import { readPageTexts } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
-import { publicAddress } from '../../public-address.ts'
+import { parsePublicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signInWithCode, type SecondFactorRequired } from '../../sign-in/password/password-sign-in.ts'
 import { type InteractionStep, finishLogin } from './step.ts'
 
 const cookie = 'sluice-second-factor'
 
 /** Stores the ticket for the verified password in a cookie of this interaction, until the second step. */
-export function keepTicket({ response, base, config }: InteractionStep, { ticket }: SecondFactorRequired): void {
-  const { secure } = publicAddress(config.IDENTITY_PUBLIC_URL)
+export function setTicketCookie({ response, base, config }: InteractionStep, { ticket }: SecondFactorRequired): void {
+  const { secure } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
   response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
 }
 
-const ticketOf = (request: Request): string | undefined => cookieIn(request.headers.cookie, cookie)
+const readTicketCookie = (request: Request): string | undefined => findCookie(request.headers.cookie, cookie)
 
 /** Shows the page for the code of an app, or with `?recovery` for a recovery code. */
 export async function showCodePage(step: InteractionStep): Promise<void> {
-  if (ticketOf(step.request) === undefined) return step.response.redirect(303, step.base)
+  if (readTicketCookie(step.request) === undefined) return step.response.redirect(303, step.base)
   renderCodePage(step, 200)
 }
 
@@ -29,7 +29,7 @@ function renderCodePage(
   message?: string,
 ) {
   const recovery = 'recovery' in request.query
-  const page = codePage({
+  const page = renderCodeForm({
     prefix,
     language,
     organisation: { name: application.organisation },
@@ -45,8 +45,8 @@ function renderCodePage(
 /** Handles the form field `code`. */
 export async function submitCode(step: InteractionStep): Promise<void> {
   const { request, response, audited, application, base, language } = step
-  const ticket = ticketOf(request)
-  const words = textsIn(language).code
+  const ticket = readTicketCookie(request)
+  const words = readPageTexts(language).code
   const { code } = request.body as { code?: unknown }
   if (ticket === undefined) return response.redirect(303, base)
   if (typeof code !== 'string' || code.trim() === '' || code.length > 40)

@@ -36,7 +36,7 @@ export interface InteractionStep {
 }
 
 /** Returns the request columns of an audit row. */
-export const auditFactsOf = ({ request, response }: InteractionStep) => ({
+export const readAuditFacts = ({ request, response }: InteractionStep) => ({
   requestId: String(response.locals.requestId),
   address: request.ip ?? '',
 })
@@ -48,8 +48,8 @@ interface CompletedLogin {
 }
 
 /**
- * Resumes the application's request with a user. A user who was already signed in and authenticated again keeps their
- * previous session and all its data.
+ * Continues the application's authorization request as the signed-in user. A user who was already signed in and
+ * authenticated again keeps their previous session and all its data.
  */
 export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
   const { db, provider, interaction, request, response } = step
@@ -57,7 +57,7 @@ export async function finishLogin(step: InteractionStep, { user, session, amr }:
   const keepsSession = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
   if (keepsSession) {
     await transaction(db, async (trx) => {
-      await endUnusedSession(trx, { user, session }, 'an open session goes on', auditFactsOf(step))
+      await endUnusedSession(trx, { user, session }, 'an open session goes on', readAuditFacts(step))
       await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
     })
   }

@@ -44,21 +44,21 @@ export const findAccount = (db: Kysely<DB>): FindAccount =>
     return {
       accountId: user.uid,
       claims: async (_use, scope) => ({
-        ...claimsOf(user),
-        ...(scope.split(' ').includes('groups') && { groups: await groupsOf(db, user) }),
+        ...toClaims(user),
+        ...(scope.split(' ').includes('groups') && { groups: await listGroupCodes(db, user) }),
       }),
     }
   }
 
 /** Returns the codes of the user's groups in order, at most 1,000. */
-async function groupsOf(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
+async function listGroupCodes(db: Kysely<DB>, { id }: AccountRow): Promise<string[]> {
   const { rows } = await sql<{ code: string }>`
     ${prepared('account-groups')} select g.code from user_group_members m join user_groups g on g.id = m.user_group_id
     where m.user_id = ${id} order by g.code limit 1000`.execute(db)
   return rows.map(({ code }) => code)
 }
 
-const claimsOf = ({ uid, name, username, email, updated_at, client, client_code, client_name }: AccountRow) => ({
+const toClaims = ({ uid, name, username, email, updated_at, client, client_code, client_name }: AccountRow) => ({
   sub: uid,
   name,
   preferred_username: username,

@@ -7,8 +7,8 @@ import type { DB } from '../../database.ts'
 import { isOpenSession } from '../../sign-in/sessions/sessions.ts'
 import { isUid } from '../../uid.ts'
 import { findApplication } from './clients.ts'
-import { coalesce } from './coalesce.ts'
-import { secretHash } from '../../secrets.ts'
+import { coalesceQueries } from './coalesce.ts'
+import { hashSecret } from '../../secrets.ts'
 
 /** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
 const reuseGraceSeconds = 10
@@ -22,11 +22,11 @@ const live = sql`m.expires_at > now() and (
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
 /** The storage adapter of oidc-provider; the library creates one instance per model. */
-export const oidcAdapter =
+export const createOidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {
-    const application = coalesce((id) => findApplication(db, id))
-    const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${secretHash(id)}`
+    const application = coalesceQueries((id) => findApplication(db, id))
+    const modelWithId = (id: string) => sql`model = ${model} and id_hash = ${hashSecret(id)}`
 
     async function find(
       by: 'id' | 'session',
@@ -39,15 +39,15 @@ export const oidcAdapter =
       where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
       if (row?.used) rememberReplayedTokenUser(row.payload.accountId)
-      return row && { ...payloadOf(model, id, row.payload), ...(row.used && { consumed: true }) }
+      return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }
     }
 
     return {
       async upsert(id, payload, expiresIn = maxLifetimeSeconds) {
-        const session = sessionOf(model, payload)
+        const session = resolveSession(model, payload)
         const { rows } = await sql`
         ${prepared('keep-oidc-model')} insert into oidc_models (model, id_hash, payload, grant_id, session_id, sso_client_config_id, expires_at)
-        select ${model}, ${secretHash(id)}, ${storedPayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
+        select ${model}, ${hashSecret(id)}, ${serializePayload(model, id, payload)}, ${payload.grantId ?? null}, s.id, a.id,
           now() + make_interval(secs => ${expiresIn})
         from (select ${session ?? null}::uuid as session, ${payload.clientId ?? null}::text as application) as of
         left join sessions s on s.uid = of.session and s.ended_at is null
@@ -59,7 +59,7 @@ export const oidcAdapter =
         if (rows.length === 0) throw new errors.InvalidGrant('the session has ended or the client was deleted')
       },
 
-      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${secretHash(id)}`, id)),
+      find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
 
       /** The uid is that of the sign-in session. The result omits the session's own id, which the browser has. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
@@ -91,7 +91,7 @@ export const oidcAdapter =
   }
 
 /** Returns the uid of the sign-in session of a model. Every stored model of a user belongs to one. */
-function sessionOf(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
+function resolveSession(model: string, { accountId, sessionUid, uid, session }: AdapterPayload): string | undefined {
   const known = {
     Session: accountId && uid,
     Interaction: (session as { uid?: string } | undefined)?.uid,
@@ -111,12 +111,12 @@ function rememberReplayedTokenUser(user: string | undefined): void {
   if (ctx && user !== undefined) replayedTokenUsers.set(ctx, user)
 }
 
-export const replayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
+export const findReplayedTokenUser = (ctx: object): string | undefined => replayedTokenUsers.get(ctx)
 
 /** Serialises a payload without the id and the browser's session cookie, so that a database reader cannot use them. */
-function storedPayload(model: string, id: string, payload: AdapterPayload): string {
+function serializePayload(model: string, id: string, payload: AdapterPayload): string {
   const { jti: _jti, ...rest } = payload
-  const stored: Record<string, unknown> = model === 'Interaction' ? withoutIds(rest, id) : rest
+  const stored: Record<string, unknown> = model === 'Interaction' ? removeIds(rest, id) : rest
   const text = JSON.stringify(stored)
   if (text.includes(String.raw`\u0000`) || !text.isWellFormed())
     throw new errors.InvalidRequest('a parameter holds a NUL character')
@@ -124,12 +124,12 @@ function storedPayload(model: string, id: string, payload: AdapterPayload): stri
 }
 
 /** Restores a payload from its stored form. */
-function payloadOf(model: string, id: string, stored: AdapterPayload): AdapterPayload {
+function restorePayload(model: string, id: string, stored: AdapterPayload): AdapterPayload {
   const payload = { ...stored, ...(id && { jti: id }) }
   return model === 'Interaction' ? { ...payload, returnTo: `${stored.returnTo}${id}` } : payload
 }
 
-function withoutIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
+function removeIds({ returnTo, session, ...rest }: AdapterPayload, id: string): Record<string, unknown> {
   const { cookie: _cookie, ...about } = (session ?? {}) as { cookie?: string }
   return { ...rest, returnTo: returnTo?.slice(0, -id.length), ...(session && { session: about }) }
 }
@@ -138,7 +138,7 @@ function withoutIds({ returnTo, session, ...rest }: AdapterPayload, id: string):
 export async function isOpenInteraction(db: Kysely<DB>, interaction: string): Promise<boolean> {
   const { rows } = await sql`
     select from oidc_models
-    where model = 'Interaction' and id_hash = ${secretHash(interaction)} and expires_at > now()`.execute(db)
+    where model = 'Interaction' and id_hash = ${hashSecret(interaction)} and expires_at > now()`.execute(db)
   return rows.length > 0
 }
 

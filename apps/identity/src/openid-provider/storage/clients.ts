@@ -27,7 +27,7 @@ export interface ExtraMetadata {
 }
 
 /** Converts an application to the client metadata of oidc-provider, which gets only the hash of the secret. */
-export function applicationMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
+export function toClientMetadata(application: RegisteredApplication): AllClientMetadata & ExtraMetadata {
   const { redirect_uris, scopes, grant_types, secret_hash } = application
   const native = redirect_uris.length > 0 && redirect_uris.every((uri) => uri.startsWith('http:'))
   return {
@@ -57,5 +57,5 @@ export async function findApplication(db: Kysely<DB>, id: string): Promise<Adapt
     select a.sso_client_id, a.client_name, a.secret_hash, a.redirect_uris, a.scopes, a.grant_types, a.client, c.name as organisation
     from sso_client_configs a join clients c on c.uid = a.client
     where a.sso_client_id = ${id} and not c.disabled`.execute(db)
-  return rows[0] && (applicationMetadata(rows[0]) as AdapterPayload)
+  return rows[0] && (toClientMetadata(rows[0]) as AdapterPayload)
 }

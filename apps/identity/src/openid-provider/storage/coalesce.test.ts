@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals'
-import { coalesce } from './coalesce.ts'
+import { coalesceQueries } from './coalesce.ts'
 
 /** A question that is answered by hand. */
 function asked() {
   const open: { key: string; answer(value: string): void; fail(): void }[] = []
-  const ask = coalesce(
+  const ask = coalesceQueries(
     (key) => new Promise<string>((answer, reject) => open.push({ key, answer, fail: () => reject(new Error('down')) })),
   )
   return { open, ask }

@@ -2,7 +2,7 @@
  * Runs one query per key at a time. Calls that arrive while a query is running share the next one. The shared query starts
  * after these calls, so they never get an outdated result. Failures are shared too.
  */
-export function coalesce<T>(query: (key: string) => Promise<T>): (key: string) => Promise<T> {
+export function coalesceQueries<T>(query: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const running = new Map<string, Promise<unknown>>()
   const waiting = new Map<string, Promise<T>>()
 

@@ -10,7 +10,7 @@ interface ConsentParties {
 }
 
 /** Returns the scopes that a user granted to an application; undefined if the user never decided. */
-export async function consentedScopes(
+export async function findConsentedScopes(
   db: Kysely<DB>,
   { user, application }: ConsentParties,
 ): Promise<string[] | undefined> {
@@ -43,7 +43,7 @@ export const loadExistingGrant = (db: Kysely<DB>) =>
     const { provider, client, session, account } = ctx.oidc
     if (!client || !session || !account) return undefined
     const parties = { user: account.accountId, application: client.clientId }
-    const scopes = await consentedScopes(db, parties)
+    const scopes = await findConsentedScopes(db, parties)
     if (!scopes) return undefined
     const known = session.grantIdFor(client.clientId)
     const found = known === undefined ? undefined : await provider.Grant.find(known)

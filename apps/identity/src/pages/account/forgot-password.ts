@@ -1,39 +1,39 @@
 import { Router, type Request, type Response } from 'express'
-import { forgotPassword } from '../../api/auth/link-operations.ts'
-import { fieldOf, readForm } from '../forms.ts'
+import { requestReset } from '../../api/auth/link-operations.ts'
+import { readFormField, readForm } from '../forms.ts'
 import { html } from '../html.ts'
-import { languageOf, textsIn } from '../language.ts'
-import { button, field, form, summary } from '../parts/forms.ts'
-import { page, type PageFacts } from '../parts/frame.ts'
+import { chooseLanguage, readPageTexts } from '../language.ts'
+import { renderButton, renderField, renderForm, renderSummary } from '../parts/forms.ts'
+import { renderFrame, type PageFacts } from '../parts/frame.ts'
 import { sendPage } from '../send-page.ts'
-import { pageFacts, type PageRouteContext } from './page-route-context.ts'
+import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
 
 const path = '/account/forgot-password'
 /** The maximum length of an e-mail address, as in the operation's contract. */
 const maxUsernameLength = 254
 
 /** GET shows the form, POST queues the request. The response does not reveal whether the user exists. */
-export function forgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
+export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
     const facts = {
-      ...pageFacts(request, prefix),
+      ...readPageFacts(request, prefix),
       action: prefix + path,
       csrf: csrf.issue(request, response),
       wrong,
     }
-    sendPage(response, wrong ? 422 : 200, forgotPasswordPage(facts))
+    sendPage(response, wrong ? 422 : 200, renderForgotPasswordPage(facts))
   }
 
   const routes = Router()
   routes.get(path, (request, response) => show(request, response))
   routes.post(path, readForm, async (request, response) => {
     csrf.assertValid(request)
-    const username = fieldOf(request, 'username').trim()
-    const texts = textsIn(languageOf(request))
+    const username = readFormField(request, 'username').trim()
+    const texts = readPageTexts(chooseLanguage(request))
     if (username === '') return show(request, response, { username: texts.forgotPassword.missing })
     if ([...username].length > maxUsernameLength)
       return show(request, response, { username: texts.tooLong(maxUsernameLength) })
-    await audited('auth.forgotPassword', request, response, (context) => forgotPassword({ username }, context))
+    await audited('auth.forgotPassword', request, response, (context) => requestReset({ username }, context))
     response.redirect(303, `${prefix}/account/forgot-password-sent`)
   })
   return routes
@@ -46,19 +46,19 @@ interface ForgotPasswordFacts extends PageFacts {
 }
 
 /** Returns the page with the form field `username`. */
-export function forgotPasswordPage({ action, csrf, wrong, ...facts }: ForgotPasswordFacts): string {
-  const texts = textsIn(facts.language)
+export function renderForgotPasswordPage({ action, csrf, wrong, ...facts }: ForgotPasswordFacts): string {
+  const texts = readPageTexts(facts.language)
   const words = texts.forgotPassword
-  return page({
+  return renderFrame({
     ...facts,
     title: words.title,
     failed: wrong !== undefined,
     main: html`<p class="lead">${words.lead}</p>
-${summary(texts, undefined, wrong)}
-${form({
+${renderSummary(texts, undefined, wrong)}
+${renderForm({
   action,
   hidden: { csrf },
-  main: html`${field({
+  main: html`${renderField({
     name: 'username',
     label: words.label,
     autocomplete: 'username',
@@ -67,7 +67,7 @@ ${form({
     error: wrong?.username,
     autofocus: !wrong,
   })}
-${button(words.submit)}`,
+${renderButton(words.submit)}`,
 })}`,
   })
 }

@@ -5,27 +5,27 @@ import { Problem } from '@sluice/http-server'
 import { type LinkContext, acceptInvitation, resetPassword } from '../../api/auth/link-operations.ts'
 import type { DB } from '../../database.ts'
 import { type FoundLink, type LinkPurpose, findLink } from '../../sign-in/tokens/one-time-links.ts'
-import { weaknessOf } from '../../sign-in/password/password-rules.ts'
-import { fieldOf, readForm } from '../forms.ts'
-import { html, name } from '../html.ts'
-import { languageOf, textsIn } from '../language.ts'
-import { messagePage } from '../message-page.ts'
-import { rememberOrganisation } from '../organisation-cookie.ts'
-import { button, field, form, summary } from '../parts/forms.ts'
-import { type Organisation, type PageFacts, page } from '../parts/frame.ts'
+import { findPasswordWeakness } from '../../sign-in/password/password-rules.ts'
+import { readFormField, readForm } from '../forms.ts'
+import { html, isolateName } from '../html.ts'
+import { chooseLanguage, readPageTexts } from '../language.ts'
+import { renderMessagePage } from '../message-page.ts'
+import { setOrganisationCookie } from '../organisation-cookie.ts'
+import { renderButton, renderField, renderForm, renderSummary } from '../parts/forms.ts'
+import { type Organisation, type PageFacts, renderFrame } from '../parts/frame.ts'
 import { sendPage } from '../send-page.ts'
 import type { PageTexts } from '../texts/en.ts'
-import { pageFacts, type PageRouteContext } from './page-route-context.ts'
+import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
 
 /** GET shows the form of a password-reset link, POST changes the password. */
-export const passwordRoutes = (pages: PageRouteContext): Router =>
-  linkRoutes(
+export const createPasswordRoutes = (pages: PageRouteContext): Router =>
+  createLinkRoutes(
     {
       purpose: 'PASSWORD_RESET',
       action: '/account/password',
       operation: 'auth.resetPassword',
       needsPassword: () => true,
-      renderPage: (facts) => newPasswordPage({ ...facts, purpose: 'reset' }),
+      renderPage: (facts) => renderNewPasswordPage({ ...facts, purpose: 'reset' }),
       use: ({ token, password = '' }, context) => resetPassword({ token, password }, context),
       done: () => '/account/password-changed',
     },
@@ -33,15 +33,15 @@ export const passwordRoutes = (pages: PageRouteContext): Router =>
   )
 
 /** GET shows an invitation, POST accepts it: with a password, or with a click for single sign-on. */
-export const invitationRoutes = (pages: PageRouteContext): Router =>
-  linkRoutes(
+export const createInvitationRoutes = (pages: PageRouteContext): Router =>
+  createLinkRoutes(
     {
       purpose: 'INVITATION',
       action: '/account/invitation',
       operation: 'auth.acceptInvitation',
       needsPassword: ({ ssoAuth }) => !ssoAuth,
       renderPage: (facts, { ssoAuth }) =>
-        ssoAuth ? joinPage(facts) : newPasswordPage({ ...facts, purpose: 'invitation' }),
+        ssoAuth ? renderJoinPage(facts) : renderNewPasswordPage({ ...facts, purpose: 'invitation' }),
       use: acceptInvitation,
       done: ({ ssoAuth }) => `/account/${ssoAuth ? 'joined' : 'invitation-accepted'}`,
     },
@@ -50,7 +50,7 @@ export const invitationRoutes = (pages: PageRouteContext): Router =>
 
 type LinkUser = FoundLink['user']
 
-/** The use of a one-time link and its pages. */
+/** A kind of one-time link, its pages and its effect. */
 interface LinkUse {
   purpose: LinkPurpose
   /** The path of the form. */
@@ -67,7 +67,7 @@ interface LinkUse {
 }
 
 /** GET shows the page of a link without using it; POST uses it. */
-function linkRoutes(
+function createLinkRoutes(
   { purpose, action, operation, needsPassword, renderPage, use, done }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,
 ): Router {
@@ -76,7 +76,7 @@ function linkRoutes(
       prefix,
       action: prefix + action,
       csrf: csrf.issue(request, response),
-      language: languageOf(request),
+      language: chooseLanguage(request),
       organisation: { name: user.clientName },
       user,
       hidden: { token },
@@ -88,34 +88,34 @@ function linkRoutes(
   const routes = Router()
   routes.get(action, async (request, response) => {
     const { token } = request.query
-    const link = await linkOf(db, token, purpose)
+    const link = await findRequestedLink(db, token, purpose)
     if (!link || typeof token !== 'string') return sendLinkEnded(request, response, purpose, prefix)
     show(request, response, { ...link, token })
   })
   routes.post(action, readForm, async (request, response) => {
     csrf.assertValid(request)
-    const token = fieldOf(request, 'token')
-    const link = await linkOf(db, token, purpose)
+    const token = readFormField(request, 'token')
+    const link = await findRequestedLink(db, token, purpose)
     if (!link) return sendLinkEnded(request, response, purpose, prefix)
     const { user } = link
-    const password = fieldOf(request, 'password')
-    const texts = textsIn(languageOf(request))
+    const password = readFormField(request, 'password')
+    const texts = readPageTexts(chooseLanguage(request))
     const withPassword = needsPassword(user)
-    const wrong = withPassword ? wrongWith(password, fieldOf(request, 'repeat'), texts) : undefined
+    const wrong = withPassword ? checkNewPassword(password, readFormField(request, 'repeat'), texts) : undefined
     if (wrong) return show(request, response, { ...link, token }, wrong)
     try {
       const chosen = withPassword ? { token, password } : { token }
       await audited(operation, request, response, (context) => use(chosen, context))
     } catch (error) {
-      const field = refusedField(error)
+      const field = findRefusedField(error)
       if (field === 'password') {
-        const weak = texts.newPassword[weaknessOf(password, user) ?? 'common']
+        const weak = texts.newPassword[findPasswordWeakness(password, user) ?? 'common']
         return show(request, response, { ...link, token }, { password: weak })
       }
       if (field === 'token') return sendLinkEnded(request, response, purpose, prefix)
       throw error
     }
-    rememberOrganisation(response, { name: user.clientName }, secure)
+    setOrganisationCookie(response, { name: user.clientName }, secure)
     response.redirect(303, `${prefix}${done(user)}`)
   })
   return routes
@@ -124,16 +124,16 @@ function linkRoutes(
 type ShownLink = FoundLink & { token: string }
 
 /** Finds the link of a request without using it, because mail programs open links before users do. */
-async function linkOf(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {
+async function findRequestedLink(db: Kysely<DB>, token: unknown, purpose: LinkPurpose): Promise<FoundLink | undefined> {
   if (typeof token !== 'string' || !/^[\w-]{20,200}$/.test(token)) return undefined
   return findLink(db, token, purpose)
 }
 
 /** Sends the same page for used, expired and unknown links. */
 function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpose, prefix: string): void {
-  const facts = pageFacts(request, prefix)
-  const words = textsIn(facts.language).link
-  const page = messagePage({
+  const facts = readPageFacts(request, prefix)
+  const words = readPageTexts(facts.language).link
+  const page = renderMessagePage({
     ...facts,
     title: words.title,
     status: 'problem',
@@ -145,7 +145,7 @@ function sendLinkEnded(request: Request, response: Response, purpose: LinkPurpos
 }
 
 /** Returns the field of a validation error; undefined for other errors. */
-function refusedField(error: unknown): string | undefined {
+function findRefusedField(error: unknown): string | undefined {
   return error instanceof Problem && error.status === 422 ? error.errors?.[0]?.pointer.slice(1) : undefined
 }
 
@@ -164,24 +164,24 @@ interface NewPasswordFacts extends LinkFacts {
 }
 
 /** Returns the page with the form fields `password` and `repeat`. It contains the username for password managers. */
-export function newPasswordPage({ action, csrf, user, purpose, hidden, wrong, ...facts }: NewPasswordFacts): string {
-  const texts = textsIn(facts.language)
+export function renderNewPasswordPage({ action, csrf, user, purpose, hidden, wrong, ...facts }: NewPasswordFacts) {
+  const texts = readPageTexts(facts.language)
   const words = texts.newPassword
   const invited = purpose === 'invitation'
   const title = invited ? words.invitationTitle : words.resetTitle
   const { least, most } = passwordLength
-  const who = html`<strong>${name(user.name)}</strong>`
-  return page({
+  const who = html`<strong>${isolateName(user.name)}</strong>`
+  return renderFrame({
     ...facts,
     title,
     failed: wrong !== undefined,
-    main: html`<p class="lead">${invited ? words.invitationLead(who, html`<strong>${name(facts.organisation.name)}</strong>`) : words.resetLead(who)}</p>
-${summary(texts, undefined, wrong)}
-${form({
+    main: html`<p class="lead">${invited ? words.invitationLead(who, html`<strong>${isolateName(facts.organisation.name)}</strong>`) : words.resetLead(who)}</p>
+${renderSummary(texts, undefined, wrong)}
+${renderForm({
   action,
   hidden: { ...hidden, csrf },
-  main: html`${field({ name: 'username', label: texts.username, autocomplete: 'username', value: user.username, readonly: true })}
-${field({
+  main: html`${renderField({ name: 'username', label: texts.username, autocomplete: 'username', value: user.username, readonly: true })}
+${renderField({
   name: 'password',
   label: words.label,
   type: 'password',
@@ -189,8 +189,8 @@ ${field({
   error: wrong?.password,
   hint: html`<ul>${words.rules(least, most).map((rule) => html`<li>${rule}</li>`)}</ul>`,
 })}
-${field({ name: 'repeat', label: words.repeat, type: 'password', autocomplete: 'new-password', error: wrong?.repeat })}
-${button(invited ? words.invitationSubmit : words.resetSubmit)}`,
+${renderField({ name: 'repeat', label: words.repeat, type: 'password', autocomplete: 'new-password', error: wrong?.repeat })}
+${renderButton(invited ? words.invitationSubmit : words.resetSubmit)}`,
 })}`,
   })
 }
@@ -199,7 +199,7 @@ ${button(invited ? words.invitationSubmit : words.resetSubmit)}`,
 type WrongPassword = Partial<Record<'password' | 'repeat', string>>
 
 /** Returns the errors of a new password and its repetition; undefined if this check finds none. */
-function wrongWith(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
+function checkNewPassword(password: string, repeat: string, texts: PageTexts): WrongPassword | undefined {
   const words = texts.newPassword
   const { least, most } = passwordLength
   const length = [...password].length
@@ -211,13 +211,13 @@ function wrongWith(password: string, repeat: string, texts: PageTexts): WrongPas
 }
 
 /** Returns the invitation page for a user with single sign-on. Its form has no visible fields. */
-export function joinPage({ action, csrf, user, hidden, ...facts }: LinkFacts): string {
-  const { join: words, newPassword } = textsIn(facts.language)
-  return page({
+export function renderJoinPage({ action, csrf, user, hidden, ...facts }: LinkFacts): string {
+  const { join: words, newPassword } = readPageTexts(facts.language)
+  return renderFrame({
     ...facts,
     title: newPassword.invitationTitle,
-    main: html`<p class="lead">${words.lead(html`<strong>${name(user.name)}</strong>`, html`<strong>${name(facts.organisation.name)}</strong>`)}</p>
+    main: html`<p class="lead">${words.lead(html`<strong>${isolateName(user.name)}</strong>`, html`<strong>${isolateName(facts.organisation.name)}</strong>`)}</p>
 <p>${words.sso}</p>
-${form({ action, hidden: { ...hidden, csrf }, main: button(words.submit) })}`,
+${renderForm({ action, hidden: { ...hidden, csrf }, main: renderButton(words.submit) })}`,
   })
 }

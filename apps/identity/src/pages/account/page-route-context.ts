@@ -3,8 +3,8 @@ import type { Kysely } from 'kysely'
 import type { CsrfGuard } from '../../csrf.ts'
 import type { DB } from '../../database.ts'
 import type { AuditedPageWrite } from '../audited.ts'
-import { languageOf } from '../language.ts'
-import { rememberedOrganisation } from '../organisation-cookie.ts'
+import { chooseLanguage } from '../language.ts'
+import { readOrganisationCookie } from '../organisation-cookie.ts'
 import type { PageFacts } from '../parts/frame.ts'
 import type { PublicAddress } from '../../public-address.ts'
 
@@ -18,8 +18,8 @@ export interface PageRouteContext extends PublicAddress {
 }
 
 /** Returns the facts of a page whose address does not name the organisation. */
-export const pageFacts = (request: Request, prefix: string): PageFacts & { language: string } => ({
+export const readPageFacts = (request: Request, prefix: string): PageFacts & { language: string } => ({
   prefix,
-  language: languageOf(request),
-  organisation: rememberedOrganisation(request),
+  language: chooseLanguage(request),
+  organisation: readOrganisationCookie(request),
 })

@@ -3,30 +3,30 @@ import type { Kysely } from 'kysely'
 import { problems } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
 import type { Config } from '../../config.ts'
-import { csrfGuard } from '../../csrf.ts'
+import { createCsrfGuard } from '../../csrf.ts'
 import type { DB } from '../../database.ts'
-import { publicAddress } from '../../public-address.ts'
-import { endSessionOf, isRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
-import { audited } from '../audited.ts'
-import { fieldOf, formDeadline, readForm } from '../forms.ts'
-import { textsIn } from '../language.ts'
-import { messagePage } from '../message-page.ts'
-import { brokenPages, problemPages } from '../problem-pages.ts'
+import { parsePublicAddress } from '../../public-address.ts'
+import { endSessionOfToken, isRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
+import { auditPageWrites } from '../audited.ts'
+import { readFormField, formDeadline, readForm } from '../forms.ts'
+import { readPageTexts } from '../language.ts'
+import { renderMessagePage } from '../message-page.ts'
+import { showInternalErrors, problemPages } from '../problem-pages.ts'
 import { sendPage } from '../send-page.ts'
-import { signedOutPage } from '../sign-out-pages.ts'
-import { stylesheetRoutes } from '../stylesheet.ts'
+import { renderSignedOutPage } from '../sign-out-pages.ts'
+import { createStylesheetRoutes } from '../stylesheet.ts'
 import type { PageTexts } from '../texts/en.ts'
-import { forgotPasswordRoutes } from './forgot-password.ts'
-import { invitationRoutes, passwordRoutes } from './one-time-links.ts'
-import { pageFacts, type PageRouteContext } from './page-route-context.ts'
+import { createForgotPasswordRoutes } from './forgot-password.ts'
+import { createInvitationRoutes, createPasswordRoutes } from './one-time-links.ts'
+import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
 
 /** Serves `/account/…`, the pages that links in mails open. */
-export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
+export function createPageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Config; logger: Logger }): Router {
   const pages: PageRouteContext = {
     db,
-    csrf: csrfGuard(config),
-    ...publicAddress(config.IDENTITY_PUBLIC_URL),
-    audited: audited(db, config),
+    csrf: createCsrfGuard(config),
+    ...parsePublicAddress(config.IDENTITY_PUBLIC_URL),
+    audited: auditPageWrites(db, config),
     home: config.HOME_URL,
   }
   const routes = Router({ caseSensitive: true, strict: true })
@@ -35,37 +35,37 @@ export function pageRoutes({ db, config, logger }: { db: Kysely<DB>; config: Con
     next()
   })
   routes.use(
-    stylesheetRoutes(),
-    invitationRoutes(pages),
-    passwordRoutes(pages),
-    forgotPasswordRoutes(pages),
-    signOutRoutes(pages),
-    finalPageRoutes(pages),
+    createStylesheetRoutes(),
+    createInvitationRoutes(pages),
+    createPasswordRoutes(pages),
+    createForgotPasswordRoutes(pages),
+    createSignOutRoutes(pages),
+    createFinalPageRoutes(pages),
   )
   routes.use('/account', () => {
     throw problems.notFound('page')
   })
-  routes.use(problemPages, brokenPages(logger))
+  routes.use(problemPages, showInternalErrors(logger))
   return routes
 }
 
 /**
- * Handles the sign-out form of `signedInPage`. The form contains the refresh token, which no other site knows, so it needs
+ * Handles the sign-out form of `renderTokenPage`. The form contains the refresh token, which no other site knows, so it needs
  * no CSRF token.
  */
-function signOutRoutes({ db, audited, prefix }: PageRouteContext): Router {
+function createSignOutRoutes({ db, audited, prefix }: PageRouteContext): Router {
   const routes = Router()
   routes.post('/account/sign-out', readForm, async (request, response) => {
-    const refreshToken = fieldOf(request, 'refreshToken')
+    const refreshToken = readFormField(request, 'refreshToken')
     // Audit real tokens only: otherwise anyone could fill the audit log with invented ones.
     if (await isRefreshToken(db, refreshToken))
       await audited('auth.logout', request, response, ({ write, request: { audit } }) =>
         write(async (trx) => {
-          const ended = await endSessionOf(trx, refreshToken)
+          const ended = await endSessionOfToken(trx, refreshToken)
           audit(ended?.session ?? null, { outcome: ended ? 'signed out' : 'unknown' }, ended?.by)
         }),
       )
-    sendPage(response, 200, signedOutPage(pageFacts(request, prefix)))
+    sendPage(response, 200, renderSignedOutPage(readPageFacts(request, prefix)))
   })
   return routes
 }
@@ -81,19 +81,19 @@ const finalPages: Record<string, (texts: PageTexts) => { title: string; text: st
   '/account/forgot-password-sent': ({ forgotPassword: words }) => ({ title: words.doneTitle, text: words.done }),
 }
 
-function finalPageRoutes({ prefix, home }: PageRouteContext): Router {
+function createFinalPageRoutes({ prefix, home }: PageRouteContext): Router {
   const routes = Router()
   for (const [path, wordsOf] of Object.entries(finalPages))
     routes.get(path, (request, response) => {
-      const facts = pageFacts(request, prefix)
-      const texts = textsIn(facts.language)
+      const facts = readPageFacts(request, prefix)
+      const texts = readPageTexts(facts.language)
       // After a request for a link, users have to open their mail, not to sign in.
-      const next = path === '/account/forgot-password-sent' ? {} : signInLink(home, texts)
-      sendPage(response, 200, messagePage({ ...facts, ...wordsOf(texts), status: 'success', ...next }))
+      const next = path === '/account/forgot-password-sent' ? {} : renderSignInLink(home, texts)
+      sendPage(response, 200, renderMessagePage({ ...facts, ...wordsOf(texts), status: 'success', ...next }))
     })
   return routes
 }
 
 /** Returns the link to `home`, where users sign in after an invitation or a new password, or a note if it is not set. */
-const signInLink = (home: string, { next }: PageTexts) =>
+const renderSignInLink = (home: string, { next }: PageTexts) =>
   home ? { link: { href: home, label: next.signIn(new URL(home).host) } } : { note: next.ask }

@@ -17,7 +17,7 @@ interface FormField {
 }
 
 /** Returns a field: label, hint, error and input. Screen readers read them in that order. */
-export function field({ name, label, type = 'text', hint, error, value, readonly, ...how }: FormField): HtmlMarkup {
+export function renderField({ name, label, type = 'text', hint, error, value, readonly, ...how }: FormField) {
   const described = [hint && `${name}-hint`, error && `${name}-error`].filter(Boolean).join(' ')
   const names = type === 'text' && html` autocapitalize="none" autocorrect="off" spellcheck="false"`
   return html`<div class="field${error && ' wrong'}">
@@ -35,7 +35,7 @@ interface FormMarkup {
 }
 
 /** Returns a form without browser validation. The server shows all errors at once, in one language, until the next try. */
-export const form = ({
+export const renderForm = ({
   action,
   hidden,
   main,
@@ -43,14 +43,14 @@ export const form = ({
 ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}${main}
 </form>`
 
-export const button = (
+export const renderButton = (
   label: HtmlValue,
   { name, value, quiet }: { name?: string; value?: string; quiet?: boolean } = {},
 ) =>
   html`<button type="submit"${name && html` name="${name}"`}${value && html` value="${value}"`}${quiet && html` class="quiet"`}>${label}</button>`
 
 /** The focused error summary on top of the page, with a link to each field. */
-export function summary(
+export function renderSummary(
   texts: PageTexts,
   message: string | undefined,
   wrong: Record<string, string | undefined> = {},

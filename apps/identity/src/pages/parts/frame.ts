@@ -1,5 +1,5 @@
-import { html, name, withoutDirectionMarks, type HtmlMarkup, type HtmlValue } from '../html.ts'
-import { textsIn } from '../language.ts'
+import { html, isolateName, removeDirectionMarks, type HtmlMarkup, type HtmlValue } from '../html.ts'
+import { readPageTexts } from '../language.ts'
 import { stylesheetPath } from '../stylesheet.ts'
 
 export interface Organisation {
@@ -31,7 +31,7 @@ interface PageFrame extends PageFacts {
  * Returns a complete page with an organisation's name, or the product's if none is known. It has no scripts and loads
  * nothing from other servers.
  */
-export function page({
+export function renderFrame({
   language,
   prefix = '',
   organisation = { name: 'Sluice' },
@@ -41,9 +41,9 @@ export function page({
   sign,
   main,
 }: PageFrame): string {
-  const texts = textsIn(language)
-  const whose = withoutDirectionMarks(organisation.name)
-  const { initials, tone } = monogramOf(whose)
+  const texts = readPageTexts(language)
+  const whose = removeDirectionMarks(organisation.name)
+  const { initials, tone } = createMonogram(whose)
   return html`<!doctype html>
 <html lang="${texts.language}">
 <head>
@@ -51,13 +51,13 @@ export function page({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${failed && `${texts.error} `}${withoutDirectionMarks(title)} – ${whose}</title>
+<title>${failed && `${texts.error} `}${removeDirectionMarks(title)} – ${whose}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${prefix}${stylesheetPath}">
 </head>
 <body>
 <div class="sheet">
-<header><span class="monogram tone-${tone}" aria-hidden="true">${initials}</span><span class="organisation">${name(organisation.name)}</span></header>
+<header><span class="monogram tone-${tone}" aria-hidden="true">${initials}</span><span class="organisation">${isolateName(organisation.name)}</span></header>
 <main>
 ${sign}
 <h1>${heading}</h1>
@@ -72,7 +72,7 @@ ${main}
 const tones = 6
 
 /** Returns one or two letters, and a colour that is always the same for a name. */
-function monogramOf(text: string): { initials: string; tone: number } {
+function createMonogram(text: string): { initials: string; tone: number } {
   const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu) ?? []
   const ends = words.length > 1 ? [words[0], words.at(-1)] : words
   const initials = ends.map((word) => [...(word ?? '')][0]?.toLocaleUpperCase('en') ?? '').join('')

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals'
-import { browserCookies } from './browser-cookie.ts'
+import { createBrowserCookies } from './browser-cookie.ts'
 
 const browser = 'B'.repeat(43)
 const secret = 's'.repeat(43)
-const secure = browserCookies(new URL('https://id.example.org/sluice/api/v1/auth/sso/callback'))
-const plain = browserCookies(new URL('http://localhost:3001/api/v1/auth/sso/callback'))
+const secure = createBrowserCookies(new URL('https://id.example.org/sluice/api/v1/auth/sso/callback'))
+const plain = createBrowserCookies(new URL('http://localhost:3001/api/v1/auth/sso/callback'))
 
 it('is one that neighbours cannot set, where there is TLS', () => {
   expect(secure.set(browser, secret)).toBe(

@@ -1,4 +1,4 @@
-import { cookieIn } from '../../cookies.ts'
+import { findCookie } from '../../cookies.ts'
 import { stateLifetimeSeconds } from './pending-sign-in.ts'
 
 /**
@@ -13,7 +13,7 @@ export interface BrowserCookies {
 }
 
 /** `callback` is the address that providers send browsers back to. */
-export function browserCookies(callback: URL): BrowserCookies {
+export function createBrowserCookies(callback: URL): BrowserCookies {
   const secure = callback.protocol === 'https:'
   const name = (browser: string) => `${secure ? '__Host-' : ''}sluice-sso-${browser.slice(0, 16)}`
   const attributes = secure ? 'Path=/; Secure' : `Path=${callback.pathname}`
@@ -23,7 +23,7 @@ export function browserCookies(callback: URL): BrowserCookies {
     set: (browser, secret) => cookie(browser, secret, stateLifetimeSeconds),
     clear: (browser) => cookie(browser, '', 0),
     read(header, browser) {
-      const found = cookieIn(header, name(browser))
+      const found = findCookie(header, name(browser))
       return found && /^[\w-]{43}$/.test(found) ? found : undefined
     },
   }

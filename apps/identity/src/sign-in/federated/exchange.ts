@@ -6,10 +6,10 @@ import {
   type Configuration,
   type IDToken,
 } from 'openid-client'
-import { configuration, type Federation } from './federation.ts'
+import { createClientConfig, type Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
-import { ProviderProblem, providerProblem } from './provider-problem.ts'
-import { proofsOf } from './pending-sign-in.ts'
+import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
+import { deriveProofs } from './pending-sign-in.ts'
 
 /** The identity of a person at their provider. */
 export interface FederatedPerson {
@@ -24,15 +24,15 @@ export interface FederatedPerson {
 const wantedScopes = ['openid', 'email', 'profile']
 
 /** Returns the authorization URL of the provider. Throws `ProviderProblem`. */
-export async function authorizationUrl(
+export async function createAuthorizationUrl(
   provider: ProviderConfig,
   federation: Federation,
   { state, secret }: { state: string; secret: string },
 ): Promise<URL> {
-  const { nonce, codeVerifier } = proofsOf(secret)
+  const { nonce, codeVerifier } = deriveProofs(secret)
   const metadata = await federation.metadata(provider.issuer)
   const supported = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
-  return buildAuthorizationUrl(configuration({ metadata, ...provider }, federation.outgoing), {
+  return buildAuthorizationUrl(createClientConfig({ metadata, ...provider }, federation.outgoing), {
     response_type: 'code',
     redirect_uri: provider.redirectUri,
     scope: wantedScopes.filter((scope) => scope === 'openid' || supported.includes(scope)).join(' '),
@@ -44,15 +44,15 @@ export async function authorizationUrl(
 }
 
 /** Exchanges a callback's code for the person's identity. `search`: the callback's query. Throws `ProviderProblem`. */
-export async function personOf(
+export async function exchangeCallback(
   provider: ProviderConfig,
   federation: Federation,
   { search, state, secret }: { search: string; state: string; secret: string },
 ): Promise<FederatedPerson> {
-  const { nonce, codeVerifier } = proofsOf(secret)
+  const { nonce, codeVerifier } = deriveProofs(secret)
   try {
     const metadata = await federation.metadata(provider.issuer)
-    const config = configuration({ metadata, ...provider }, federation.outgoing)
+    const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
     const back = new URL(provider.redirectUri)
     back.search = search
     const tokens = await authorizationCodeGrant(config, back, {
@@ -66,10 +66,10 @@ export async function personOf(
       issuer: new URL(claims.iss).href,
       subject: assertSubject(claims.sub),
       ssoId: await readMappingClaim(claims, provider.mappingClaim, config, tokens.access_token),
-      amr: methodsOf(claims.amr),
+      amr: parseAuthenticationMethods(claims.amr),
     }
   } catch (error) {
-    const problem = providerProblem(error)
+    const problem = toProviderProblem(error)
     // The provider's endpoints may have changed since the metadata was read.
     if (problem?.fault !== 'SSO_DENIED') federation.forget(provider.issuer)
     throw problem ?? error
@@ -103,7 +103,7 @@ async function readMappingClaim(
   return value
 }
 
-const methodsOf = (amr: unknown): string[] =>
+const parseAuthenticationMethods = (amr: unknown): string[] =>
   Array.isArray(amr)
     ? amr
         .filter((method): method is string => typeof method === 'string' && /^[\w.:/-]{1,50}$/.test(method))

@@ -2,7 +2,7 @@ import { type Kysely, type Transaction, sql } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import type { FederatedPerson } from './exchange.ts'
-import { networkPrefixOf } from '../throttle/network-prefix.ts'
+import { toNetworkPrefix } from '../throttle/network-prefix.ts'
 import { type ThrottleLimit, countFailureSql, assertNoWait } from '../throttle/throttle.ts'
 
 export interface FederatedUser {
@@ -50,11 +50,12 @@ export async function admitFederatedUser(
   if (!user.unchanged) return { refusal: 'the config changed meanwhile', user }
   if (!user.sso_auth) return { refusal: 'does not use single sign-on', user }
   if (user.status === 'INACTIVE') return { refusal: 'status INACTIVE', user }
-  if (!(await isPerson(trx, config, user, { issuer, subject }))) return { refusal: 'another person than before', user }
-  return user.status === 'INVITATION' ? { user, activation: await activate(trx, user) } : { user }
+  if (!(await linkIdentity(trx, config, user, { issuer, subject })))
+    return { refusal: 'another person than before', user }
+  return user.status === 'INVITATION' ? { user, activation: await activateUser(trx, user) } : { user }
 }
 
-async function activate(
+async function activateUser(
   trx: Transaction<DB>,
   { id, uid, client, username, status }: FederatedUserRow,
 ): Promise<UserActivation> {
@@ -66,7 +67,7 @@ async function activate(
 }
 
 /** Stores the identity at the first sign-in. Returns false if user and identity do not belong together. */
-async function isPerson(
+async function linkIdentity(
   trx: Transaction<DB>,
   config: { id: number },
   user: { id: number },
@@ -93,7 +94,7 @@ const perNetwork: ThrottleLimit = {
 
 /** Counts a callback as a failure before the provider request. Returns the key that `uncountCallback` needs. Throws 429. */
 export async function countCallback(db: Kysely<DB>, address: string): Promise<string> {
-  const key = `sso:${networkPrefixOf(address)}`
+  const key = `sso:${toNetworkPrefix(address)}`
   const { rows } = await sql<{
     key: string
     seconds: number

@@ -13,7 +13,7 @@ import {
   type ServerMetadata,
 } from 'openid-client'
 import type { GuardedFetch } from '@sluice/http-client'
-import { ProviderProblem, providerProblem } from './provider-problem.ts'
+import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 
 /** Access to SSO providers. */
 export interface Federation {
@@ -29,7 +29,7 @@ const cacheMs = { found: 3_600_000, failed: 5_000 }
 /** The maximum number of cached providers. The cache evicts the oldest first. */
 const maxCached = 1000
 
-export function federation(outgoing: GuardedFetch): Federation {
+export function createFederation(outgoing: GuardedFetch): Federation {
   const cache = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
 
   const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
@@ -64,21 +64,21 @@ const tolerance = 10
 
 /** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
 async function discover(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
-  const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: leniency(issuer) }
+  const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: listHttpExtensions(issuer) }
   const found = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
-    throw problemOf(error, issuer)
+    throw toDiscoveryProblem(error, issuer)
   })
   const { ...metadata } = found.serverMetadata()
   // The library makes exceptions for vendors with one shared issuer; Sluice makes none.
-  if (new URL(metadata.issuer).href !== issuer.href) throw otherIssuer(metadata.issuer, issuer)
+  if (new URL(metadata.issuer).href !== issuer.href) throw createIssuerMismatch(metadata.issuer, issuer)
   assertMetadataUsable(metadata)
   return metadata
 }
 
-function problemOf(error: unknown, issuer: URL): unknown {
+function toDiscoveryProblem(error: unknown, issuer: URL): unknown {
   const { cause } = (error ?? {}) as { cause?: { attribute?: string; body?: { issuer?: unknown } } }
-  if (cause?.attribute === 'issuer') return otherIssuer(String(cause.body?.issuer), issuer)
-  const problem = providerProblem(error)
+  if (cause?.attribute === 'issuer') return createIssuerMismatch(String(cause.body?.issuer), issuer)
+  const problem = toProviderProblem(error)
   if (problem?.fault !== 'SSO_ANSWER_INVALID') return problem ?? error
   return new ProviderProblem(
     'SSO_ANSWER_INVALID',
@@ -87,19 +87,19 @@ function problemOf(error: unknown, issuer: URL): unknown {
   )
 }
 
-const otherIssuer = (named: string, issuer: URL) =>
+const createIssuerMismatch = (named: string, issuer: URL) =>
   new ProviderProblem(
     'SSO_ISSUER_MISMATCH',
-    `The provider at ${issuer.href} names the issuer ${printable(named)}. If that is correct, enter it as clientDomain.`,
+    `The provider at ${issuer.href} names the issuer ${toPrintableAscii(named)}. If that is correct, enter it as clientDomain.`,
   )
 
-const printable = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
+const toPrintableAscii = (text: string) => text.replaceAll(/[^ -~]/g, '?').slice(0, 300)
 
 function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri, ...metadata }: ServerMetadata): void {
   const endpoints = { authorization_endpoint, token_endpoint, jwks_uri }
   const lacking = Object.entries(endpoints).find(([, url]) => typeof url !== 'string' || !URL.canParse(url))
   if (lacking) throw new ProviderProblem('SSO_NOT_SUPPORTED', `The provider’s metadata has no usable ${lacking[0]}.`)
-  if (algorithmsOf(metadata as ServerMetadata).length === 0)
+  if (listAlgorithms(metadata as ServerMetadata).length === 0)
     throw new ProviderProblem(
       'SSO_NOT_SUPPORTED',
       `The provider supports no signature algorithm that Sluice accepts (${acceptedAlgorithms.join(', ')}).`,
@@ -107,7 +107,7 @@ function assertMetadataUsable({ authorization_endpoint, token_endpoint, jwks_uri
 }
 
 /** Returns the accepted algorithms that the provider supports; RS256 by default. */
-export const algorithmsOf = ({ id_token_signing_alg_values_supported: supported }: ServerMetadata): string[] =>
+export const listAlgorithms = ({ id_token_signing_alg_values_supported: supported }: ServerMetadata): string[] =>
   Array.isArray(supported) ? supported.filter((name) => acceptedAlgorithms.includes(name)) : ['RS256']
 
 export interface ClientRegistration {
@@ -119,14 +119,14 @@ export interface ClientRegistration {
 }
 
 /** The client configuration for one exchange. It fetches keys each time, so that a key rotation applies at once. */
-export function configuration({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
+export function createClientConfig({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
-    { ...metadata, id_token_signing_alg_values_supported: algorithmsOf(metadata) },
+    { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
     us.clientId,
     { [clockTolerance]: tolerance },
-    authenticationOf(metadata, us.clientSecret),
+    chooseClientAuth(metadata, us.clientSecret),
   )
-  for (const extension of leniency(new URL(metadata.issuer))) extension(config)
+  for (const extension of listHttpExtensions(new URL(metadata.issuer))) extension(config)
   enableNonRepudiationChecks(config)
   config[customFetch] = (url, options) => {
     // The library expects a redirect URI without a query, but Sluice's redirect URI names the config in its query.
@@ -138,13 +138,13 @@ export function configuration({ metadata, ...us }: ClientRegistration, outgoing:
 }
 
 /** Allows plain http only for an http issuer. The guard decides which hosts may use http. */
-const leniency = ({ protocol }: URL) => (protocol === 'http:' ? [allowInsecureRequests] : [])
+const listHttpExtensions = ({ protocol }: URL) => (protocol === 'http:' ? [allowInsecureRequests] : [])
 
 /**
  * Sends the secret in the body if the provider supports that. RFC 6749 requires an encoded secret in the header, and
  * providers that do not decode it reject every secret with a dash.
  */
-function authenticationOf(
+function chooseClientAuth(
   { token_endpoint_auth_methods_supported: methods }: ServerMetadata,
   secret: string | undefined,
 ): ClientAuth {

@@ -4,7 +4,7 @@ import { transaction } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { endUnusedSession, type RequestAuditFacts, isOpenSession } from '../sessions/sessions.ts'
 import type { SignedIn } from '../password/password-sign-in.ts'
-import { secretHash } from '../../secrets.ts'
+import { hashSecret } from '../../secrets.ts'
 
 /** The lifetime of a ticket in seconds. */
 const lifetime = 60
@@ -17,7 +17,7 @@ export async function issueHandover(
   const ticket = randomBytes(32).toString('base64url')
   await sql`
     insert into sso_tickets (ticket_hash, session_id, interaction, expires_at)
-    values (${secretHash(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${lifetime}))`.execute(
+    values (${hashSecret(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${lifetime}))`.execute(
     trx,
   )
   return ticket
@@ -48,7 +48,7 @@ export function takeHandover(
   return transaction(db, async (trx) => {
     const { rows } = await sql<HandoverRow>`
       with taken as (
-        delete from sso_tickets where ticket_hash = ${secretHash(ticket)}
+        delete from sso_tickets where ticket_hash = ${hashSecret(ticket)}
         returning session_id, interaction, expires_at
       )
       select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr,

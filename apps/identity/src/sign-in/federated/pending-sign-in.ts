@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { secretHash } from '../../secrets.ts'
+import { hashSecret } from '../../secrets.ts'
 
 /** The maximum time in seconds between start and callback. */
 export const stateLifetimeSeconds = 600
@@ -21,13 +21,13 @@ export interface PendingSignIn {
 }
 
 const purpose = 'sso.state'
-const hashOf = (text: string): string => secretHash(text).toString('base64url')
+const encodeHash = (text: string): string => hashSecret(text).toString('base64url')
 
 /** Starts a sign-in. Returns the state for the provider and the secret for the browser. */
 export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' | 'issuer' | 'interaction'>) {
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
-  const pending: PendingSignIn = { ...about, browser: hashOf(secret), expires }
+  const pending: PendingSignIn = { ...about, browser: encodeHash(secret), expires }
   return { pending, secret, state: ring.seal(JSON.stringify(pending), purpose) }
 }
 
@@ -42,24 +42,24 @@ export function openState(ring: KeyRing, state: string): PendingSignIn | undefin
 }
 
 /** Returns whether the secret belongs to the browser that started the sign-in. */
-export const isBrowserOf = ({ browser }: PendingSignIn, secret: string): boolean => hashOf(secret) === browser
+export const isSameBrowser = ({ browser }: PendingSignIn, secret: string): boolean => encodeHash(secret) === browser
 
 /**
  * Returns the values that bind the provider's code and token to this browser. Both derive from the browser's secret, so
  * stored or sent data is not enough to finish another user's sign-in.
  */
-export const proofsOf = (secret: string) => ({
-  nonce: derived(secret, 'nonce'),
-  codeVerifier: derived(secret, 'code verifier'),
+export const deriveProofs = (secret: string) => ({
+  nonce: derive(secret, 'nonce'),
+  codeVerifier: derive(secret, 'code verifier'),
 })
 
-const derived = (secret: string, what: string): string => createHmac('sha256', secret).update(what).digest('base64url')
+const derive = (secret: string, what: string): string => createHmac('sha256', secret).update(what).digest('base64url')
 
 /** Marks a state as used. Returns true for exactly one of any number of concurrent callbacks. */
 export async function consumeState(db: Kysely<DB>, state: string, { expires }: PendingSignIn): Promise<boolean> {
   const { rows } = await sql`
     insert into sso_used_states (state_hash, expires_at)
-    values (${secretHash(state)}, to_timestamp(${expires}))
+    values (${hashSecret(state)}, to_timestamp(${expires}))
     on conflict do nothing returning state_hash`.execute(db)
   return rows.length === 1
 }

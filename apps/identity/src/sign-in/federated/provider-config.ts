@@ -47,10 +47,10 @@ export async function findProviderConfig(
   const { rows } = await sql<ProviderConfigRow>`
     select p.* from sso_provider_configs p join clients c on c.uid = p.client
     where ${which} and not c.disabled and p.client_id is not null`.execute(db)
-  return rows[0] && readyToUse(rows[0], settings)
+  return rows[0] && toProviderConfig(rows[0], settings)
 }
 
-export function readyToUse(
+export function toProviderConfig(
   row: ProviderConfigRow,
   { IDENTITY_PUBLIC_URL, SECRET_KEYS }: ProviderSettings,
 ): ProviderConfig {
@@ -59,41 +59,41 @@ export function readyToUse(
     version: row.version,
     uid: row.uid,
     client: row.client,
-    issuer: issuerOf(row.provider, row.client_domain),
+    issuer: parseIssuer(row.provider, row.client_domain),
     clientId: row.client_id ?? '',
-    clientSecret: secretOf(row, SECRET_KEYS),
+    clientSecret: openSecret(row, SECRET_KEYS),
     mappingClaim: row.mapping_claim,
-    redirectUri: `${callbackUrl({ IDENTITY_PUBLIC_URL })}?provider=${row.uid}`,
+    redirectUri: `${buildCallbackUrl({ IDENTITY_PUBLIC_URL })}?provider=${row.uid}`,
   }
 }
 
-export const callbackUrl = ({ IDENTITY_PUBLIC_URL }: Pick<ProviderSettings, 'IDENTITY_PUBLIC_URL'>): string =>
+export const buildCallbackUrl = ({ IDENTITY_PUBLIC_URL }: Pick<ProviderSettings, 'IDENTITY_PUBLIC_URL'>): string =>
   `${IDENTITY_PUBLIC_URL}/api/v1/auth/sso/callback`
 
-const purposeOf = (uid: string) => `sso_provider_configs.client_secret:${uid}`
+const toPurpose = (uid: string) => `sso_provider_configs.client_secret:${uid}`
 
-export const secretOf = ({ uid, client_secret }: Pick<ProviderConfigRow, 'uid' | 'client_secret'>, ring: KeyRing) =>
-  client_secret === null ? undefined : ring.open(client_secret, purposeOf(uid))
+export const openSecret = ({ uid, client_secret }: Pick<ProviderConfigRow, 'uid' | 'client_secret'>, ring: KeyRing) =>
+  client_secret === null ? undefined : ring.open(client_secret, toPurpose(uid))
 
-export const sealedSecret = (uid: string, secret: string, ring: KeyRing): string => ring.seal(secret, purposeOf(uid))
+export const sealSecret = (uid: string, secret: string, ring: KeyRing): string => ring.seal(secret, toPurpose(uid))
 
 const wellKnown = /\/\.well-known\/openid-configuration\/?$/
-const refused = (detail: string) => problems.refused('/clientDomain', detail)
+const refuse = (detail: string) => problems.refused('/clientDomain', detail)
 
 /**
  * Returns the issuer of a config: `https://<clientDomain>/` for a vendor, otherwise the whole address or its host. Users
  * also paste the address of the metadata, so the function ignores that ending. Throws 422 for any other text.
  */
-export function issuerOf(provider: SsoProvider, clientDomain: string): URL {
+export function parseIssuer(provider: SsoProvider, clientDomain: string): URL {
   const bare = !clientDomain.includes('/')
   if (provider === 'IDP_VENDOR' && !bare)
-    throw refused('Enter only the domain of a vendor, such as acme.eu.vendor.com. For a whole address, choose GENERIC.')
+    throw refuse('Enter only the domain of a vendor, such as acme.eu.vendor.com. For a whole address, choose GENERIC.')
   const text = bare ? `https://${clientDomain}` : clientDomain.replace(wellKnown, '')
-  if (!URL.canParse(text)) throw refused('Enter a domain or an address, such as https://sso.example.org/acme.')
+  if (!URL.canParse(text)) throw refuse('Enter a domain or an address, such as https://sso.example.org/acme.')
   const url = new URL(text)
-  if (!['https:', 'http:'].includes(url.protocol)) throw refused('The address of a provider must begin with https://.')
-  if (url.username || url.password) throw refused('The address of a provider must not contain a username or password.')
-  if (text.includes('?') || text.includes('#')) throw refused('The address of a provider must not contain ? or #.')
-  if (bare && url.host !== clientDomain.toLowerCase()) throw refused('Enter a domain, such as acme.eu.vendor.com.')
+  if (!['https:', 'http:'].includes(url.protocol)) throw refuse('The address of a provider must begin with https://.')
+  if (url.username || url.password) throw refuse('The address of a provider must not contain a username or password.')
+  if (text.includes('?') || text.includes('#')) throw refuse('The address of a provider must not contain ? or #.')
+  if (bare && url.host !== clientDomain.toLowerCase()) throw refuse('Enter a domain, such as acme.eu.vendor.com.')
   return url
 }

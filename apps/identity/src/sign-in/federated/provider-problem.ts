@@ -9,19 +9,19 @@ import { OutgoingProblem, causesOf } from '@sluice/http-client'
 
 /** Stable error codes for a provider and its responses. */
 export type ProviderFault =
-  /** The outgoing-request rules forbid its address. */
+  /** The outgoing-request rules forbid the provider's address. */
   | 'SSO_ADDRESS_REFUSED'
   | 'SSO_UNREACHABLE'
-  /** Its response is invalid. */
+  /** The provider's response is invalid. */
   | 'SSO_ANSWER_INVALID'
-  /** The issuer does not match. */
+  /** The issuer of the metadata or of the ID token does not match the config. */
   | 'SSO_ISSUER_MISMATCH'
-  /** It rejects the clientId or clientSecret. */
+  /** The provider rejects the clientId or clientSecret. */
   | 'SSO_CLIENT_REFUSED'
-  /** It lacks a required feature. */
+  /** The provider lacks a required feature. */
   | 'SSO_NOT_SUPPORTED'
   | 'SSO_TOKEN_INVALID'
-  /** It refused the sign-in. */
+  /** The provider refused the sign-in. */
   | 'SSO_DENIED'
 
 /** A provider is unusable or sent an untrusted response. The message is a sentence for users. */
@@ -36,19 +36,19 @@ export class ProviderProblem extends Error {
 }
 
 /** Converts an error of a provider request; undefined for an internal error. */
-export function providerProblem(error: unknown): ProviderProblem | undefined {
+export function toProviderProblem(error: unknown): ProviderProblem | undefined {
   if (error instanceof ProviderProblem) return error
   const outgoing = causesOf(error).find((cause) => cause instanceof OutgoingProblem)
   if (outgoing)
     return new ProviderProblem(outgoing.refused ? 'SSO_ADDRESS_REFUSED' : 'SSO_UNREACHABLE', outgoing.message)
-  if (error instanceof AuthorizationResponseError) return denialProblem(error.error)
-  if (error instanceof ResponseBodyError) return tokenEndpointProblem(error)
+  if (error instanceof AuthorizationResponseError) return toDenialProblem(error.error)
+  if (error instanceof ResponseBodyError) return toTokenEndpointProblem(error)
   if (error instanceof WWWAuthenticateChallengeError)
     return new ProviderProblem(
       'SSO_CLIENT_REFUSED',
       `The provider answered a token request with status ${error.status}.`,
     )
-  if (error instanceof ClientError) return clientErrorProblem(error)
+  if (error instanceof ClientError) return toClientErrorProblem(error)
   return undefined
 }
 
@@ -64,12 +64,12 @@ const denials: Record<string, string> = {
 }
 
 /** The provider chooses the error text, so the message repeats only error codes of the standards. */
-function denialProblem(error: string): ProviderProblem {
+function toDenialProblem(error: string): ProviderProblem {
   const sentence = Object.hasOwn(denials, error) ? denials[error]! : 'The provider did not sign the user in.'
   return new ProviderProblem('SSO_DENIED', sentence)
 }
 
-function tokenEndpointProblem({ error, status }: ResponseBodyError): ProviderProblem {
+function toTokenEndpointProblem({ error, status }: ResponseBodyError): ProviderProblem {
   if (error === 'invalid_client' || status === 401)
     return new ProviderProblem('SSO_CLIENT_REFUSED', 'The provider rejected the clientId or the clientSecret.')
   if (error === 'unauthorized_client')
@@ -80,16 +80,16 @@ function tokenEndpointProblem({ error, status }: ResponseBodyError): ProviderPro
 }
 
 const claimSentences: Record<string, string> = {
-  aud: 'The ID token is for another application.',
+  aud: 'The ID token is for another application. Check the clientId.',
   azp: 'The ID token was issued to another application.',
   nonce: 'The ID token does not belong to this sign-in. Its nonce is missing or wrong.',
-  exp: 'The ID token has expired.',
-  nbf: 'The ID token is not valid yet. The clocks differ.',
-  iat: 'The ID token was issued in the future. The clocks differ.',
+  exp: 'The ID token has expired. Check the clocks of Sluice and of the provider.',
+  nbf: 'The ID token is not valid yet. Correct the clock of Sluice or of the provider.',
+  iat: 'The ID token was issued in the future. Correct the clock of Sluice or of the provider.',
   sub: 'The ID token and the user information are about different people.',
 }
 
-function clientErrorProblem(error: ClientError): ProviderProblem {
+function toClientErrorProblem(error: ClientError): ProviderProblem {
   const inner = causesOf(error).findLast((cause) => cause instanceof Error) as Error & {
     cause?: { claim?: string; parameters?: unknown }
   }
@@ -103,14 +103,14 @@ function clientErrorProblem(error: ClientError): ProviderProblem {
         ? problem('SSO_ISSUER_MISMATCH', 'The ID token was issued by another provider.')
         : problem('SSO_TOKEN_INVALID', claimSentences[claim] ?? `The ID token is not valid: ${message}.`)
     case 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED':
-      return problem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration.')
+      return problem('SSO_ISSUER_MISMATCH', 'The issuer does not match the configuration. Check the clientDomain.')
     case 'OAUTH_KEY_SELECTION_FAILED':
       return problem('SSO_TOKEN_INVALID', 'The ID token is signed with a key that the provider does not publish.')
     case 'OAUTH_TIMEOUT':
     case 'OAUTH_ABORT':
-      return problem('SSO_UNREACHABLE', 'The provider did not answer in time.')
+      return problem('SSO_UNREACHABLE', 'The provider did not answer in time. Try again later.')
     case 'OAUTH_RESPONSE_IS_NOT_CONFORM':
-      return problem('SSO_ANSWER_INVALID', `The provider answered with status ${statusOf(error)}.`)
+      return problem('SSO_ANSWER_INVALID', `The provider answered with status ${readStatus(error)}.`)
     case 'OAUTH_RESPONSE_IS_NOT_JSON':
     case 'OAUTH_PARSE_ERROR':
       return problem('SSO_ANSWER_INVALID', 'The provider’s answer is not JSON.')
@@ -125,29 +125,30 @@ function clientErrorProblem(error: ClientError): ProviderProblem {
   return problem('SSO_ANSWER_INVALID', `The provider’s answer is not valid: ${message}.`)
 }
 
-const statusOf = ({ cause }: ClientError): string => {
+const readStatus = ({ cause }: ClientError): string => {
   const { status } = (cause ?? {}) as { status?: number }
   return status === undefined ? 'other than 200' : String(status)
 }
 
 /** Returns the same problem for a client that is unknown, disabled, or does not use single sign-on. */
-export const noSingleSignOn = () => new Problem(404, 'not-found', 'Not found.', { detail: 'No such single sign-on.' })
+export const noSingleSignOnProblem = () =>
+  new Problem(404, 'not-found', 'Not found.', { detail: 'This organisation has no single sign-on.' })
 
-export const unknownSignIn = () =>
+export const unknownSignInProblem = () =>
   new Problem(400, 'sso-unknown', 'The sign-in is unknown or has expired.', {
     detail:
       'The sign-in was already completed, took longer than ten minutes, or began in another browser. Start again.',
   })
 
 /** Returns the problem for a person without an active user. The audit log has the reason. */
-export const notAdmitted = () =>
+export const notAdmittedProblem = () =>
   new Problem(401, 'sign-in-failed', 'Sign-in failed.', {
     detail: 'No active user belongs to your account at the provider. Ask your administrator.',
     headers: { 'WWW-Authenticate': 'Bearer' },
   })
 
 /** Returns the problem that the person who signs in gets. */
-export function providerFailed(problem: ProviderProblem): Problem {
+export function providerFailedProblem(problem: ProviderProblem): Problem {
   const { fault, message: detail } = problem
   if (fault === 'SSO_DENIED')
     return new Problem(401, 'sso-denied', 'The provider declined the sign-in.', {

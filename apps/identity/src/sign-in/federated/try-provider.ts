@@ -1,20 +1,20 @@
 import { type ServerMetadata, genericGrantRequest } from 'openid-client'
 import type { ResultEnvelope } from '@sluice/contracts'
-import { acceptedAlgorithms, algorithmsOf, configuration, type Federation } from './federation.ts'
+import { acceptedAlgorithms, listAlgorithms, createClientConfig, type Federation } from './federation.ts'
 import type { ProviderConfig } from './provider-config.ts'
-import { ProviderProblem, providerProblem } from './provider-problem.ts'
+import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
 
 /**
  * Tests a provider without a user: its metadata, addresses and keys, and its response to an invalid code. Returns errors
  * of the provider as a result instead of throwing them.
  */
-export async function tryProvider(provider: ProviderConfig, federation: Federation): Promise<ResultEnvelope> {
+export async function testProvider(provider: ProviderConfig, federation: Federation): Promise<ResultEnvelope> {
   const data = { issuer: provider.issuer.href, redirectUri: provider.redirectUri }
   try {
     federation.forget(provider.issuer)
     const metadata = await federation.metadata(provider.issuer)
     await assertEndpoints(metadata, federation)
-    const fault = await keysFault(metadata, federation)
+    const fault = await findKeysFault(metadata, federation)
     if (fault) throw fault
     if (!provider.clientId)
       throw new ProviderProblem(
@@ -22,12 +22,12 @@ export async function tryProvider(provider: ProviderConfig, federation: Federati
         'The provider answers. Enter the clientId under which Sluice is registered there.',
       )
     await assertClientAccepted(provider, metadata, federation)
-    const warnings = [...warningsAbout(provider, metadata)]
-    return resultOf(warnings, { ...data, ...factsOf(metadata), warnings })
+    const warnings = [...listWarnings(provider, metadata)]
+    return toTestResult(warnings, { ...data, ...describeProvider(metadata), warnings })
   } catch (error) {
-    const problem = providerProblem(error)
+    const problem = toProviderProblem(error)
     if (!problem) throw error
-    return envelope('ERROR', problem.fault, problem.message, data, causeOf(problem))
+    return toResponse('ERROR', problem.fault, problem.message, data, describeCause(problem))
   }
 }
 
@@ -37,7 +37,7 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
     const url = metadata[name]
     if (url === undefined) continue
     await outgoing.check(url).catch((error: unknown) => {
-      const { fault, message } = providerProblem(error)!
+      const { fault, message } = toProviderProblem(error)!
       throw new ProviderProblem(fault, `Sluice cannot reach the ${name} of the provider. ${message}`, error)
     })
   }
@@ -45,18 +45,18 @@ async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federatio
 
 /** Sends an invalid code. A provider that knows the client rejects the code; another provider rejects the client. */
 async function assertClientAccepted(provider: ProviderConfig, metadata: ServerMetadata, federation: Federation) {
-  const config = configuration({ metadata, ...provider }, federation.outgoing)
+  const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
   const made = { code: 'made-up', redirect_uri: provider.redirectUri, code_verifier: 'made-up'.repeat(7) }
   try {
     await genericGrantRequest(config, 'authorization_code', made)
   } catch (error) {
-    const problem = providerProblem(error)
+    const problem = toProviderProblem(error)
     const refusesUs = ['SSO_CLIENT_REFUSED', 'SSO_UNREACHABLE', 'SSO_ADDRESS_REFUSED'].includes(problem?.fault ?? '')
     if (!problem || refusesUs) throw problem ?? error
   }
 }
 
-function* warningsAbout(
+function* listWarnings(
   { issuer, mappingClaim, clientSecret }: ProviderConfig,
   metadata: ServerMetadata,
 ): Iterable<string> {
@@ -78,20 +78,20 @@ function* warningsAbout(
     yield 'The clientSecret is missing, and the provider does not announce support for clients without one.'
 }
 
-const factsOf = (metadata: ServerMetadata) => ({
+const describeProvider = (metadata: ServerMetadata) => ({
   authorizationEndpoint: metadata.authorization_endpoint,
   tokenEndpoint: metadata.token_endpoint,
   userinfoEndpoint: metadata.userinfo_endpoint,
-  algorithms: algorithmsOf(metadata).filter((name) => acceptedAlgorithms.includes(name)),
+  algorithms: listAlgorithms(metadata).filter((name) => acceptedAlgorithms.includes(name)),
 })
 
-const resultOf = (warnings: string[], data: Record<string, unknown>): ResultEnvelope =>
+const toTestResult = (warnings: string[], data: Record<string, unknown>): ResultEnvelope =>
   warnings.length > 0
-    ? envelope('WARNING', 'SSO_DOUBTFUL', `The provider answers correctly. ${warnings.join(' ')}`, data)
-    : envelope('OK', 'OK', 'The provider answers correctly and its keys are usable. Now sign in through it.', data)
+    ? toResponse('WARNING', 'SSO_DOUBTFUL', `The provider answers correctly. ${warnings.join(' ')}`, data)
+    : toResponse('OK', 'OK', 'The provider answers correctly and its keys are usable. Now sign in through it.', data)
 
 /** Wraps a test result, including a failed one, in a response. */
-const envelope = (
+const toResponse = (
   status: ResultEnvelope['status'],
   errorCode: string,
   message: string,
@@ -109,21 +109,21 @@ const envelope = (
   data,
 })
 
-function causeOf({ cause }: ProviderProblem): string | undefined {
+function describeCause({ cause }: ProviderProblem): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined
 }
 
 /** Returns why the keys of a provider are unusable; undefined if they are usable. */
-async function keysFault(metadata: ServerMetadata, { outgoing }: Federation): Promise<ProviderProblem | undefined> {
+async function findKeysFault(metadata: ServerMetadata, { outgoing }: Federation): Promise<ProviderProblem | undefined> {
   try {
     const response = await outgoing.fetch(metadata.jwks_uri!, { headers: { accept: 'application/json' } })
     if (response.status !== 200)
-      return invalid(`The provider answered the request for its keys with status ${response.status}.`)
-    const keys = keysOf(await response.json())
-    const usable = algorithmsOf(metadata).some((algorithm) => keys.some((key) => canVerify(key, algorithm)))
-    return usable ? undefined : invalid('The provider publishes no key that can verify an ID token.')
+      return answerProblem(`The provider answered the request for its keys with status ${response.status}.`)
+    const keys = parseKeys(await response.json())
+    const usable = listAlgorithms(metadata).some((algorithm) => keys.some((key) => canVerifyIdToken(key, algorithm)))
+    return usable ? undefined : answerProblem('The provider publishes no key that can verify an ID token.')
   } catch (error) {
-    return providerProblem(error) ?? invalid('The provider’s keys are not JSON.')
+    return toProviderProblem(error) ?? answerProblem('The provider’s keys are not JSON.')
   }
 }
 
@@ -134,7 +134,7 @@ interface ProviderKey {
   use?: unknown
 }
 
-const keysOf = (set: unknown): ProviderKey[] => {
+const parseKeys = (set: unknown): ProviderKey[] => {
   const keys = (set as { keys?: unknown } | null)?.keys
   return Array.isArray(keys) ? keys.filter((key) => key !== null && typeof key === 'object') : []
 }
@@ -147,7 +147,7 @@ const kinds: Record<string, { kty: string; crv?: string }> = {
   Ed25519: { kty: 'OKP', crv: 'Ed25519' },
 }
 
-function canVerify({ kty, crv, alg, use }: ProviderKey, algorithm: string): boolean {
+function canVerifyIdToken({ kty, crv, alg, use }: ProviderKey, algorithm: string): boolean {
   const kind = kinds[algorithm]
   return (
     kty === kind?.kty &&
@@ -157,4 +157,4 @@ function canVerify({ kty, crv, alg, use }: ProviderKey, algorithm: string): bool
   )
 }
 
-const invalid = (message: string) => new ProviderProblem('SSO_ANSWER_INVALID', message)
+const answerProblem = (message: string) => new ProviderProblem('SSO_ANSWER_INVALID', message)

@@ -3,13 +3,13 @@ import { sql, type Kysely, type Transaction } from 'kysely'
 import type { UserStatus } from '@sluice/contracts'
 import { recordAudit } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { mailedTooOften } from '../../email/email-limits.ts'
+import { isResetLimitReached } from '../../email/email-limits.ts'
 import { mailPasswordReset } from '../../email/notices.ts'
 import type { MailConfig } from '../../email/outbox.ts'
-import { networkPrefixOf } from '../throttle/network-prefix.ts'
+import { toNetworkPrefix } from '../throttle/network-prefix.ts'
 import { addLink } from '../tokens/one-time-links.ts'
 import { countFailureSql, assertNoWait, type ThrottleLimit } from '../throttle/throttle.ts'
-import { skeletonOf } from '../username.ts'
+import { toSkeleton } from '../username.ts'
 
 const perAccount: ThrottleLimit = {
   freeFailures: 3,
@@ -33,10 +33,10 @@ const maxUsersPerRequest = 50
  * count, so a password-reset request for a user does not block their sign-in. Throws 429.
  */
 export async function admitPasswordReset(db: Kysely<DB>, typed: string, address: string): Promise<void> {
-  const account = `forgotten:${createHash('sha256').update(skeletonOf(typed)).digest('base64url')}`
+  const account = `forgotten:${createHash('sha256').update(toSkeleton(typed)).digest('base64url')}`
   const { rows } = await sql<{ key: string; seconds: number }>`
     with network as (
-      ${countFailureSql(sql`select ${`forgotten-network:${networkPrefixOf(address)}`}::text`, perNetwork)}
+      ${countFailureSql(sql`select ${`forgotten-network:${toNetworkPrefix(address)}`}::text`, perNetwork)}
     ), account as (
       ${countFailureSql(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
     )
@@ -81,7 +81,7 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
       ) returning typed, request_id, address`.execute(trx)
     const request = rows[0]
     if (!request) return false
-    for (const account of await accountsOf(trx, request.typed)) await answer(trx, config, request, account)
+    for (const account of await lockAccounts(trx, request.typed)) await answerForAccount(trx, config, request, account)
     return true
   })
 }
@@ -90,8 +90,8 @@ export async function answerPasswordReset(db: Kysely<DB>, config: MailConfig): P
  * Finds and locks the users with this username or e-mail address. The named user comes first, then users who can get a link,
  * in turn over the clients, so that many users of one client with the same address do not hide those of others.
  */
-async function accountsOf(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
-  const named = sql<boolean>`u.username_skeleton = ${skeletonOf(typed)}`
+async function lockAccounts(trx: Transaction<DB>, typed: string): Promise<PasswordResetAccount[]> {
+  const named = sql<boolean>`u.username_skeleton = ${toSkeleton(typed)}`
   const { rows } = await sql<PasswordResetAccount>`
     with found as (
       select u.id, ${named} as named, row_number() over (
@@ -106,13 +106,13 @@ async function accountsOf(trx: Transaction<DB>, typed: string): Promise<Password
   return rows
 }
 
-async function answer(
+async function answerForAccount(
   trx: Transaction<DB>,
   config: MailConfig,
   { request_id: requestId, address }: PasswordResetRequest,
   account: PasswordResetAccount,
 ): Promise<void> {
-  const refusal = refusalOf(account) ?? ((await mailedTooOften(trx, account)) ? 'mailed too often' : undefined)
+  const refusal = findRefusal(account) ?? ((await isResetLimitReached(trx, account)) ? 'mailed too often' : undefined)
   if (refusal === undefined)
     await mailPasswordReset(trx, config, account, await addLink(trx, account, 'PASSWORD_RESET', config))
   const { uid: object, client } = account
@@ -120,11 +120,11 @@ async function answer(
   await recordAudit(trx, { operation: 'auth.forgotPassword', actor: null, client, object, requestId, address, details })
 }
 
-function refusalOf({ status, sso_auth, disabled, address_is_new }: PasswordResetAccount): string | undefined {
+function findRefusal({ status, sso_auth, disabled, address_is_new }: PasswordResetAccount): string | undefined {
   if (sso_auth) return 'signs in elsewhere'
   if (status !== 'ACTIVE') return `status ${status}`
   if (disabled) return 'client disabled'
-  // Someone with access to an open session could have set it.
+  // An attacker with access to an open session could have set the new address.
   return address_is_new ? 'address is new' : undefined
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { problems } from '@sluice/http-server'
-import { skeletonOf } from '../username.ts'
+import { toSkeleton } from '../username.ts'
 
 /** The messages of the weaknesses. No message repeats the password. */
 const sentences = {
@@ -12,14 +12,14 @@ const sentences = {
 export type PasswordWeakness = keyof typeof sentences
 
 /** Returns why a password is easy to guess; undefined if no rule matches. */
-export function weaknessOf(password: string, owner: PasswordOwner): PasswordWeakness | undefined {
+export function findPasswordWeakness(password: string, owner: PasswordOwner): PasswordWeakness | undefined {
   if (isCommonPassword(password)) return 'common'
-  return holdsContextWord(password, owner) ? 'context' : undefined
+  return containsContextWord(password, owner) ? 'context' : undefined
 }
 
 /** Rejects a password that is easy to guess. The contract checks the length. `pointer` names the field. */
 export function checkPassword(password: string, owner: PasswordOwner, pointer = '/password'): void {
-  const weakness = weaknessOf(password, owner)
+  const weakness = findPasswordWeakness(password, owner)
   if (weakness) throw problems.refused(pointer, sentences[weakness])
 }
 
@@ -61,18 +61,18 @@ const stand = new Map(
 )
 
 /** Folds case, width, accents, look-alikes and digits that replace letters. */
-const folded = (text: string): string =>
-  [...skeletonOf(text).normalize('NFD').replaceAll(/\p{M}/gu, '')].map((letter) => stand.get(letter) ?? letter).join('')
+const foldText = (text: string): string =>
+  [...toSkeleton(text).normalize('NFD').replaceAll(/\p{M}/gu, '')].map((letter) => stand.get(letter) ?? letter).join('')
 
 /** Returns whether the password contains a name or e-mail address of its user, or the organisation's or product's name. */
-export function holdsContextWord(password: string, owner: PasswordOwner): boolean {
-  const text = folded(password)
-  return wordsOf(owner).some((word) => text.includes(word))
+export function containsContextWord(password: string, owner: PasswordOwner): boolean {
+  const text = foldText(password)
+  return listContextWords(owner).some((word) => text.includes(word))
 }
 
-function wordsOf({ username, name, email, clientName, clientCode }: PasswordOwner): string[] {
+function listContextWords({ username, name, email, clientName, clientCode }: PasswordOwner): string[] {
   const local = email.slice(0, Math.max(0, email.lastIndexOf('@')))
   const whole = [username, local, clientCode]
   const parts = [...whole, name, clientName, product].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
-  return [...whole, ...parts].map(folded).filter((word) => [...word].length >= shortest)
+  return [...whole, ...parts].map(foldText).filter((word) => [...word].length >= shortest)
 }

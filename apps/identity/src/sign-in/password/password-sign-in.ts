@@ -6,8 +6,8 @@ import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import type { MailConfig } from '../../email/outbox.ts'
-import { methodsOf, recoveryCodesLeft, useCode } from '../second-factor/second-factor.ts'
-import { issueTicket, ticketHolder, useTicket } from '../second-factor/tickets.ts'
+import { listCodeMethods, countRecoveryCodes, useCode } from '../second-factor/second-factor.ts'
+import { issueTicket, findTicketOwner, useTicket } from '../second-factor/tickets.ts'
 import { openSession, type SessionLives } from '../sessions/sessions.ts'
 import {
   admitCode,
@@ -19,7 +19,7 @@ import {
   type AttemptCount,
   type ThrottleKeys,
 } from '../throttle/throttle.ts'
-import { skeletonOf } from '../username.ts'
+import { toSkeleton } from '../username.ts'
 import { verifyPassword } from './password-hashing.ts'
 
 /** The context of a sign-in, from an operation or a page. */
@@ -65,7 +65,7 @@ export async function signIn(
   const { db, write, request, expectedClient } = context
   const { attempt, account } = await admitAttemptAndFindAccount(username, context)
   const isCorrect = await verifyCountedPassword(password, account, db, attempt)
-  const refusal = refusalOf(account, isCorrect, expectedClient)
+  const refusal = findRefusal(account, isCorrect, expectedClient)
   const admitted = refusal === undefined ? account : undefined
   // Outside the transaction, so that other attempts of this network do not wait for it.
   if (admitted) await forgiveAttempt(db, attempt)
@@ -75,10 +75,10 @@ export async function signIn(
     const result =
       user && (user.two_factor_auth ? await requireCode(trx, user) : await openUserSession(trx, user, ['pwd'], context))
     const actor = account && { user: account.uid, client: account.client }
-    request.audit(account?.uid ?? null, outcomeOf(result, refusal), actor)
+    request.audit(account?.uid ?? null, toAuditOutcome(result, refusal), actor)
     return result
   })
-  if (!result) throw signInFailed('The username or password is incorrect, or this user cannot sign in with a password.')
+  if (!result) throw loginProblem('The username or password is incorrect, or the user cannot sign in with a password.')
   return result
 }
 
@@ -91,20 +91,20 @@ const amrOf: Record<SecondFactorMethod, string[]> = { TOTP: ['pwd', 'otp', 'mfa'
  */
 export async function signInWithCode({ ticket, code }: LoginCodeBody, context: SignInContext): Promise<SignedIn> {
   const { db, write, request } = context
-  const owner = await ticketHolder(db, ticket)
+  const owner = await findTicketOwner(db, ticket)
   // Unknown tickets are neither counted nor audited, because anyone can send any number of them.
-  if (!owner) throw codeRefused()
+  if (!owner) throw codeProblem()
   const attempt = await auditThrottled(admitCode(db, owner.uid, request.address), context, async () => owner)
 
   const result = await write(async (trx) => {
     const result = await checkCode(trx, owner.id, { ticket, code }, context)
     const isRefused = 'refusal' in result
     if (!isRefused) await forgiveAttempt(trx, attempt)
-    const details = isRefused ? { outcome: result.refusal } : outcomeOf(result)
+    const details = isRefused ? { outcome: result.refusal } : toAuditOutcome(result)
     request.audit(owner.uid, details, { user: owner.uid, client: owner.client })
     return isRefused ? undefined : result
   })
-  if (!result) throw codeRefused()
+  if (!result) throw codeProblem()
   return result
 }
 
@@ -121,7 +121,7 @@ interface Account {
 
 /** Counts the attempt and finds the account in one statement, whether or not the username exists. Throws 429. */
 async function admitAttemptAndFindAccount(username: string, context: SignInContext) {
-  const skeleton = skeletonOf(username)
+  const skeleton = toSkeleton(username)
   const { rows } = await sql<AttemptCount & (Account | Record<keyof Account, null>)>`
     ${prepared('admit-sign-in')}
     with ${countAttemptSql(skeleton, context.request.address)}
@@ -155,7 +155,7 @@ async function verifyCountedPassword(
 }
 
 /** Returns the reason of a refusal for the audit log. */
-function refusalOf(account: Account | undefined, isCorrect: boolean, expectedClient?: string): string | undefined {
+function findRefusal(account: Account | undefined, isCorrect: boolean, expectedClient?: string): string | undefined {
   if (!account) return 'unknown username'
   if (account.sso_auth) return 'signs in elsewhere'
   if (account.password_hash === null) return 'no password'
@@ -199,7 +199,7 @@ async function lockUser(
 }
 
 async function requireCode(trx: Transaction<DB>, { id }: LockedUser): Promise<SecondFactorRequired> {
-  return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await methodsOf(trx, id) }
+  return { kind: 'second-factor', ticket: await issueTicket(trx, id), methods: await listCodeMethods(trx, id) }
 }
 
 /** Consumes the one-time code, then the sign-in ticket. After a wrong code, the ticket stays valid for another try. */
@@ -215,7 +215,7 @@ async function checkCode(
   const method = await useCode(trx, id, code, context.config.SECRET_KEYS)
   if (!method) return { refusal: 'wrong code' }
   if (method === 'RECOVERY_CODE')
-    await mailRecoveryCodeUsed(trx, context.config, { id, left: await recoveryCodesLeft(trx, id) })
+    await mailRecoveryCodeUsed(trx, context.config, { id, left: await countRecoveryCodes(trx, id) })
   if (!(await useTicket(trx, ticket))) return { refusal: 'ticket used' }
   return openUserSession(trx, user, amrOf[method], context)
 }
@@ -232,17 +232,17 @@ async function openUserSession(
   return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
 }
 
-function outcomeOf(result: SignedIn | SecondFactorRequired | undefined, refusal = changedDuringSignIn) {
+function toAuditOutcome(result: SignedIn | SecondFactorRequired | undefined, refusal = changedDuringSignIn) {
   if (!result) return { outcome: refusal }
   return result.kind === 'signed-in'
     ? { outcome: 'signed in', session: result.session.uid }
     : { outcome: 'second factor wanted' }
 }
 
-const signInFailed = (detail: string) =>
+const loginProblem = (detail: string) =>
   new Problem(401, 'sign-in-failed', 'Sign-in failed.', { detail, headers: { 'WWW-Authenticate': 'Bearer' } })
 
-const codeRefused = () =>
-  signInFailed('The code is incorrect or was already used, or more than five minutes have passed since the password.')
+const codeProblem = () =>
+  loginProblem('The code is incorrect or was already used, or more than five minutes have passed since the password.')
 
 export const isNotSignedIn = (error: unknown): boolean => error instanceof Problem && error.code === 'sign-in-failed'

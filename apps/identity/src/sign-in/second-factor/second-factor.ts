@@ -4,9 +4,9 @@ import type { SecondFactorMethod } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { endTicketsOfUser } from './tickets.ts'
-import { newSeed, stepOf } from './totp.ts'
+import { generateSeed, findTimeStep } from './totp.ts'
 
-const purpose = (user: number) => `second_factors.seed:${user}`
+const toPurpose = (user: number) => `second_factors.seed:${user}`
 
 interface SecondFactorRow {
   seed: string
@@ -14,27 +14,27 @@ interface SecondFactorRow {
   last_step: number
 }
 
-async function factorOf(db: Kysely<DB>, user: number): Promise<SecondFactorRow | undefined> {
+async function findSecondFactor(db: Kysely<DB>, user: number): Promise<SecondFactorRow | undefined> {
   const { rows } = await sql<SecondFactorRow>`
     select seed, confirmed_at, last_step from second_factors where user_id = ${user}`.execute(db)
   return rows[0]
 }
 
 export async function readSecondFactor(db: Kysely<DB>, user: number) {
-  const [factor, left] = await Promise.all([factorOf(db, user), recoveryCodesLeft(db, user)])
+  const [factor, left] = await Promise.all([findSecondFactor(db, user), countRecoveryCodes(db, user)])
   return { since: factor?.confirmed_at ?? undefined, recoveryCodesLeft: left }
 }
 
 /** Returns the code methods that a user may sign in with. */
-export async function methodsOf(db: Kysely<DB>, user: number): Promise<SecondFactorMethod[]> {
-  return (await recoveryCodesLeft(db, user)) > 0 ? ['TOTP', 'RECOVERY_CODE'] : ['TOTP']
+export async function listCodeMethods(db: Kysely<DB>, user: number): Promise<SecondFactorMethod[]> {
+  return (await countRecoveryCodes(db, user)) > 0 ? ['TOTP', 'RECOVERY_CODE'] : ['TOTP']
 }
 
 /** Creates a seed and replaces an unconfirmed one. Undefined if a confirmed one exists. Requires the lock on the user. */
-export async function beginEnrolment(trx: Transaction<DB>, user: number, keys: KeyRing): Promise<string | undefined> {
-  const seed = newSeed()
+export async function startEnrolment(trx: Transaction<DB>, user: number, keys: KeyRing): Promise<string | undefined> {
+  const seed = generateSeed()
   const { rows } = await sql`
-    insert into second_factors (user_id, seed) values (${user}, ${keys.seal(seed, purpose(user))})
+    insert into second_factors (user_id, seed) values (${user}, ${keys.seal(seed, toPurpose(user))})
     on conflict (user_id) do update set seed = excluded.seed, created_at = now(), last_step = 0
     where second_factors.confirmed_at is null
     returning true`.execute(trx)
@@ -48,7 +48,7 @@ export async function confirmEnrolment(
   code: string,
   keys: KeyRing,
 ): Promise<string[] | 'wrong code' | 'nothing to confirm'> {
-  const factor = await factorOf(trx, user)
+  const factor = await findSecondFactor(trx, user)
   if (!factor || factor.confirmed_at) return 'nothing to confirm'
   if (!(await useStep(trx, user, factor, code, keys))) return 'wrong code'
   await sql`update second_factors set confirmed_at = now() where user_id = ${user}`.execute(trx)
@@ -63,7 +63,7 @@ export async function useCode(
   code: string,
   keys: KeyRing,
 ): Promise<SecondFactorMethod | undefined> {
-  const factor = await factorOf(trx, user)
+  const factor = await findSecondFactor(trx, user)
   if (!factor?.confirmed_at) return undefined
   if (await useStep(trx, user, factor, code, keys)) return 'TOTP'
   return (await useRecoveryCode(trx, user, code)) ? 'RECOVERY_CODE' : undefined
@@ -77,7 +77,7 @@ async function useStep(
   code: string,
   keys: KeyRing,
 ): Promise<boolean> {
-  const step = stepOf(code.replaceAll(/[\s-]/g, ''), keys.open(seed, purpose(user)))
+  const step = findTimeStep(code.replaceAll(/[\s-]/g, ''), keys.open(seed, toPurpose(user)))
   if (step === undefined) return false
   const { rows } = await sql`
     update second_factors set last_step = ${step} where user_id = ${user} and last_step < ${step} returning true`.execute(
@@ -102,13 +102,13 @@ const recoveryCodeCount = 10
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** Returns a code with 125 random bits, so a fast hash is enough. Format: `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
-function newRecoveryCode(): string {
+function generateRecoveryCode(): string {
   const letters = Array.from(randomBytes(25), (byte) => alphabet[byte % 32]).join('')
   return letters.replaceAll(/(.{5})(?=.)/g, '$1-')
 }
 
 /** Hashes a code, ignoring case and separators. */
-const recoveryCodeHash = (code: string): Buffer =>
+const hashRecoveryCode = (code: string): Buffer =>
   createHash('sha256')
     .update(
       code
@@ -121,11 +121,11 @@ const recoveryCodeHash = (code: string): Buffer =>
 
 /** Replaces the codes of a user. Stores only hashes. */
 export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promise<string[]> {
-  const codes = Array.from({ length: recoveryCodeCount }, newRecoveryCode)
+  const codes = Array.from({ length: recoveryCodeCount }, generateRecoveryCode)
   await sql`delete from recovery_codes where user_id = ${user}`.execute(trx)
   await sql`
     insert into recovery_codes (user_id, code_hash)
-    select ${user}, unnest(${codes.map(recoveryCodeHash)}::bytea[])`.execute(trx)
+    select ${user}, unnest(${codes.map(hashRecoveryCode)}::bytea[])`.execute(trx)
   return codes
 }
 
@@ -133,11 +133,11 @@ export async function replaceRecoveryCodes(trx: Kysely<DB>, user: number): Promi
 async function useRecoveryCode(trx: Kysely<DB>, user: number, code: string): Promise<boolean> {
   const { rows } = await sql`
     update recovery_codes set used_at = now()
-    where user_id = ${user} and code_hash = ${recoveryCodeHash(code)} and used_at is null returning true`.execute(trx)
+    where user_id = ${user} and code_hash = ${hashRecoveryCode(code)} and used_at is null returning true`.execute(trx)
   return rows.length > 0
 }
 
-export async function recoveryCodesLeft(db: Kysely<DB>, user: number): Promise<number> {
+export async function countRecoveryCodes(db: Kysely<DB>, user: number): Promise<number> {
   const { rows } = await sql<{ left: number }>`
     select count(*) as left from recovery_codes where user_id = ${user} and used_at is null`.execute(db)
   return rows[0]!.left

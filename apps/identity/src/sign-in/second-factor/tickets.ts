@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { secretHash } from '../../secrets.ts'
+import { hashSecret } from '../../secrets.ts'
 
 /** The lifetime of a ticket in seconds, from the password to the code. */
 const lifetime = 300
@@ -11,22 +11,22 @@ export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string
   const ticket = `slt_${randomBytes(32).toString('base64url')}`
   await sql`
     insert into second_factor_tickets (ticket_hash, user_id, expires_at)
-    values (${secretHash(ticket)}, ${user}, now() + make_interval(secs => ${lifetime}))`.execute(trx)
+    values (${hashSecret(ticket)}, ${user}, now() + make_interval(secs => ${lifetime}))`.execute(trx)
   return ticket
 }
 
 /** Returns the owner of a ticket; undefined if it is unknown or expired. */
-export async function ticketHolder(db: Kysely<DB>, ticket: string) {
+export async function findTicketOwner(db: Kysely<DB>, ticket: string) {
   const { rows } = await sql<{ id: number; uid: string; client: string }>`
     select u.id, u.uid, u.client from second_factor_tickets t join users u on u.id = t.user_id
-    where t.ticket_hash = ${secretHash(ticket)} and t.expires_at > now()`.execute(db)
+    where t.ticket_hash = ${hashSecret(ticket)} and t.expires_at > now()`.execute(db)
   return rows[0]
 }
 
 /** Uses up a ticket. Exactly one of any number of concurrent uses returns true. */
 export async function useTicket(trx: Kysely<DB>, ticket: string): Promise<boolean> {
   const { rows } = await sql`
-    delete from second_factor_tickets where ticket_hash = ${secretHash(ticket)} and expires_at > now()
+    delete from second_factor_tickets where ticket_hash = ${hashSecret(ticket)} and expires_at > now()
     returning true`.execute(trx)
   return rows.length > 0
 }

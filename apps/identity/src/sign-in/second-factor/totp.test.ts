@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { newSeed, stepOf } from './totp.ts'
+import { generateSeed, findTimeStep } from './totp.ts'
 
 /** "12345678901234567890", the seed of RFC 6238's appendix B, whose codes have two digits more. */
 const seed = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
@@ -13,19 +13,19 @@ it.each([
   [20_000_000_000, '353130'],
 ])('the code at second %i is that of RFC 6238, one step early and late too', (second, code) => {
   const step = Math.floor(second / 30)
-  for (const off of [-30, 0, 30]) expect(stepOf(code, seed, (second + off) * 1000)).toBe(step)
-  for (const off of [-60, 60]) expect(stepOf(code, seed, (second + off) * 1000)).toBeUndefined()
+  for (const off of [-30, 0, 30]) expect(findTimeStep(code, seed, (second + off) * 1000)).toBe(step)
+  for (const off of [-60, 60]) expect(findTimeStep(code, seed, (second + off) * 1000)).toBeUndefined()
 })
 
 it.each(['', '12345', '1234567', 'abcdef', '\u0661\u0662\u0663\u0664\u0665\u0666'])(
   '%j is no code of any step',
   (code) => {
-    expect(stepOf(code, seed, 59_000)).toBeUndefined()
+    expect(findTimeStep(code, seed, 59_000)).toBeUndefined()
   },
 )
 
 it('seeds are 160 bits, each its own', () => {
-  const seeds = Array.from({ length: 50 }, newSeed)
+  const seeds = Array.from({ length: 50 }, generateSeed)
   for (const each of seeds) expect(each).toMatch(/^[A-Z2-7]{32}$/)
   expect(new Set(seeds).size).toBe(50)
 })

@@ -7,23 +7,23 @@ const digits = 6
 const window = 1
 
 /** Returns a seed of 160 bits, as RFC 4226 recommends, in base32. */
-export const newSeed = (): string => new Secret({ size: 20 }).base32
+export const generateSeed = (): string => new Secret({ size: 20 }).base32
 
 /** Returns the time step of a code; undefined if no step near now matches. */
-export function stepOf(code: string, seed: string, now = Date.now()): number | undefined {
+export function findTimeStep(code: string, seed: string, now = Date.now()): number | undefined {
   // otpauth compares letters by number and then by bytes, and throws where these differ.
   if (!/^[0-9]{6}$/.test(code)) return undefined
-  const delta = totpOf(seed).validate({ token: code, window, timestamp: now })
+  const delta = createTotp(seed).validate({ token: code, window, timestamp: now })
   return delta === null ? undefined : TOTP.counter({ period, timestamp: now }) + delta
 }
 
 /** Returns the enrolment data of a seed: an `otpauth://` URI and its QR code as SVG. */
-export function enrolmentOf(seed: string, { issuer, username }: { issuer: string; username: string }) {
+export function createEnrolment(seed: string, { issuer, username }: { issuer: string; username: string }) {
   // A colon would end the issuer. A longer one fits no screen and no QR code: each letter may take nine characters, twice.
   const short = [...issuer.replaceAll(':', ' ')].slice(0, 40).join('')
-  const uri = totpOf(seed, { issuer: short, label: username }).toString()
+  const uri = createTotp(seed, { issuer: short, label: username }).toString()
   return { uri, qrCode: renderSVG(uri, { border: 4, ecc: 'M' }) }
 }
 
-const totpOf = (seed: string, about: { issuer?: string; label?: string } = {}) =>
+const createTotp = (seed: string, about: { issuer?: string; label?: string } = {}) =>
   new TOTP({ ...about, secret: Secret.fromBase32(seed), algorithm: 'SHA1', digits, period })

@@ -10,11 +10,11 @@ import {
   rolesWithin,
 } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
-import { effectiveRoles } from '../../access.ts'
+import { splitRoles } from '../../access.ts'
 import { prepared } from '@sluice/database'
 import { isOpenSession } from './sessions.ts'
 import { isUid } from '../../uid.ts'
-import { apiTokenIsUsable, storedHash } from '../tokens/api-tokens.ts'
+import { apiTokenIsUsable, decodeTokenHash } from '../tokens/api-tokens.ts'
 import { type Caller, isCallerUnchanged, problems } from '@sluice/http-server'
 
 /** The client for which a principal acts. */
@@ -57,9 +57,9 @@ async function findApplicationPrincipal(db: Kysely<DB>, { id }: Credential): Pro
       status: 'ACTIVE',
       tokenValidAfter: row.token_valid_after.toISOString(),
       open: row.grant_types.includes('client_credentials'),
-      ...effectiveRoles(roleScopes(row.scopes), row),
+      ...splitRoles(roleScopes(row.scopes), row),
       userGroups: [],
-      client: principalClient(row, row.organisation),
+      client: toPrincipalClient(row, row.organisation),
     }
   )
 }
@@ -73,21 +73,21 @@ interface ApiTokenPrincipalRow extends UserPrincipalRow {
 /** Finds the user of an API token. It acts for the user's own client, with those of its roles that the user still holds. */
 async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`
-    select ${userColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
+    select ${principalColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,
       t.last_used_at is null or t.last_used_at < now() - interval '1 minute' as is_use_due
     from api_tokens t
     join users u on u.id = t.user_id
     join clients own on own.uid = u.client
     join clients c on c.uid = u.client
-    where t.token_hash = ${storedHash(hash)}`.execute(db)
+    where t.token_hash = ${decodeTokenHash(hash)}`.execute(db)
   const row = rows[0]
   if (!row) return undefined
-  if (row.open && row.is_use_due) await recordUse(db, row.key)
-  return userPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
+  if (row.open && row.is_use_due) await recordTokenUse(db, row.key)
+  return toUserPrincipal('api-token', { ...row, roles: rolesWithin(row.roles, row.token_roles.join(' ')) })
 }
 
 /** Stores the last use of a token at most once a minute across all processes. */
-async function recordUse(db: Kysely<DB>, key: number): Promise<void> {
+async function recordTokenUse(db: Kysely<DB>, key: number): Promise<void> {
   await sql`
     update api_tokens set last_used_at = now()
     where id = ${key} and (last_used_at is null or last_used_at < now() - interval '1 minute')`.execute(db)
@@ -101,13 +101,13 @@ async function findSessionPrincipal(
   if (!isUid(user) || !isUid(session)) return undefined
   if (application !== undefined) return findApplicationSessionPrincipal(db, { user, session, application })
   const { rows } = await sql<UserPrincipalRow>`
-    ${prepared('session-principal')} select ${userColumns}, coalesce(${isOpenSession}, false) as open
+    ${prepared('session-principal')} select ${principalColumns}, coalesce(${isOpenSession}, false) as open
     from users u
     join clients own on own.uid = u.client
     left join sessions s on s.user_id = u.id and s.uid = ${session}
     join clients c on c.uid = coalesce(s.client, u.client)
     where u.uid = ${user}`.execute(db)
-  return rows[0] && userPrincipal('session', rows[0])
+  return rows[0] && toUserPrincipal('session', rows[0])
 }
 
 interface ApplicationSessionRow extends UserPrincipalRow {
@@ -124,7 +124,7 @@ async function findApplicationSessionPrincipal(
   { user, session, application }: { user: string; session: string; application: string },
 ): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApplicationSessionRow>`
-    ${prepared('application-session-principal')} select ${userColumns},
+    ${prepared('application-session-principal')} select ${principalColumns},
       coalesce(${isOpenSession} and 'authorization_code' = any(a.grant_types) and k.user_id is not null, false) as open,
       array(select unnest(a.scopes) intersect select unnest(k.scopes)) as scopes
     from users u
@@ -136,7 +136,7 @@ async function findApplicationSessionPrincipal(
     where u.uid = ${user}`.execute(db)
   const [row] = rows
   if (!row) return undefined
-  const { roles, dormantRoles = [], ...principal } = userPrincipal('session', row)
+  const { roles, dormantRoles = [], ...principal } = toUserPrincipal('session', row)
   const within = (held: Role[]) => rolesWithin(held, row.scopes.join(' '))
   return { ...principal, roles: within(roles), dormantRoles: within(dormantRoles) }
 }
@@ -144,14 +144,14 @@ async function findApplicationSessionPrincipal(
 type PrincipalLookup = (db: Kysely<DB>, credential: Credential) => Promise<PrincipalState | undefined>
 
 /** The look-up of each credential kind. */
-const byKind: Record<Credential['kind'], PrincipalLookup> = {
+const lookUpByKind: Record<Credential['kind'], PrincipalLookup> = {
   session: findSessionPrincipal,
   application: findApplicationPrincipal,
   'api-token': findApiTokenPrincipal,
 }
 
 /** Finds the current principal of a credential; undefined if the credential is invalid. */
-export const findPrincipal: PrincipalLookup = (db, credential) => byKind[credential.kind](db, credential)
+export const findPrincipal: PrincipalLookup = (db, credential) => lookUpByKind[credential.kind](db, credential)
 
 export interface UserPrincipalRow extends PrincipalClientRow {
   id: string
@@ -166,7 +166,7 @@ export interface UserPrincipalRow extends PrincipalClientRow {
 }
 
 /** The columns of a user `u` of the client `own` who acts for the client `c`; the credential determines `open`. */
-export const userColumns = sql`
+export const principalColumns = sql`
   u.uid as id, u.username, u.name, u.status, u.token_valid_after, u.roles,
   array(
     select g.uid from user_group_members m join user_groups g on g.id = m.user_group_id
@@ -175,7 +175,7 @@ export const userColumns = sql`
   c.uid as client, c.code as client_code, c.name as client_name, c.disabled or own.disabled as disabled, c.domain,
   c.manager_enabled, c.routes_enabled, c.pipelines_enabled, c.time_zone`
 
-export const userPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRow): PrincipalState => ({
+export const toUserPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRow): PrincipalState => ({
   kind,
   id: row.id,
   username: row.username,
@@ -183,12 +183,12 @@ export const userPrincipal = (kind: PrincipalState['kind'], row: UserPrincipalRo
   status: row.status,
   tokenValidAfter: row.token_valid_after.toISOString(),
   open: row.open,
-  ...effectiveRoles(row.roles, row),
+  ...splitRoles(row.roles, row),
   userGroups: row.user_groups,
-  client: principalClient(row, row.client_name),
+  client: toPrincipalClient(row, row.client_name),
 })
 
-const principalClient = (row: PrincipalClientRow, name: string): PrincipalState['client'] => ({
+const toPrincipalClient = (row: PrincipalClientRow, name: string): PrincipalState['client'] => ({
   id: row.client,
   code: row.client_code,
   name,

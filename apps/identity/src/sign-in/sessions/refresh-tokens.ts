@@ -3,7 +3,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { auditInsert, prepared, type AuditContext } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { endSession, isOpenSession } from './sessions.ts'
-import { secretHash } from '../../secrets.ts'
+import { hashSecret } from '../../secrets.ts'
 
 /**
  * Seconds in which a second use of a refresh token counts as a retry after a lost response: the service refuses it, but the
@@ -25,18 +25,18 @@ export interface RefreshRefusal {
   by: { user: string; client: string }
 }
 
-export const newRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
+export const generateRefreshToken = (): string => `slr_${randomBytes(32).toString('base64url')}`
 
 /** Adds a refresh token to a session; creates the token if none is given. Stores only the hash. */
 export async function addRefreshToken(
   db: Kysely<DB>,
   session: { id: number; expires_at: Date },
-  token = newRefreshToken(),
+  token = generateRefreshToken(),
 ): Promise<string> {
   await sql`
     ${prepared('add-refresh-token')}
     insert into refresh_tokens (token_hash, session_id, expires_at)
-    values (${secretHash(token)}, ${session.id}, ${session.expires_at})`.execute(db)
+    values (${hashSecret(token)}, ${session.id}, ${session.expires_at})`.execute(db)
   return token
 }
 
@@ -44,7 +44,7 @@ export async function addRefreshToken(
  * Adds refresh tokens as part of a statement that opens sessions. `opened`: its rows of id and expires_at. `hash`: the
  * token's hash, or the column that contains it.
  */
-export const insertRefreshTokensSql = (hash: Buffer | RawBuilder<unknown>, opened: RawBuilder<unknown>) => sql`
+export const buildRefreshTokenInsert = (hash: Buffer | RawBuilder<unknown>, opened: RawBuilder<unknown>) => sql`
   insert into refresh_tokens (token_hash, session_id, expires_at)
   select ${hash}, id, expires_at from ${opened}`
 
@@ -60,7 +60,7 @@ export async function exchangeRefreshToken(
   token: string,
   facts: AuditContext,
 ): Promise<RefreshedSession | undefined> {
-  const [hash, refreshToken] = [secretHash(token), newRefreshToken()]
+  const [hash, refreshToken] = [hashSecret(token), generateRefreshToken()]
   const { rows } = await sql<RefreshedSession['session'] & { user: string; client: string }>`
     ${prepared('exchange-refresh-token')}
     with presented as (
@@ -76,7 +76,7 @@ export async function exchangeRefreshToken(
     ), used as (
       update refresh_tokens set consumed_at = now() where token_hash = ${hash} and exists (select from continued)
     ), next as (
-      ${insertRefreshTokensSql(secretHash(refreshToken), sql`continued`)}
+      ${buildRefreshTokenInsert(hashSecret(refreshToken), sql`continued`)}
     ), audited as (
       ${auditInsert(facts, sql`select "user", client, uid::text, '{"outcome": "refreshed"}'::jsonb from continued where first_in_hour`)}
     )
@@ -89,19 +89,19 @@ export async function exchangeRefreshToken(
 
 /** Returns whether this service issued the token. Callers check it first, so that invented tokens write nothing. */
 export async function isRefreshToken(db: Kysely<DB>, token: string): Promise<boolean> {
-  const { rows } = await sql`select from refresh_tokens where token_hash = ${secretHash(token)}`.execute(db)
+  const { rows } = await sql`select from refresh_tokens where token_hash = ${hashSecret(token)}`.execute(db)
   return rows.length > 0
 }
 
 /** Ends the session of a refresh token, even of an exchanged one. Returns undefined if no session has this token. */
-export async function endSessionOf(
+export async function endSessionOfToken(
   trx: Kysely<DB>,
   token: string,
 ): Promise<Omit<RefreshRefusal, 'outcome'> | undefined> {
   const { rows } = await sql<{ session: string; user: string; client: string }>`
     select s.uid as session, u.uid as user, s.client
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
-    where t.token_hash = ${secretHash(token)}`.execute(trx)
+    where t.token_hash = ${hashSecret(token)}`.execute(trx)
   const [found] = rows
   if (!found) return undefined
   const { session, ...by } = found
@@ -115,7 +115,7 @@ export async function refuseRefresh(trx: Kysely<DB>, token: string): Promise<Ref
     select s.uid, u.uid as user, s.client, s.ended_at is not null as over,
       t.consumed_at < now() - make_interval(secs => ${reuseGraceSeconds}) as late
     from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
-    where t.token_hash = ${secretHash(token)} for update of s`.execute(trx)
+    where t.token_hash = ${hashSecret(token)} for update of s`.execute(trx)
   const [found] = rows
   if (!found) return undefined
   const { uid, user, client, over, late } = found

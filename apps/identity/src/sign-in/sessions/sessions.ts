@@ -3,8 +3,8 @@ import type { Role } from '@sluice/contracts'
 import { prepared, recordAudit } from '@sluice/database'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import { inBatches } from '../../batches.ts'
-import { networkPrefixOf } from '../throttle/network-prefix.ts'
+import { repeatInBatches } from '../../batches.ts'
+import { toNetworkPrefix } from '../throttle/network-prefix.ts'
 import { endTicketsOfUser } from '../second-factor/tickets.ts'
 
 export type EndReason =
@@ -50,17 +50,17 @@ export async function openSession(trx: Kysely<DB>, { user, lives, address, userA
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
     insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)
-    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${networkPrefixOf(address)}, ${userAgent}, ${amr})
+    values (${user.id}, ${user.client}, now() + make_interval(days => ${lives.SESSION_DAYS}), ${lives.SESSION_IDLE_HOURS}, ${user.roles}, ${address}, ${toNetworkPrefix(address)}, ${userAgent}, ${amr})
     returning id, uid, expires_at`.execute(trx)
   return rows[0]!
 }
 
 export async function endSession(trx: Kysely<DB>, session: string, reason: EndReason): Promise<void> {
-  await end(trx, sql`uid = ${session}`, reason)
+  await endWhere(trx, sql`uid = ${session}`, reason)
 }
 
 /** Returns the newest 1,000 open sessions of a user, last used first. */
-export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
+export async function listSessions(db: Kysely<DB>, user: number): Promise<FoundSession[]> {
   const { rows } = await sql<FoundSession>`
     select s.uid, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent, array(
       select distinct a.client_name from oidc_models m join sso_client_configs a on a.id = m.sso_client_config_id
@@ -73,13 +73,13 @@ export async function openSessionsOf(db: Kysely<DB>, user: number): Promise<Foun
 
 /** Ends one session of a user. Returns false if the user has no such open session. */
 export async function endOwnSession(trx: Kysely<DB>, user: number, session: string): Promise<boolean> {
-  return (await end(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
+  return (await endWhere(trx, sql`user_id = ${user} and uid = ${session} and ${isOpenSession}`, 'ENDED_BY_USER')) > 0
 }
 
 /** Ends all sessions of a user but one, and their pending second-factor tickets. Returns the number of ended sessions. */
 export async function endOtherSessions(trx: Kysely<DB>, user: number, session: string): Promise<number> {
   await endTicketsOfUser(trx, user)
-  return end(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
+  return endWhere(trx, sql`user_id = ${user} and uid <> ${session}`, 'ENDED_BY_USER')
 }
 
 /** Ends all sessions and pending second-factor tickets of a user, and invalidates the tokens that were issued until now. */
@@ -90,12 +90,12 @@ export async function endSessionsOfUser(
 ): Promise<void> {
   await sql`update users set token_valid_after = now() where id = ${user}`.execute(trx)
   await endTicketsOfUser(trx, user)
-  await end(trx, sql`user_id = ${user}`, reason)
+  await endWhere(trx, sql`user_id = ${user}`, reason)
 }
 
 /** Ends the sessions of many users without reading the users. `users` is a list of ids or a subquery. */
 export const endSessionsOfUsers = (trx: Kysely<DB>, users: RawBuilder<unknown>): Promise<number> =>
-  end(trx, sql`user_id in ${users}`, 'USER_CHANGED')
+  endWhere(trx, sql`user_id in ${users}`, 'USER_CHANGED')
 
 /**
  * Ends all sessions for a disabled client, and all sessions, pending second-factor tickets and password-reset links of its users. The
@@ -108,7 +108,7 @@ export async function endSessionsOfClient(db: Kysely<DB>, client: string): Promi
   await sql`delete from links where purpose = 'PASSWORD_RESET' and user_id in ${users} and ${disabled}`.execute(db)
   await sql`delete from second_factor_tickets where user_id in ${users} and ${disabled}`.execute(db)
   await endInBatches(db, sql`client = ${client} and ${disabled}`, 'CLIENT_DISABLED')
-  await end(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
+  await endWhere(db, sql`client <> ${client} and user_id in ${users} and ${disabled}`, 'CLIENT_DISABLED')
 }
 
 /** Marks idle sessions as ended. They are refused before that; this only updates the table. */
@@ -123,7 +123,7 @@ function endInBatches(
   signal?: AbortSignal,
 ): Promise<number> {
   let last = 0
-  return inBatches(
+  return repeatInBatches(
     async (size) => {
       const { rows } = await sql<{ id: number }>`
         update sessions set ended_at = now(), end_reason = ${reason} where id = any(array(
@@ -137,7 +137,7 @@ function endInBatches(
   )
 }
 
-async function end(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
+async function endWhere(trx: Kysely<DB>, which: RawBuilder<unknown>, reason: EndReason): Promise<number> {
   const { numAffectedRows } = await sql`
     update sessions s set ended_at = now(), end_reason = ${reason} where ${which} and ended_at is null`.execute(trx)
   return Number(numAffectedRows ?? 0)

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { networkPrefixOf } from './network-prefix.ts'
+import { toNetworkPrefix } from './network-prefix.ts'
 
 it.each([
   ['203.0.113.77', '203.0.113.0/24'],
@@ -12,5 +12,5 @@ it.each([
   ['', ''],
   ['unix:', 'unix:'],
 ])('the network of %s is %s', (address, prefix) => {
-  expect(networkPrefixOf(address)).toBe(prefix)
+  expect(toNetworkPrefix(address)).toBe(prefix)
 })

@@ -4,8 +4,8 @@ import { prepared } from '@sluice/database'
 import { Problem, problems, type AuditActor } from '@sluice/http-server'
 import type { AuditedWrite } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { networkPrefixOf } from './network-prefix.ts'
-import { skeletonOf } from '../username.ts'
+import { toNetworkPrefix } from './network-prefix.ts'
+import { toSkeleton } from '../username.ts'
 
 /** After `freeFailures`, each failure doubles the wait, up to `maxWaitSeconds`. No key is blocked forever. */
 export interface ThrottleLimit {
@@ -70,7 +70,7 @@ export interface ThrottleKeys {
 export async function admitAttempt(db: Kysely<DB>, username: string, address: string): Promise<ThrottleKeys> {
   const { rows } = await sql<AttemptCount>`
     ${prepared('admit-attempt')}
-    with ${countAttemptSql(skeletonOf(username), address)} select * from attempt`.execute(db)
+    with ${countAttemptSql(toSkeleton(username), address)} select * from attempt`.execute(db)
   return assertAdmitted(rows[0]!)
 }
 
@@ -78,14 +78,14 @@ export async function admitAttempt(db: Kysely<DB>, username: string, address: st
 export interface AttemptCount {
   network_key: string
   network_wait: number
-  /** Null while the network is throttled: such an attempt does not count against the account. */
+  /** Null while the network is throttled, because such an attempt does not count against the account. */
   account_key: string | null
   account_wait: number | null
 }
 
-/** The counting of `admitAttempt` as parts of a WITH clause. The last part, `attempt`, has one row of `AttemptCount`. */
+/** Returns the SQL of `admitAttempt` as a WITH clause. Its last part, `attempt`, has one row of `AttemptCount`. */
 export function countAttemptSql(skeleton: string, address: string): RawBuilder<unknown> {
-  const network = networkPrefixOf(address)
+  const network = toNetworkPrefix(address)
   const account = `account:${createHash('sha256').update(skeleton).digest('base64url')}`
   return sql`
     known_network as (
@@ -121,7 +121,7 @@ export function assertAdmitted({ network_key, network_wait, account_key, account
  */
 export async function admitCode(db: Kysely<DB>, user: string, address: string): Promise<Pick<ThrottleKeys, 'account'>> {
   const key = `second-factor:${user}`
-  const network = networkPrefixOf(address)
+  const network = toNetworkPrefix(address)
   const { rows } = await sql<{ key: string; seconds: number }>`
     with known_network as (
       select exists (

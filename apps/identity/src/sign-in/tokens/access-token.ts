@@ -9,7 +9,7 @@ import type { SigningKeys } from './signing-keys.ts'
  * Signs synchronously in 50 µs instead of in the thread pool. The thread pool checks passwords, and the handover to it
  * takes about as long as the signature.
  */
-export async function accessToken(
+export async function signAccessToken(
   keys: SigningKeys,
   config: Pick<Config, 'IDENTITY_PUBLIC_URL' | 'ACCESS_TOKEN_SECONDS'>,
   { user, client, session }: { user: string; client: string; session: string },
@@ -27,7 +27,7 @@ export async function accessToken(
     iat: now,
     exp: now + config.ACCESS_TOKEN_SECONDS,
   }
-  const signed = `${part({ alg: 'ES256', typ: 'at+jwt', kid })}.${part(claims)}`
+  const signed = `${encodeTokenPart({ alg: 'ES256', typ: 'at+jwt', kid })}.${encodeTokenPart(claims)}`
   const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' })
   return `${signed}.${signature.toString('base64url')}`
 }
@@ -41,4 +41,4 @@ interface RegisteredClaims {
   exp: number
 }
 
-const part = (of: object): string => Buffer.from(JSON.stringify(of)).toString('base64url')
+const encodeTokenPart = (of: object): string => Buffer.from(JSON.stringify(of)).toString('base64url')

@@ -35,25 +35,25 @@ const columns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_u
   u.roles as held, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
 /** A checksum of 36 bits that detects typos and similar text. */
-const checksumOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
+const computeChecksum = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
 
 /** Returns a new token: prefix, 256 random bits, checksum. */
-function newApiToken(): string {
+function generateApiToken(): string {
   const text = `${apiTokenPrefix}${randomBytes(32).toString('base64url')}`
-  return `${text}${checksumOf(text)}`
+  return `${text}${computeChecksum(text)}`
 }
 
 /** Returns whether the text has the form and checksum of an API token. For secret scanners; does not check validity. */
 export function isApiToken(text: string): boolean {
   const [, body = '', checksum] = /^(sluice_[\w-]{43})([\w-]{6})$/.exec(text) ?? []
-  return checksum === checksumOf(body)
+  return checksum === computeChecksum(body)
 }
 
 /** Converts a credential's id, the hash in base64url, to the stored bytes. */
-export const storedHash = (id: string): Buffer => Buffer.from(id, 'base64url')
+export const decodeTokenHash = (id: string): Buffer => Buffer.from(id, 'base64url')
 
 /** Lists the tokens of a user, newest first. */
-export async function apiTokensOf(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
+export async function listApiTokens(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
   const { rows } = await sql<ApiTokenRow>`
     select ${columns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
     where t.user_id = ${user} order by t.id desc limit 1000`.execute(db)
@@ -66,11 +66,11 @@ export async function addApiToken(
   user: number,
   { name, roles, expires }: { name: string; roles: readonly Role[]; expires: Date },
 ): Promise<{ row: ApiTokenRow; token: string } | undefined> {
-  const token = newApiToken()
+  const token = generateApiToken()
   const { rows } = await sql<ApiTokenRow>`
     with t as (
       insert into api_tokens (user_id, name, roles, token_hash, password_mark, expires_at)
-      select u.id, ${name}, ${[...roles]}, ${storedHash(apiTokenHash(token))}, ${markOf}, ${expires} from users u
+      select u.id, ${name}, ${[...roles]}, ${decodeTokenHash(apiTokenHash(token))}, ${markOf}, ${expires} from users u
       where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${mostApiTokens}
       returning *
     )
@@ -85,7 +85,6 @@ export async function removeApiToken(trx: Transaction<DB>, user: number, uid: st
   return rows.length > 0
 }
 
-/** Removes all tokens of a user, such as on deactivation. */
 export async function removeApiTokensOfUser(trx: Transaction<DB>, user: number): Promise<void> {
   await sql`delete from api_tokens where user_id = ${user}`.execute(trx)
 }

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { Config } from '../../config.ts'
 import type { DB } from '../../database.ts'
-import { addKey, changeKeysExclusively, storedKeys, type StoredKey } from './signing-keys.ts'
+import { addKey, changeKeysExclusively, listStoredKeys, type StoredKey } from './signing-keys.ts'
 
 export interface KeyRotation {
   ring: KeyRing
@@ -12,7 +12,7 @@ export interface KeyRotation {
   daysKept: number
 }
 
-export const rotationOf = (
+export const readKeyRotation = (
   config: Pick<Config, 'SECRET_KEYS' | 'KEY_ROTATION_DAYS' | 'SESSION_DAYS'>,
 ): KeyRotation => ({
   ring: config.SECRET_KEYS,
@@ -31,11 +31,11 @@ export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotat
       delete from signing_keys where state = 'PREVIOUS' and state_since < now() - make_interval(days => ${daysKept})`.execute(
       trx,
     )
-    const { current, next } = await keysOf(trx)
+    const { current, next } = await listKeys(trx)
     // The first key is created on first use.
     if (!current) return
     if (!next) await addKey(trx, ring, 'NEXT')
-    else if (days > 0 && olderThan(current, days * 24 * 60) && olderThan(next, overlap)) await promote(trx, ring)
+    else if (days > 0 && isOlderThan(current, days * 24 * 60) && isOlderThan(next, overlap)) await promoteKey(trx, ring)
   })
 
 export type RotationResult =
@@ -46,14 +46,14 @@ export type RotationResult =
 /** Promotes the next key to sign now. `immediately` skips the time that clients need to fetch it. */
 export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, immediately = false): Promise<RotationResult> =>
   changeKeysExclusively(db, async (trx) => {
-    const known = await keysOf(trx)
+    const known = await listKeys(trx)
     if (!known.current) await addKey(trx, ring, 'CURRENT')
     const next = known.next ?? (await addKey(trx, ring, 'NEXT'))
-    if (!immediately && !olderThan(next, overlap)) {
+    if (!immediately && !isOlderThan(next, overlap)) {
       const signsFrom = new Date(next.state_since.getTime() + overlap * 60_000)
       return { outcome: 'published', kid: next.kid, signsFrom }
     }
-    await promote(trx, ring)
+    await promoteKey(trx, ring)
     return { outcome: 'rotated', kid: next.kid }
   })
 
@@ -63,13 +63,13 @@ export async function forgetPreviousKeys(db: Kysely<DB>): Promise<number> {
   return rows.length
 }
 
-async function keysOf(trx: Kysely<DB>) {
-  const keys = await storedKeys(trx)
+async function listKeys(trx: Kysely<DB>) {
+  const keys = await listStoredKeys(trx)
   const inState = (wanted: StoredKey['state']) => keys.find(({ state }) => state === wanted)
   return { current: inState('CURRENT'), next: inState('NEXT') }
 }
 
-async function promote(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
+async function promoteKey(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
   for (const [from, to] of [
     ['CURRENT', 'PREVIOUS'],
     ['NEXT', 'CURRENT'],
@@ -78,5 +78,5 @@ async function promote(trx: Kysely<DB>, ring: KeyRing): Promise<void> {
   await addKey(trx, ring, 'NEXT')
 }
 
-const olderThan = ({ state_since }: StoredKey, minutes: number): boolean =>
+const isOlderThan = ({ state_since }: StoredKey, minutes: number): boolean =>
   Date.now() - state_since.getTime() > minutes * 60_000

@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely'
 import type { UserStatus } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { secretHash } from '../../secrets.ts'
+import { hashSecret } from '../../secrets.ts'
 
 export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
 
@@ -49,7 +49,7 @@ export async function addLink(
   const { hours, page } = kinds[purpose]
   const { rows } = await sql<{ expires_at: Date }>`
     insert into links as l (user_id, purpose, token_hash, email, expires_at)
-    values (${user.id}, ${purpose}, ${secretHash(token)}, ${user.email}, now() + make_interval(hours => ${hours}))
+    values (${user.id}, ${purpose}, ${hashSecret(token)}, ${user.email}, now() + make_interval(hours => ${hours}))
     on conflict (user_id, purpose) do update set
       token_hash = excluded.token_hash, email = excluded.email, created_at = now(), expires_at = excluded.expires_at
     returning expires_at`.execute(trx)
@@ -65,7 +65,7 @@ export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpo
     select l.expires_at as expires, u.id, u.uid, u.client, c.name as "clientName", c.code as "clientCode", u.name, u.username, u.email,
       u.sso_auth as "ssoAuth", u.status
     from links l join users u on u.id = l.user_id join clients c on c.uid = u.client
-    where l.token_hash = ${secretHash(token)} and l.purpose = ${purpose} and ${usable}`.execute(db)
+    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and ${usable}`.execute(db)
   if (!rows[0]) return undefined
   const { expires, ...user } = rows[0]
   return { user, expires }
@@ -85,20 +85,19 @@ const usable = sql`
 export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkPurpose): Promise<number | undefined> {
   // Lock users before their dependent rows, in the order of all transactions.
   await sql`
-    select from users where id = (select user_id from links where token_hash = ${secretHash(token)}) for no key update`.execute(
+    select from users where id = (select user_id from links where token_hash = ${hashSecret(token)}) for no key update`.execute(
     trx,
   )
   const { rows } = await sql<{ id: number }>`
     delete from links l using users u, clients c
-    where l.token_hash = ${secretHash(token)} and l.purpose = ${purpose} and u.id = l.user_id and c.uid = u.client and ${usable}
+    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and u.id = l.user_id and c.uid = u.client and ${usable}
     returning u.id`.execute(trx)
   return rows[0]?.id
 }
 
-/** Revokes the links of a user, such as after a password change. */
 export async function revokeLinks(trx: Kysely<DB>, user: number): Promise<void> {
   await sql`delete from links where user_id = ${user}`.execute(trx)
 }
 
-export const linkInvalid = () =>
+export const linkProblem = () =>
   problems.refused('/token', 'This link was used, replaced or has expired. Request a new one.')

@@ -42,12 +42,12 @@ const maxAgeMs = 600_000
 const minReloadIntervalMs = 5_000
 
 /** Returns the keys of this deployment from the database. The first process that needs a key creates it. */
-export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
+export function createSigningKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   let loading: Promise<LoadedKeys> | undefined
   let loaded: LoadedKeys | undefined
 
   const load = (): Promise<LoadedKeys> => {
-    loading ??= read(db, ring, loaded)
+    loading ??= refreshKeys(db, ring, loaded)
       .then((keys) => (loaded = keys))
       .finally(() => (loading = undefined))
     return loading
@@ -81,23 +81,23 @@ export function signingKeys(db: Kysely<DB>, ring: KeyRing): SigningKeys {
   }
 }
 
-async function read(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
-  const rows = await storedKeys(db)
+async function refreshKeys(db: Kysely<DB>, ring: KeyRing, before: LoadedKeys | undefined): Promise<LoadedKeys> {
+  const rows = await listStoredKeys(db)
   const current = rows.find(({ state }) => state === 'CURRENT') ?? (await findOrCreateCurrentKey(db, ring))
   // The rows lack a key that this or another process created just now.
   const all = [...new Map([...rows, current].map((row) => [row.kid, row])).values()]
   const inOrder = [current, ...all.filter(({ kid }) => kid !== current.kid)]
-  if (before && sameKeys(before.privateKeys, inOrder)) return { ...before, at: performance.now() }
+  if (before && haveSameKeys(before.privateKeys, inOrder)) return { ...before, at: performance.now() }
   const set = { keys: all.map(({ public_jwk }) => public_jwk) }
   const key = createPrivateKey(openKey(ring, current))
-  const privateKeys = await Promise.all(inOrder.map((row) => privateJwk(ring, row)))
+  const privateKeys = await Promise.all(inOrder.map((row) => toPrivateJwk(ring, row)))
   return { kid: current.kid, key, set, privateKeys, find: createLocalJWKSet(set), at: performance.now() }
 }
 
-const sameKeys = (known: readonly JWK[], rows: readonly StoredKey[]): boolean =>
+const haveSameKeys = (known: readonly JWK[], rows: readonly StoredKey[]): boolean =>
   known.length === rows.length && known.every(({ kid }, index) => kid === rows[index]?.kid)
 
-async function privateJwk(ring: KeyRing, row: StoredKey): Promise<JWK> {
+async function toPrivateJwk(ring: KeyRing, row: StoredKey): Promise<JWK> {
   const key = await importPKCS8(openKey(ring, row), 'ES256', { extractable: true })
   const { d } = await exportJWK(key)
   return { ...row.public_jwk, d } as JWK
@@ -120,11 +120,11 @@ export interface StoredKey {
 
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_510
-const purpose = (kid: string) => `signing_keys.private_key:${kid}`
+const toPurpose = (kid: string) => `signing_keys.private_key:${kid}`
 
-const openKey = (ring: KeyRing, { kid, private_key }: StoredKey): string => ring.open(private_key, purpose(kid))
+const openKey = (ring: KeyRing, { kid, private_key }: StoredKey): string => ring.open(private_key, toPurpose(kid))
 
-export async function storedKeys(db: Kysely<DB>): Promise<StoredKey[]> {
+export async function listStoredKeys(db: Kysely<DB>): Promise<StoredKey[]> {
   const { rows } = await sql<StoredKey>`
     select kid, public_jwk, private_key, state, state_since from signing_keys order by created_at, kid`.execute(db)
   return rows
@@ -140,7 +140,7 @@ export const changeKeysExclusively = <T>(db: Kysely<DB>, change: (trx: Kysely<DB
 /** Returns the current key, or creates it. If two processes start at once, the second one finds the key of the first. */
 const findOrCreateCurrentKey = (db: Kysely<DB>, ring: KeyRing): Promise<StoredKey> =>
   changeKeysExclusively(db, async (trx) => {
-    const current = (await storedKeys(trx)).find(({ state }) => state === 'CURRENT')
+    const current = (await listStoredKeys(trx)).find(({ state }) => state === 'CURRENT')
     return current ?? addKey(trx, ring, 'CURRENT')
   })
 
@@ -149,7 +149,7 @@ export async function addKey(trx: Kysely<DB>, ring: KeyRing, state: KeyState): P
   const kid = randomUUID()
   const { kty, crv, x, y } = await exportJWK(publicKey)
   const public_jwk = { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' } as JWK
-  const private_key = ring.seal(await exportPKCS8(privateKey), purpose(kid))
+  const private_key = ring.seal(await exportPKCS8(privateKey), toPurpose(kid))
   const { rows } = await sql<StoredKey>`
     insert into signing_keys (kid, public_jwk, private_key, state)
     values (${kid}, ${JSON.stringify(public_jwk)}, ${private_key}, ${state})
