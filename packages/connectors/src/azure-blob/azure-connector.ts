@@ -34,7 +34,7 @@ const maxBlobsOfPage = '1000'
 function azureStore(config: AzureConfig, send: StoreClient): ObjectStore {
   const { host } = containerAddress(config)
 
-  /** Throws a problem for each status from 300 that is not expected. */
+  /** Throws a `SourceProblem` or `TransientError` for a status of 300 or above that is not in `expected`. */
   async function get(
     { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
@@ -42,7 +42,8 @@ function azureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     const url = containerAddress(config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // The URL must match its signature: some servers read a plus in a query as a space, others as a plus.
+    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
+    // signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
     const response = await send(url, signHeaders(url, headers, config), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
@@ -76,7 +77,7 @@ function pageOf(page: XmlElement): ListedPage {
     return {
       key: nameOf(childOf(blob, 'Name')),
       size: lengthOf(textOf(about, 'Content-Length')),
-      // Lists contain the ETag without the quotes that headers have.
+      // The XML of a list contains the ETag without quotes; response headers contain it with quotes.
       etag: etag === '' || etag.includes('"') ? etag : `"${etag}"`,
       lastModified: momentOf(textOf(about, 'Last-Modified')),
     }
@@ -84,7 +85,7 @@ function pageOf(page: XmlElement): ListedPage {
   return { objects, next: textOf(page, 'NextMarker') || undefined }
 }
 
-/** Decodes a name. Azure percent-encodes names that XML cannot hold, and marks them. */
+/** Decodes the name of a blob. Azure percent-encodes a name that XML cannot represent, and sets the attribute `Encoded` on its element. */
 function nameOf(element: XmlElement | undefined): string {
   if (!element?.encoded) return element?.text ?? ''
   try {
@@ -95,13 +96,13 @@ function nameOf(element: XmlElement | undefined): string {
 }
 
 /**
- * Lines of the signed text that a GET leaves empty: encoding, language, length, MD5, type, date, conditions; the range has
- * its own line.
+ * Five empty lines of the text to sign: Content-Encoding, Content-Language, Content-Length, Content-MD5 and Content-Type. A GET
+ * sends none of these headers.
  */
 const empty = '\n'.repeat(5)
 
 /**
- * Returns the headers of a GET, signed with Azure's Shared Key, or unchanged without a key. Throws AUTHENTICATION_FAILED
+ * Returns the headers of a GET request, with a Shared Key signature if there is an account key. Throws AUTHENTICATION_FAILED
  * for an invalid key.
  */
 function signHeaders(
@@ -119,7 +120,7 @@ function signHeaders(
   return all
 }
 
-/** Returns the text to sign, as the service builds it. */
+/** Returns the text to sign in the format that Azure specifies for Shared Key authorization. */
 export function textToSign(url: URL, headers: Headers, account: string): string {
   const own = [...headers]
     .filter(([name]) => name.startsWith('x-ms-'))
@@ -140,7 +141,7 @@ function keyOf(accountKey: string): Buffer {
   return Buffer.from(text, 'base64')
 }
 
-/** An API version that all Azure clouds and emulators support. */
+/** This API version is supported by all Azure clouds and by the emulator Azurite. */
 const apiVersion = '2021-12-02'
 
 function containerAddress({ account, container, endpoint, sasToken }: AzureConfig): URL {

@@ -6,9 +6,9 @@ import { type StoreErrorResponse, unexplained } from '../object-store/object-sto
 export interface AzureConfig {
   account: string
   container: string
-  /** The URL of the blob service, with the account in its host name or path; the public cloud's if absent. */
+  /** The URL of the blob service, with the account in its host name or path. The default is the public Azure cloud. */
   endpoint?: string | undefined
-  /** Either a key or a token; neither for anonymous requests. */
+  /** Requests are signed with the account key or carry the SAS token. They are anonymous if both are absent. */
   accountKey?: string | undefined
   sasToken?: string | undefined
 }
@@ -29,38 +29,38 @@ const noLogin: AzureExplanation = [
   (scene) => {
     const { host, config } = scene
     if (config.accountKey !== undefined)
-      return `${host} rejected the key of account "${config.account}". Check the account and the key; an operator may have to correct this service's clock.`
+      return `${host} rejected the key of account "${config.account}". Check the account and the key. If both are right, ask an operator to correct the clock of this server.`
     if (config.sasToken !== undefined)
       return `${host} rejected the SAS token. Check that it is complete, has not expired, and is for this account and container.`
-    return `Anonymous reads of ${named(scene)} are not allowed. Give an account key or a SAS token.`
+    return `Anonymous reads of ${named(scene)} are not allowed. Enter an account key or a SAS token.`
   },
 ]
-/** Azure returns this code for its network rules; the emulator returns it for wrong keys. */
+/** Azure returns the code AuthorizationFailure when its network rules block a client; the emulator returns it for a wrong key. */
 const noLoginOrNetwork: AzureExplanation = [
   noLogin[0],
-  (scene) => `${noLogin[1](scene)} The network rules of the account may also block this service.`,
+  (scene) => `${noLogin[1](scene)} Check also that the network rules of the account allow this server.`,
 ]
 const forbidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.sasToken === undefined
-      ? `${scene.host} does not allow this service to read ${named(scene)}. Check the keys and the network rules of the account.`
-      : `The SAS token does not allow to read ${named(scene)}. Create one for containers and objects with the permissions to read and list.`,
+      ? `${scene.host} does not allow this server to read ${named(scene)}. Check the key and the network rules of the account.`
+      : `The SAS token does not permit reading ${named(scene)}. Create one for containers and objects with the permissions to read and list.`,
 ]
 const noBlob: AzureExplanation = [
   'OBJECT_MISSING',
-  ({ key, config }) => `Container "${config.container}" has no blob "${key ?? ''}". Check the key.`,
+  ({ key, config }) => `Container "${config.container}" has no blob "${key ?? ''}". Check the name of the object.`,
 ]
 const noContainer: AzureExplanation = [
   'CONTAINER_MISSING',
   ({ config }) =>
     `Account "${config.account}" has no container "${config.container}". Check both names and the endpoint.`,
 ]
-/** The problem of a container that is not visible to anonymous requests. */
+/** The problem for anonymous requests. Azure does not tell whether a private container exists. */
 const hidden: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
-    `${scene.host} does not allow anonymous reads of ${named(scene)}, or it does not exist. Give an account key or a SAS token, and check the names.`,
+    `${scene.host} does not allow anonymous reads of ${named(scene)}, or it does not exist. Check the names, and enter an account key or a SAS token.`,
 ]
 
 const known: Readonly<Record<string, AzureExplanation>> = {
@@ -81,14 +81,14 @@ const known: Readonly<Record<string, AzureExplanation>> = {
   ContainerBeingDeleted: noContainer,
   ContainerDisabled: noContainer,
   BlobNotFound: noBlob,
-  BlobArchived: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is in the archive tier. Restore it first.`],
+  BlobArchived: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is in the archive tier. Move it to the hot or cool tier, then run again.`],
   BlobBeingRehydrated: [
     'OBJECT_ARCHIVED',
     ({ key }) => `"${key ?? ''}" is being restored from the archive tier. Run again when it is available.`,
   ],
 }
 
-/** Returns the problem for an error response. It contains neither the key nor the token, whatever the service sent back. */
+/** Returns the problem for an error response. Its message contains neither the key nor the token, even if Azure repeats them. */
 export function azureProblem(refusal: StoreErrorResponse, scene: AzureRequest): SourceProblem | TransientError {
   const { status, code } = refusal
   const { config, host, key } = scene
@@ -105,7 +105,7 @@ export function azureProblem(refusal: StoreErrorResponse, scene: AzureRequest): 
   return new SourceProblem(explained[0], explained[1](scene))
 }
 
-/** Returns the token, and its signature, which the service may send back alone. */
+/** Returns the SAS token and its signature, because Azure may repeat the signature alone in a message. */
 function secretsOf({ sasToken }: AzureConfig): string[] {
   if (sasToken === undefined) return []
   const signature = new URLSearchParams(sasToken.replace(/^\?/, '')).get('sig')

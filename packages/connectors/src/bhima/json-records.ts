@@ -3,7 +3,7 @@ import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
 
 const maxRecordLength = 16_000_000
-/** Bytes after which a batch is full, regardless of its number of members, because they can contain a million values. */
+/** Maximum bytes of a batch. A limit on the number of members alone is not enough, because one member can contain a million values. */
 const maxBatchBytes = 4_000_000
 const maxBatchRecords = 500
 
@@ -14,8 +14,9 @@ const opening = new Set([0x5b, 0x7b])
 const closing = new Set([0x5d, 0x7d])
 
 /**
- * Yields the members of a JSON list in UTF-8 in batches with a limited number of members and 4 MB. Keeps only one batch in memory.
- * Throws `SourceProblem` if the text is not a list or has no end, or if a member is larger than 16 MB or has too many values.
+ * Parses a JSON list in UTF-8 and yields its members in batches of at most 500 members or 4 MB, so that only one batch is in
+ * memory. Throws `SourceProblem` if the text is not a complete list, or if a member is larger than 16 MB or has too many
+ * values.
  */
 export async function* jsonRecords(
   chunks: AsyncIterable<Buffer>,
@@ -23,7 +24,7 @@ export async function* jsonRecords(
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
   let bytes = 0
-  /** The parts of the current member from earlier chunks. */
+  /** Parts of the current member that arrived in earlier chunks. */
   let parts: Buffer[] = []
   let heldBytes = 0
   let depth = 0
@@ -77,10 +78,10 @@ export async function* jsonRecords(
       }
     }
     if (depth === 0) continue
-    // The source reuses the buffer for the next chunk, so the part is copied.
+    // The part is copied, because the source reuses the buffer for the next chunk.
     parts.push(Buffer.from(chunk.subarray(from)))
     heldBytes += chunk.length - from
-    if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of small records')
+    if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')
   }
   if (!hasStarted || depth !== 0) throw createResponseProblem(system, 'complete list')
   if (records.length > 0) yield records

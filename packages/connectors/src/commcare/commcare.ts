@@ -26,7 +26,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
   cursorAt: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
-    // Users copy the address of their project space.
+    // Users often copy the address of their project space, so the path from `/a/` on is removed.
     url: url.replace(/\/a\/[^/?#]+.*$/, ''),
     ignoredSegments: ['api'],
     headers: {
@@ -64,7 +64,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
           name: isUnique ? `form ${title}` : `form ${title} ${getLastSegment(xmlns)}`,
           key: ['id'],
           columns: [...submissionColumns, ...(form?.columns ?? [])],
-          // CommCare writes all answers as text.
+          // CommCare returns all answers as text.
           inferStrings: true,
           isStoredAsJson: (path) => path === 'attachments',
           async *pages(cursor) {
@@ -122,15 +122,15 @@ function getDomain({ within, settings }: SystemContext<CommCareSettings>): strin
   if (domain && /^[a-z0-9-]+$/.test(domain)) return domain
   throw new SourceProblem(
     'PROJECT_MISSING',
-    'Forms and case types are listed for one project space. Select one first: its name follows /a/ in the address of the project.',
+    'Select a project space first, because forms and case types belong to one. Its name follows /a/ in the address of the project space.',
   )
 }
 
 const pageSize = 500
 
 /**
- * Reads cases in the order in which the server received them, and follows the links to the next pages. Closed cases are
- * included; the API omits deleted cases.
+ * Reads cases in the order in which the server received them, and follows the links to the next pages. The result includes
+ * closed cases; the API omits deleted cases.
  */
 async function* readCases(
   http: HttpSession,
@@ -147,7 +147,7 @@ async function* readCases(
     const next = toText(parseObject(response, name)['next'])
     yield { records, cursor: next === undefined ? boundCursor(latest, http.startedAt(), since) : undefined }
     if (next === undefined) return
-    // The link contains all parameters of the query.
+    // The link already contains all parameters of the query.
     path = http.resolveLink(next)
     query = {}
   }

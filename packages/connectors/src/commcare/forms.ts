@@ -14,8 +14,9 @@ const name = 'CommCare'
 const maxPageSize = 1_000
 
 /**
- * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended, because
- * offsets shift during the read. Increments always request archived forms too; an archived form is returned with a mark.
+ * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended,
+ * because offsets shift while the server receives forms. Increments always request archived forms, so that a form that was
+ * archived later is updated.
  */
 export async function* readForms(
   http: HttpSession,
@@ -26,7 +27,7 @@ export async function* readForms(
   let offset = 0
   let limit = maxPageSize
   let latest = ''
-  /** Submissions already read that have the start timestamp of the next page. */
+  /** Submissions that were already read and have the timestamp at which the next page starts. */
   let known = new Set<string>()
   for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
@@ -54,7 +55,7 @@ export async function* readForms(
     }
     if (isLast) return
     if (end === '' || end === start) {
-      // A page cannot hold all submissions of this timestamp.
+      // More submissions have this timestamp than a page can hold, so the next page continues by offset.
       offset += records.length
       for (const record of records) known.add(submissionKey(record))
     } else {
@@ -72,8 +73,8 @@ const submissionKey = (record: unknown): string =>
   `${toText((record as { id?: unknown } | null)?.id)} ${indexedAt(record)}`
 
 /**
- * Returns a submission without the artifacts of XML: attributes have the names of fields, unanswered questions are omitted, and a
- * repeat group is a list even if it occurs once. The XML metadata of the form is in `xform`.
+ * Returns a submission without artifacts of its XML source: attributes become fields, unanswered questions are omitted, and a
+ * repeat group is always a list, even with one entry. The field `xform` contains the name, version and xmlns of the form.
  */
 export function parseSubmission(record: unknown, form: CommCareForm | undefined): unknown {
   const answers = (record as { form?: unknown } | null)?.form
@@ -91,7 +92,7 @@ export function parseSubmission(record: unknown, form: CommCareForm | undefined)
 function parseAnswer(value: unknown, path: string, form: CommCareForm | undefined): unknown {
   if (Array.isArray(value)) {
     const rows = value.map((row) => parseAnswer(row, path, form))
-    // A group without answers is an empty text.
+    // CommCare returns an empty text for a repetition without answers.
     return form?.repeats.has(path) ? rows.map((row) => (typeof row === 'object' ? row : {})) : rows
   }
   if (value === '') return undefined

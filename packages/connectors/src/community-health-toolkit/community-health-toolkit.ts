@@ -10,8 +10,8 @@ type ChtSettings = SettingsOf<'SOURCE_SYSTEM_F'>
 const name = 'the Community Health Toolkit'
 
 /**
- * Community Health Toolkit: one row for each report and contact, and a table with the contents for each form and each kind of
- * contact. All of them come from one changes feed, which is read once.
+ * Community Health Toolkit (CHT). The pipeline's own table has a row for each report and contact. Each form and each kind of
+ * contact has a further table with the contents. All rows come from the changes feed of CouchDB, which is read once.
  */
 export const communityHealthToolkit: HttpSystem<ChtSettings> = {
   name,
@@ -37,17 +37,17 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
       name: 'documents',
       key: ['_id'],
       columns: [...systemColumns, ...(codes ?? []).map(createReportColumn)],
-      // Forms write all answers as text.
+      // Forms store all answers as text.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments',
       async *pages(cursor) {
         let lastSequence: string | undefined
         for await (const { results, sequence } of readChanges(http, cursor)) {
-          // A full read omits deleted documents.
+          // Only increments include deleted documents; a full read omits them.
           const documents = results.map((result) => parseDocument(result, filter, cursor !== undefined))
           const records = documents.filter((document) => document !== undefined)
           lastSequence = sequence
-          // The documents of a rare form are on few of many pages.
+          // Pages without selected documents are not yielded: a rare form can be missing on many consecutive pages.
           if (records.length > 0) yield { records, cursor: sequence }
         }
         if (lastSequence !== undefined) yield { records: [], cursor: lastSequence }
@@ -62,14 +62,14 @@ const systemColumns: KnownColumn[] = [
   { path: 'deleted', dataType: 'BOOLEAN' },
 ]
 
-/** The table of a selected form exists before its first report. */
+/** Declares a column of a selected form, so that the form's table exists before its first report. */
 const createReportColumn = (code: string): KnownColumn => ({
   path: 'reported_date',
   dataType: 'TIMESTAMPTZ',
   groups: [`report ${code}`],
 })
 
-/** Lists the forms for reports. The response also contains forms that create contacts. */
+/** Lists the forms of reports. The API also returns forms that create contacts, which are omitted. */
 async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
   const files = parseList(await http.getJson('api/v1/forms'), name)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
@@ -79,7 +79,7 @@ async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
 
 const maxPageSize = 1_000
 
-/** Reads the changes feed of CouchDB: each document once, in its current version, after an opaque sequence. */
+/** Reads the changes feed of CouchDB from the sequence in `cursor`. The feed has each document once, in its current version. */
 async function* readChanges(
   http: HttpSession,
   cursor: unknown,
@@ -97,7 +97,7 @@ async function* readChanges(
     const results = parseList(page, 'CouchDB', 'results')
     const { last_seq: lastSequence, pending } = parseObject(page, 'CouchDB')
     const sequence = toText(lastSequence) ?? since
-    // CouchDB can return different texts for the same sequence, so the cursor stays the same if the page is empty.
+    // CouchDB can return different texts for the same sequence. An empty page therefore keeps the cursor unchanged.
     if (results.length === 0) return
     yield { results, sequence }
     if (pending === 0 || sequence === since) return
@@ -112,13 +112,13 @@ interface DocumentFilter {
 
 type DocumentFields = Readonly<Record<string, unknown>>
 
-/** Kinds of contacts of installations that do not configure their own. */
+/** The default kinds of contacts, for installations that do not configure their own. */
 const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
 
 /**
- * Returns a row for a document, with the contents of the document as the only row of a group, so that each form and each kind
- * of contact gets its own table. Undefined for a document that is neither a report nor a contact, or that the settings
- * exclude. The type of a deleted document is unknown.
+ * Converts a document to a row. The contents are the only row of a nested group, because each group becomes a table: one for
+ * each form and each kind of contact. Returns undefined for a document that is neither a report nor a contact, or that the
+ * settings exclude.
  */
 function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
   const { id, deleted, doc } = (result ?? {}) as DocumentFields
@@ -142,7 +142,7 @@ function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: 
   }
 }
 
-/** Returns the group of a report or contact; undefined for other documents, and for those that the settings exclude. */
+/** Returns the group of a report or contact. Returns undefined for other documents, and for those that the settings exclude. */
 function findGroup(
   { type, form, contact_type: contactType }: DocumentFields,
   { forms, contacts }: DocumentFilter,
@@ -155,13 +155,13 @@ function findGroup(
   return contacts && kind !== undefined ? `contact ${kind}` : undefined
 }
 
-/** Converts milliseconds since 1970 to a timestamp. */
+/** Converts milliseconds since 1970 to an ISO timestamp. Returns other values unchanged. */
 function parseTimestamp(value: unknown): unknown {
   const time = typeof value === 'string' && /^\d{11,14}$/.test(value) ? Number(value) : value
   return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
 }
 
-/** Omits unanswered questions, which are empty strings. */
+/** Removes unanswered questions, which have empty strings as answers. */
 function omitEmptyAnswers(value: unknown): object {
   return Object.fromEntries(
     Object.entries(value as object).flatMap(([key, answer]): [string, unknown][] => {

@@ -8,10 +8,10 @@ import type { DatabaseConfig } from './database-config.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
 import { databaseSource, tryDatabase } from './database-source.ts'
 
-/** Maximum number of tables that are searched. The response is one page of them. */
+/** Maximum number of tables in the list of options. */
 const maxTables = 50_000
 
-/** Reads a query or a table of a database. Users can reach only the addresses that the context allows. */
+/** Creates a connector that reads a query or a table of a database. It connects only to addresses that the context allows. */
 export function databaseConnector(product: DatabaseProduct, { allowed }: ConnectorContext): Connector {
   const resolve = outgoingAddresses({ allowed })
   const connectable = async (host: string, port: number) => (await resolve(host, port)).addresses
@@ -21,7 +21,7 @@ export function databaseConnector(product: DatabaseProduct, { allowed }: Connect
     const { tables: _, ...server } = databaseConfig(product.kind, request)
     const config = { ...server, query: product.tablesQuery }
     const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), maxTables, signal)
-    // Both columns are names, and names are text in every database.
+    // The query returns two name columns, which are text in every database.
     return (rows as [string, string][])
       .map(([schema, name]) => ({ id: `${schema}.${name}`, code: schema, name }))
       .toSorted((one, other) => (one.id < other.id ? -1 : 1))
@@ -55,7 +55,7 @@ function databaseConfig(kind: string, { type, settings, secrets }: ReadRequest):
   }
 }
 
-/** Gives the one table of a pipeline the name of the pipeline's own table, whatever its name in the source. */
+/** Replaces the table name of the source with that of the pipeline's own table, which is the empty string in a stream. */
 async function* intoPipelineTable(streams: AsyncIterable<RowStream>): AsyncGenerator<RowStream, void, void> {
   for await (const stream of streams) yield { ...stream, table: '' }
 }

@@ -18,10 +18,10 @@ import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 
 /**
- * A database as feeds: one for the query, or one per table, named like the table. A thread holds the connection and
- * encodes the rows, so the event loop stays free and memory does not depend on the number of rows. The consumer must read
- * the rows of a feed before it requests the next feed. All tables are read in one snapshot if the database supports
- * snapshots. README.md in this directory describes each database.
+ * Reads a database as row streams: one for the query, or one for each table. A thread holds the connection and encodes the
+ * rows, so that the event loop stays free and memory use does not depend on the number of rows. The consumer must read the rows
+ * of a stream before it requests the next one. All tables are read in one snapshot if the database supports snapshots.
+ * README.md in this directory describes each database.
  */
 export function databaseSource(
   connectable: ConnectableAddress,
@@ -30,7 +30,10 @@ export function databaseSource(
   return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
 }
 
-/** Checks that the database is reachable, accepts the login, and accepts the query or tables. Reads no rows. Throws `SourceProblem`. */
+/**
+ * Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws
+ * `SourceProblem`.
+ */
 export async function tryDatabase(
   config: DatabaseConfig,
   connectable: ConnectableAddress,
@@ -74,7 +77,7 @@ async function* readDatabase(
 function statementsOf({ query, tables }: DatabaseConfig): SourceStatement[] {
   if (query?.trim()) return [{ table: '', query }]
   if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
-  throw new SourceProblem('NOTHING_TO_READ', 'No query and no tables are selected. Select what to read.')
+  throw new SourceProblem('NOTHING_TO_READ', 'The settings contain neither a query nor tables. Enter a query, or select a table.')
 }
 
 async function resolveHost(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
@@ -87,7 +90,7 @@ async function resolveHost(config: DatabaseConfig, connectable: ConnectableAddre
   }
 }
 
-/** The statements of one thread, one after another. */
+/** Reads the statements of one thread, one after another. */
 class DatabaseReading implements AsyncDisposable {
   readonly #report: LoadReport
   readonly #thread: ReturnType<typeof startDatabaseThread>
@@ -110,8 +113,8 @@ class DatabaseReading implements AsyncDisposable {
   }
 
   async *rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
-    // The database declares the types: they are never widened, so the rows are never read twice.
-    if (this.#isRead) throw new Error('The rows of a database are read once.')
+    // The database declares the column types, so they never have to be widened in a second read.
+    if (this.#isRead) throw new Error('Internal error: the rows of a database statement were requested twice.')
     this.#isRead = true
     const thread = this.#thread
     thread.send({ kind: 'rows', types })
@@ -150,18 +153,18 @@ class DatabaseReading implements AsyncDisposable {
   }
 }
 
-/** Starts a thread that reads a database; the connection ends with the thread. */
+/** Starts a thread that reads a database. The connection closes when the thread ends. */
 function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThread<DatabaseMessage, DatabaseCommand> {
   const { kind, host } = job.config
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
-  // Drivers read passwords and settings from environment variables and would send them to the connected server. The environment therefore
-  // contains only the directory of the compile cache: without it, each thread would compile its modules again. Node returns the directory
-  // of its own version, inside the configured one.
+  // The thread gets no environment variables of the process, because drivers read passwords and settings from some of them and
+  // would send them to the server. The only exception is the compile cache, which saves compiling the modules for each thread.
+  // Node reports the subdirectory for its own version, so the parent directory is passed.
   const compiled = getCompileCacheDir()
   const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`
-  // A cancelled run ends within five seconds.
+  // A cancelled run must end within five seconds.
   const cancellation = {
     command: { kind: 'cancel' } satisfies DatabaseCommand,
     milliseconds: 2_500,

@@ -8,17 +8,17 @@ import { type DatabaseSession, loadEngine } from './session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
 
-if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
+if (!parentPort) throw new Error('database-thread.ts must be started as a worker thread')
 
-/** Decides which timeout applies: none while the consumer is slow, a longer one before the first row. */
+/** The state that decides which timeout applies: none while the consumer is slow, and a longer one before the first row. */
 type WatchedSink = Pick<TupleSink, 'waiting' | 'rows'>
 
-/** The state before rows are read: a locked table can delay even its columns. */
+/** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
 const beforeRows: WatchedSink = { waiting: false, rows: 1 }
 
 const port = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
-// A thread talks to one database, so the other drivers stay unloaded.
+// A thread talks to one database, so it loads only this driver.
 const engine = await loadEngine(config.kind)
 
 const commands: DatabaseCommand[] = []
@@ -36,13 +36,13 @@ port.on('message', (command: DatabaseCommand) => {
   wake?.()
 })
 
-/** Cancels the query at the database, which would otherwise run on after its connection is closed, and ends the thread. */
+/** Cancels the query, which the database would otherwise continue after its connection closed, and ends the thread. */
 async function cancelAndExit(): Promise<void> {
   await cancelQuery()
   process.exit()
 }
 
-/** Waits a second at most. A session that cannot be cancelled does not keep the thread. */
+/** Asks the database to cancel the query, and waits at most a second for it, so that the thread can end in any case. */
 async function cancelQuery(): Promise<void> {
   const late = new AbortController()
   const limit = sleep(1_000, undefined, { signal: late.signal }).catch(() => {})
@@ -60,7 +60,7 @@ async function nextCommand(): Promise<DatabaseCommand> {
   }
 }
 
-/** Sends nothing after the thread has ended with a problem: a cancelled query may still respond like a complete one. */
+/** Sends a message unless the thread is ending. After a cancellation, a query can look complete although rows are missing. */
 function post(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
   if (!ending) port.postMessage(message, transfer)
 }
@@ -90,14 +90,14 @@ async function readAll(session: DatabaseSession): Promise<void> {
   post({ kind: 'finished' })
 }
 
-/** Opens a session. The server may leave requests before the session unanswered too. */
+/** Opens a session. The silence timeout also applies while the connection is being set up. */
 function open(): Promise<DatabaseSession> {
   const opened: Socket[] = []
   const received = () => opened.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
   return watched({ received }, beforeRows, () => engine.open({ config, addresses, limits, opened }))
 }
 
-/** Runs an operation of a session and ends it after too long without a sign of activity. */
+/** Runs an operation. Ends the thread with the problem SOURCE_SILENT if the database sends no data for too long. */
 async function watched<T>(
   session: Pick<DatabaseSession, 'received'>,
   what: Parameters<typeof watchForSilence>[1],
@@ -113,8 +113,8 @@ async function watched<T>(
 }
 
 /**
- * Reports a problem and ends the thread, after it cancelled the query where the database may still run it. Only the first problem is
- * reported: later ones follow from it.
+ * Reports a problem and ends the thread, after cancelling the query if `cancels` is set. Only the first problem is reported,
+ * because later ones are its consequences.
  */
 async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): Promise<void> {
   if (ending) return
@@ -123,7 +123,7 @@ async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): P
   const { code, message, cause } = problem
   port.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
   port.close()
-  // The driver may wait for a response that never arrives.
+  // The process exits after a second, because the driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()
 }
 
@@ -136,14 +136,14 @@ try {
 } catch (error) {
   if (!ending) {
     const problem = explainError(error, config, engine, signedIn)
-    // An error that a change of the source cannot fix ends the thread, and the main thread logs it.
+    // An error without a known problem is a bug. It ends the thread, and the main thread logs it.
     if (!problem) throw redactError(error, config)
-    // A problem of the driver ended the query. Any other one is found while the query goes on.
+    // After an error of the driver, the query has ended. After any other problem, the query may still run, so it is cancelled.
     await end(problem, { cancels: error instanceof SourceProblem })
   }
 }
 
-/** Calls `silent` once if the database sends nothing for too long. Time in which the consumer is slow does not count. */
+/** Calls `silent` once if the database sends no data for too long. Time during which the consumer is slow does not count. */
 function watchForSilence(
   session: Pick<DatabaseSession, 'received'>,
   sink: WatchedSink,

@@ -3,12 +3,12 @@ import type { SessionAccess } from './session.ts'
 
 const keepAliveInitialDelay = 30_000
 
-/** Starts a connection to an address. */
+/** A function that starts a connection to an address. */
 type SocketOptions = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
 
 /**
- * Opens a socket to the first address that responds. Throws the system's error of the last failed address; its code is
- * ETIMEDOUT after a timeout.
+ * Opens a socket to the first address that accepts a connection. If all addresses fail, throws the error of the last one; its
+ * code is ETIMEDOUT after a timeout.
  */
 export async function openSocket(
   { addresses, config, limits, opened }: SessionAccess,

@@ -13,16 +13,16 @@ export interface TupleBatch {
 }
 
 const rejectedInBatch = 256
-/** Number of characters kept of a rejected row. */
+/** Maximum characters of a rejected row in the report. */
 export const maxRawLength = 4096
 
 /**
- * Receives a session's rows: the session puts whole tuples into `buffer` and calls `rowDone` after each, which returns
- * whether to continue. Batches are sent while the window has room; the consumer returns window credits and memory.
+ * Receives the rows of a session. The session writes complete tuples into `buffer` and calls `finishRow` after each. Full
+ * batches are sent to the consumer, which limits the number of batches in transit with credits and returns their memory.
  */
 export class TupleSink {
   readonly buffer: TupleBuffer
-  /** Number of rows of this reading, including rejected rows. */
+  /** Number of rows so far, including rejected rows. */
   rows = 0
   readonly #send: (batch: TupleBatch) => void
   readonly #bytes: () => number
@@ -38,12 +38,12 @@ export class TupleSink {
     this.buffer = new TupleBuffer({ chunkBytes: limits.chunkBytes, reuse: () => this.#memory.pop() })
   }
 
-  /** Whether reading must wait for `drained`. */
+  /** Whether the reader must call `waitForRoom` before it continues. */
   get waiting(): boolean {
     return this.#window <= 0
   }
 
-  /** Counts a row in the buffer. Returns false if the reader must wait for `drained`. */
+  /** Counts a row that was written into the buffer. Returns false if the reader must call `waitForRoom` before it continues. */
   rowDone(): boolean {
     this.rows++
     if (!this.buffer.full) return true
@@ -51,7 +51,7 @@ export class TupleSink {
     return !this.waiting
   }
 
-  /** Counts a row that is rejected. Returns false if the reader must wait for `drained`. */
+  /** Counts and reports a rejected row. Returns false if the reader must call `waitForRoom` before it continues. */
   reject(column: string | undefined, reason: string, raw: string): boolean {
     this.rows++
     this.#rejected.push({
@@ -92,14 +92,14 @@ export class TupleSink {
   }
 }
 
-/** Writes a row of values, or rejects it. Returns false if the reader must pause. */
+/** Encodes a row into the sink, or rejects it. Returns false if the reader must call `waitForRoom` before it continues. */
 export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
   if (encoder.write(row)) return sink.rowDone()
   const { column, reason } = encoder.fault!
   return sink.reject(column, `The value ${reason}.`, rawRow(row))
 }
 
-/** Returns the row as JSON for the list of rejected rows, with long values shortened. */
+/** Returns the row as JSON for the list of rejected rows. Long values are truncated. */
 export function rawRow(row: readonly unknown[]): string {
   return JSON.stringify(row.map(shorten), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }

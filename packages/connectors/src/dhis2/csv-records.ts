@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Maximum characters of one row. */
+/** Maximum characters of a row. */
 const maxRowLength = 16_000_000
 
 const QUOTE = 34
@@ -9,7 +9,8 @@ const LF = 10
 const CR = 13
 
 /**
- * Yields the rows of RFC 4180 text in UTF-8, including the header, in limited batches. Throws `SourceProblem` for a row without an end.
+ * Parses CSV (RFC 4180) in UTF-8 and yields its rows in batches of at most `batchSize`. The header is the first row. Throws
+ * `SourceProblem` for a row without an end.
  */
 export async function* csvRecords(
   chunks: AsyncIterable<Buffer>,
@@ -29,7 +30,7 @@ export async function* csvRecords(
   if ((yield* takeCompleteRows(lastText, batchSize)) < lastText.length) throw endlessRowProblem(system)
 }
 
-/** Yields the complete rows of a text and returns the start of the first incomplete one. */
+/** Yields the complete rows of a text. Returns the position of the first incomplete row. */
 function* takeCompleteRows(text: string, batchSize: number): Generator<string[][], number, void> {
   let rows: string[][] = []
   let from = 0
@@ -58,7 +59,7 @@ function parseRow(text: string, from: number): { fields: string[]; next: number 
     if (text.charCodeAt(at) === LF) return { fields, next: at + 1 }
     if (text.charCodeAt(at) !== COMMA) return undefined
     at += 1
-    // The field after the last comma is empty.
+    // After a comma at the end of a line, the last field is empty.
     if (text.charCodeAt(at) === LF) return { fields: [...fields, ''], next: at + 1 }
   }
   return undefined
@@ -83,5 +84,5 @@ function findPlainEnd(text: string, from: number): number {
 const endlessRowProblem = (system: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The response of ${system} is not valid CSV: a row has no end. Run again. If it happens again, check the system.`,
+    `The response of ${system} is not valid CSV: it ends inside a row. Run again. If it happens again, check the system.`,
   )

@@ -6,7 +6,7 @@ import { exactNumber } from '../http-connector/exact-json.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import { type Dhis2Settings, findUnits, readServer, selectedObjects } from './server.ts'
 
-/** JSON field names by CSV column names, which differ between versions. */
+/** JSON field names by CSV column name. Column names differ between versions of DHIS2. */
 const fieldNames: Readonly<Record<string, string>> = {
   dataelement: 'dataElement',
   period: 'period',
@@ -32,8 +32,9 @@ const columns: KnownColumn[] = [
 ]
 
 /**
- * Reads the reported values. The API has no paging: each request is for a data set, a period and an organisation unit, and the response
- * is downloaded to disk. The format is CSV, which is the same in all versions; from 2.43 on, JSON omits the fields that all rows share.
+ * Returns the stream of reported data values. The API has no paging, so each request covers one data set, period and
+ * organisation unit, and its response is downloaded to disk. The format is CSV, because from version 2.43 on, JSON omits fields
+ * that all rows share.
  */
 export async function openDataValues({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataSets = [], dataElements = [], periods = [], startDate, endDate, outputIdScheme } = settings
@@ -76,7 +77,7 @@ async function* parseValues(
       if (!key.slice(0, 3).every((name) => header!.includes(name)))
         throw createResponseProblem('DHIS2', 'header of data values')
     }
-    // Most units have no values in most periods; their responses contain only a header.
+    // The response contains only a header if a unit has no values in a period, which is frequent.
     if (rows.length > firstRow)
       yield { records: rows.slice(firstRow).map((row) => createRecord(row, header!, isoCalendar)) }
   }
@@ -99,7 +100,7 @@ function createRecord(row: readonly string[], header: readonly (string | undefin
   }
 }
 
-/** A range of whole days, both inclusive, as `YYYY-MM-DD`. */
+/** A range of days, both inclusive, as `YYYY-MM-DD`. */
 interface DatePeriod {
   type: string
   start: string
@@ -109,17 +110,17 @@ interface DatePeriod {
 const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const dayMs = 86_400_000
 
-/** Returns the range of `count` months from the first day of a month (from 0). */
+/** Returns the range of `count` months that starts with a month, counted from 0. */
 const createMonths = (type: string, year: number, month: number, count: number): DatePeriod => ({
   type,
   start: formatDay(Date.UTC(year, month, 1)),
   end: formatDay(Date.UTC(year, month + count, 1) - dayMs),
 })
 
-/** First days of weeks, counted from Monday. */
+/** The first day of the week of each week type, as days after Monday. */
 const weekdayOffsets: Record<string, number> = { '': 0, Mon: 0, Wed: 2, Thu: 3, Sat: 5, Sun: 6 }
 
-/** The first week is the one that contains the fourth of January. */
+/** Returns the range of `count` weeks that starts with a week. Week 1 contains 4 January, as in ISO 8601. */
 function createWeeks(type: string, year: number, week: number, firstDay: number, count: number): DatePeriod {
   const fourth = new Date(Date.UTC(year, 0, 4))
   const daysSinceStart = (fourth.getUTCDay() + 6 - firstDay + 7) % 7
@@ -148,7 +149,8 @@ const periodRules: PeriodRule[] = [
   [/^(\d{4})(\d\d)B$/, ([year, pair]) => createMonths('BiMonthly', Number(year), Number(pair) * 2 - 2, 2)],
   [/^(\d{4})Q([1-4])$/, ([year, quarter]) => createMonths('Quarterly', Number(year), Number(quarter) * 3 - 3, 3)],
   [/^(\d{4})S([12])$/, ([year, half]) => createMonths('SixMonthly', Number(year), Number(half) * 6 - 6, 6)],
-  // The year is the one in which the first half starts in April; for November, the following year.
+  // A period id contains the year in which its first half starts, if that is in April. If the first half starts in November,
+  // the id contains the following year.
   [/^(\d{4})AprilS([12])$/, ([year, half]) => createMonths('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6)],
   [/^(\d{4})NovS([12])$/, ([year, half]) => createMonths('SixMonthlyNov', Number(year) - 1, Number(half) * 6 + 4, 6)],
   [/^(\d{4})$/, ([year]) => createMonths('Yearly', Number(year), 0, 12)],
@@ -158,7 +160,7 @@ const periodRules: PeriodRule[] = [
   ],
 ]
 
-/** Returns the dates of a period id in the ISO calendar; undefined for an invalid id. */
+/** Returns the days of a period id of the ISO calendar. Returns undefined for an invalid id. */
 export function parsePeriod(period: string): DatePeriod | undefined {
   for (const [pattern, createPeriod] of periodRules) {
     const match = pattern.exec(period)

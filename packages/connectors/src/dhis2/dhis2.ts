@@ -21,12 +21,12 @@ const openStreams: Record<
   METADATA: openMetadata,
 }
 
-/** DHIS2, from 2.38 on: data values, analytics, events, organisation units and other metadata. */
+/** Reads DHIS2 2.38 or later: data values, analytics, events, organisation units and other metadata. */
 export const dhis2: HttpSystem<Dhis2Settings> = {
   name: 'DHIS2',
-  // Analytics tables are recomputed completely.
+  // DHIS2 recomputes its analytics tables completely, so analytics have no increments.
   canReadIncrement: ({ content }) => content !== 'ANALYTICS',
-  // Servers interpret timestamps in their own time zone, which is at most 14 hours away.
+  // The server interprets timestamps in its own time zone, which is at most 14 hours ahead of UTC.
   cursorAt: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
@@ -48,7 +48,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
 
 const maxChoices = 1_000
 
-/** Lists the first thousand objects by name whose name contains the query. */
+/** Lists the first thousand objects, sorted by name, with the query in their name. */
 async function listObjects(path: string, { http, query }: SystemContext): Promise<SourceOption[]> {
   const choices = parseOptions(
     await http.getJson(`api/${path}`, { query: createOptionsQuery(query, maxChoices) }),

@@ -19,11 +19,11 @@ interface ProgramStage {
   id: string
   name: string
   program: string
-  /** Data elements by id. */
+  /** Column name and value type of each data element, by its id. */
   elements: Map<string, { column: string; valueType: unknown }>
 }
 
-/** Events of programs: a table for each stage, with a column for each of its data elements. */
+/** Returns a stream for each stage of the selected programs, with a column for each data element. */
 export async function openEvents({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
   const server = await readServer(http)
   const stages: ProgramStage[] = []
@@ -75,8 +75,8 @@ interface EventQuery {
 }
 
 /**
- * Reads events in the order of their creation, including deleted ones, so that changes during the read do not shift the
- * pages. A full read omits deleted events; an increment returns them marked as deleted.
+ * Reads events in the order of their creation, including deleted ones, so that changes during the read do not shift the pages.
+ * A full read then omits the deleted events; an increment returns them with `deleted: true`.
  */
 async function* readPages(
   http: HttpSession,
@@ -100,10 +100,10 @@ async function* readPages(
     }
     for (let page = 1; ; page += 1) {
       const response = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
-      // Until 2.40, the field is `instances`.
+      // Versions before 2.41 call this field `instances`.
       const all = (response['events'] ?? response['instances'] ?? []) as unknown[]
       const events = cursor === undefined ? all.filter((event) => !isDeleted(event)) : all
-      // Many units have no events, so a response without events is not a page.
+      // A page without events is not yielded, because many units have no events.
       if (events.length > 0) yield { records: events.map((event) => nameDataValues(event, stage)) }
       if (isLastPage(response, all.length)) break
     }
@@ -113,7 +113,10 @@ async function* readPages(
 
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
 
-/** Adds a column for each data element, by its name. Elements that the stage no longer has keep their ids. */
+/**
+ * Adds a column for each data value, with the name of its data element. An element that the stage no longer contains keeps its
+ * id as its name.
+ */
 function nameDataValues(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...fields } = event as { dataValues?: unknown }

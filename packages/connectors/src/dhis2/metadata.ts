@@ -9,7 +9,7 @@ type MetadataKind = NonNullable<Dhis2Settings['metadata']>[number]
 const commonFields = 'id,code,name,shortName,description,created,lastUpdated'
 const units = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
 
-/** The API path of each kind, and its fields in addition to the common fields. */
+/** The API path of each kind, and the fields it has besides the common ones. */
 const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
   DATA_SETS: { plural: 'dataSets', fields: 'periodType,categoryCombo[id],dataSetElements[dataElement[id]]' },
   DATA_ELEMENTS: {
@@ -31,7 +31,7 @@ const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
   ATTRIBUTES: { plural: 'attributes', fields: 'valueType' },
 }
 
-/** Organisation units: the whole tree, or the parts below the selected units. */
+/** Returns the stream of organisation units: all of them, or those at and below the selected units. */
 export async function openOrganisationUnits({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { nextCursor } = await readServer(http)
   const { orgUnits = [] } = settings
@@ -46,7 +46,7 @@ export async function openOrganisationUnits({ http, settings }: SystemContext<Dh
   })
 }
 
-/** Metadata: one table for each selected kind. */
+/** Returns a stream for each selected kind of metadata. */
 export async function openMetadata({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
   const { nextCursor } = await readServer(http)
   return (settings.metadata ?? []).map((kind) => {
@@ -70,8 +70,8 @@ const createStream = (name: string, pages: RecordStream['pages']): RecordStream 
 const createTimeFilter = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
 /**
- * Reads pages ordered by id, so that changes during the read do not shift the pages. An object that is created or deleted
- * during the read shifts them by one.
+ * Reads pages ordered by id, so that edits during the read do not shift the pages. Only a creation or deletion shifts them, by
+ * one object.
  */
 async function* readPages(
   http: HttpSession,
@@ -86,7 +86,7 @@ async function* readPages(
   }
 }
 
-/** Splits `/root/region/clinic` into three more columns, one for each level. */
+/** Adds a column for each level of the path `/root/region/clinic`. */
 function addLevels(record: unknown): unknown {
   const path = (record as { path?: unknown } | null)?.path
   if (typeof path !== 'string') return record

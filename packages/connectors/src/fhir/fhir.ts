@@ -20,13 +20,13 @@ import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'
 export type FhirSettings = SettingsOf<'FHIR'>
 
 const name = 'FHIR'
-/** Maximum number of types that a test requests before the pipeline is saved. */
+/** Maximum number of resource types that a connection test requests. */
 const maxTestedTypes = 10
 
-/** Any FHIR R4 server: the resources of the selected types, a table for each. */
+/** Reads the resources of any FHIR R4 server, with a table for each selected type or view. */
 export const fhir: HttpSystem<FhirSettings> = {
   name,
-  // The rows of a view have no key for a merge.
+  // Views have no increments, because their rows have no key for a merge.
   canReadIncrement: ({ views = [] }) => views.length === 0,
   cursorAt: (moment) => moment,
 
@@ -34,7 +34,7 @@ export const fhir: HttpSystem<FhirSettings> = {
     const { url, username } = apiSource
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
-    // Links of a server point to its host, but not always to paths below its address.
+    // Links of a server stay on its host, but can be outside the path of its address. The session therefore starts at the origin.
     const { origin } = new URL(parseBaseUrl(url))
     if (privateKey)
       return {
@@ -48,7 +48,7 @@ export const fhir: HttpSystem<FhirSettings> = {
     return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 
-  /** The capability statement is public, so each type is requested to check the credentials. */
+  /** Requests each type, because the capability statement is public and does not check the credentials. */
   async testConnection({ http, settings }) {
     settings.views?.forEach(parseView)
     const prefix = prefixOf(settings.apiSource)
@@ -85,8 +85,8 @@ export const fhir: HttpSystem<FhirSettings> = {
 const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 /**
- * Reads a resource type as a table, and its lists of objects as child tables. Extensions and other elements that every
- * element can have stay JSON.
+ * Returns the stream of a resource type. Its lists of objects become child tables. Extensions and contained resources stay
+ * JSON, because every element can have them.
  */
 export const createResourceStream = (
   type: string,
@@ -106,7 +106,7 @@ async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
   if (!version.startsWith('4.'))
     throw new SourceProblem(
       'OTHER_PROTOCOL',
-      `The server has FHIR ${version || 'of an unknown version'}, and Sluice reads R4 (4.0 or 4.3). Enter the R4 address of the server.`,
+      `The server uses ${version ? `FHIR ${version}` : 'an unknown FHIR version'}, but Sluice reads only R4 (4.0 or 4.3). Enter the R4 address of the server.`,
     )
   const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
   const resources = parseObject(rest ?? {}, name)['resource']
@@ -126,12 +126,12 @@ interface ClientCredentials {
   scope?: string
 }
 
-/** Seconds. Servers accept at most five minutes. */
+/** Lifetime of the assertion in seconds. Servers accept at most 300. */
 const assertionLifetime = 240
 
 /**
- * SMART Backend Services: exchanges a signed JWT assertion for an access token that is valid for some minutes. The server names the
- * token endpoint, which can be on another host: that host gets only the assertion, which is valid for that endpoint only.
+ * Signs in with SMART Backend Services: exchanges a signed JWT assertion for an access token. The token endpoint can be on
+ * another host, which receives only the assertion.
  */
 async function signInByKey(
   http: HttpSession,
@@ -157,20 +157,20 @@ async function signInByKey(
   return { authorization: `Bearer ${parseText(response, name, 'access_token')}` }
 }
 
-/** Parses a private key. The error names the problem and does not contain the key. */
+/** Parses a private key in PEM. The message of a `SourceProblem` never contains the key. */
 function parsePrivateKey(pem: string): KeyObject {
   const createProblem = (problem: string) =>
     new SourceProblem(
       'AUTHENTICATION_FAILED',
-      `The private key ${problem}. Enter an RSA or P-384 key as PKCS #8 in PEM.`,
+      `The private key ${problem}. Enter an RSA or P-384 key in PKCS #8 PEM format.`,
     )
   let key: KeyObject
   try {
     key = createPrivateKey(pem)
   } catch {
-    throw createProblem('cannot be read')
+    throw createProblem('is not valid PEM')
   }
   const curve = key.asymmetricKeyDetails?.namedCurve
   if (key.asymmetricKeyType === 'rsa' || (key.asymmetricKeyType === 'ec' && curve === 'secp384r1')) return key
-  throw createProblem('has a type that servers do not accept')
+  throw createProblem('has a type other than RSA or P-384')
 }

@@ -7,7 +7,10 @@ type CollectionFunction = (focus: unknown[]) => unknown[]
 const tokenPattern =
   /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
-/** Maximum number of tokens of an expression. Nested and chained expressions are parsed and evaluated recursively. */
+/**
+ * Maximum number of tokens of an expression. The limit protects the stack, because nested and chained expressions are parsed
+ * and evaluated recursively.
+ */
 const maxTokens = 1_000
 
 interface PathToken {
@@ -15,12 +18,12 @@ interface PathToken {
   text: string
 }
 
-/** Binary operators by precedence, lowest first. */
+/** Binary operators by precedence, from the lowest. */
 const operatorLevels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|'], ['&', '+', '-'], ['*', '/']]
 
 /**
- * Compiles the subset of FHIRPath that reports and views use: paths, `where`, comparisons, `and`, `or`, and the functions of
- * fhirpath-functions.ts. `%name` is the current value in `variables`. Throws `SourceProblem` NOT_SUPPORTED for everything else.
+ * Compiles the subset of FHIRPath that reports and views use: paths, operators and the functions below. `%name` refers to the
+ * value of `name` in `variables` at evaluation. Throws `SourceProblem` NOT_SUPPORTED for everything else.
  */
 export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): FhirPathExpression {
   const tokens = tokenize(expression)
@@ -81,7 +84,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     return inner
   }
 
-  /** Parses a field or a function. A resource type at the start of a path is the resource itself. */
+  /** Parses a field or a function call. A resource type at the start of a path means the resource itself. */
   function member(first: boolean): CollectionFunction {
     const { kind, text: name } = take()
     if (kind !== 'name') throw createNotSupportedProblem(expression)
@@ -107,7 +110,7 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
   function called(name: string): CollectionFunction {
     expectSign('(')
     if (name === 'getReferenceKey') {
-      // The argument is a type, not a path.
+      // The argument of getReferenceKey is the name of a resource type, not an expression.
       const type = isSign(')') ? undefined : take().text
       expectSign(')')
       return (focus) => focus.flatMap((item) => referenceKey(item, type))
@@ -143,7 +146,7 @@ function tokenize(expression: string): PathToken[] {
   return tokens
 }
 
-/** Choice elements, whose names contain their type: `value` is `valueString`, `valueCoding` … */
+/** Choice elements. Their names in a resource end with the type: `value` is stored as `valueString`, `valueCoding` and so on. */
 const choicePattern =
   /^(value|effective|onset|abatement|deceased|occurrence|performed|medication|multipleBirth|timing)$/
 
@@ -164,13 +167,13 @@ const isChoiceKey = (key: string, name: string): boolean =>
 const createNotSupportedProblem = (expression: string): SourceProblem =>
   new SourceProblem(
     'NOT_SUPPORTED',
-    `The FHIRPath "${expression.slice(0, 200)}" has something that this version does not support. Use paths, where, and comparisons.`,
+    `The FHIRPath "${expression.slice(0, 200)}" uses a feature that this version does not support. Use only paths, where and comparisons.`,
   )
 
 const toBoolean = ([value]: readonly unknown[]): boolean | undefined =>
   value === undefined ? undefined : value !== false
 
-/** The result of a comparison with an empty collection is empty, which is not true. */
+/** Evaluates a binary operator. A comparison with an empty collection is empty, as FHIRPath specifies. */
 function applyOperator(operator: string, left: unknown[], right: unknown[]): unknown[] {
   const [item, other] = [toBoolean(left), toBoolean(right)]
   if (operator === '|') return [...new Set([...left, ...right])]
@@ -203,7 +206,7 @@ function applyOperator(operator: string, left: unknown[], right: unknown[]): unk
 const toNumber = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && isExact(value) ? Number(JSON.stringify(value)) : value
 
-/** Whether the first value exists and is not false: a criterion can be a path. */
+/** Returns whether the first value exists and is not false. A condition can also be a path. */
 export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 const texts = (values: readonly unknown[]): string[] => values.map(textOf)
@@ -219,7 +222,7 @@ const createTextFunction =
   (focus: unknown[], [given]: CollectionFunction[]): unknown[] =>
     texts(focus).map((text) => made(text, evaluateText(given, focus)))
 
-/** FHIRPath functions by name. Each one maps a collection and the arguments to a collection. */
+/** FHIRPath functions by name. Each takes a collection and its arguments, and returns a collection. */
 const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
   where: (focus, [given]) => filterMatching(focus, given),
   select: (focus, [given]) => (given ? focus.flatMap((item) => given([item])) : []),
@@ -251,7 +254,10 @@ const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFun
   contains: createTextFunction((text, argument) => text.includes(argument)),
 }
 
-/** Returns the id of a reference, as `getResourceKey` does; empty if it refers to another type or to a contained resource. */
+/**
+ * Returns the id in a reference, to match it with `getResourceKey`. Returns an empty list for a reference to another type or to
+ * a contained resource.
+ */
 function referenceKey(reference: unknown, type?: string): unknown[] {
   const { reference: address } = (reference ?? {}) as { reference?: unknown }
   const [, kind, id] =

@@ -7,36 +7,39 @@ export interface ResourceView {
   name: string
   resource: string
   columns: readonly ViewColumn[]
-  /** The rows of a resource, with values in the order of the columns. Throws `BadRecord` if it has several values for one column. */
+  /**
+   * Returns the rows of a resource. Values are in the order of the columns. Throws `BadRecord` if a column without `collection`
+   * has several values.
+   */
   rows(resource: unknown): ViewRow[]
 }
 
 export interface ViewColumn {
   name: string
-  /** The FHIR type, if the view declares it. */
+  /** The FHIR type that the view declares. */
   type?: string
 }
 
 type DefinitionFields = Readonly<Record<string, unknown>>
 type RowFunction = (focus: unknown) => ViewRow[]
 
-/** A compiled select: its columns in order, and the function that creates the rows of a focus. */
+/** A compiled `select`: its columns, and the function that creates the rows of a FHIR element. */
 interface SelectPart {
   columns: ViewColumn[]
   rows: RowFunction
 }
 
-/** Parses a definition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
+/** Compiles a ViewDefinition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
 export function parseView(definition: unknown): ResourceView {
   const view = toFields(definition)
   const name = toText(view['name']) ?? toText(view['resource']) ?? ''
   const createProblem = (reason: string) =>
-    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}.`)
-  /** `%rowIndex` is the current index in the innermost list. */
+    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct the view in the settings.`)
+  /** The FHIRPath variable `%rowIndex` is the current index in the innermost `forEach`. */
   const variables: Record<string, unknown> = { rowIndex: 0, ...readConstants(view['constant'], createProblem) }
 
   const path = (value: unknown): FhirPathExpression => {
-    if (typeof value !== 'string' || value === '') throw createProblem('one of its paths is not a text')
+    if (typeof value !== 'string' || value === '') throw createProblem('each path must be a non-empty text')
     return fhirPath(value, variables)
   }
 
@@ -48,7 +51,7 @@ export function parseView(definition: unknown): ResourceView {
     const union = toList(select['unionAll'], createProblem).map(part)
     const [first] = union
     if (union.some(({ columns }) => joinNames(columns) !== joinNames(first!.columns)))
-      throw createProblem('the parts of a unionAll have different columns, or a different order of them')
+      throw createProblem('all parts of a unionAll need the same columns in the same order')
     const parts = [...own, ...below]
     if (first)
       parts.push({
@@ -63,7 +66,7 @@ export function parseView(definition: unknown): ResourceView {
     return { columns: whole.columns, rows: eachOf(select, whole.rows) }
   }
 
-  /** Returns the rows of each element that a select iterates over. */
+  /** Applies `forEach`, `forEachOrNull` or `repeat` of a select: creates the rows of each element that it iterates over. */
   function eachOf(select: DefinitionFields, rows: RowFunction): RowFunction {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
@@ -85,7 +88,7 @@ export function parseView(definition: unknown): ResourceView {
   }
 
   const resource = toText(view['resource'])
-  if (resource === undefined) throw createProblem('it has no resource')
+  if (resource === undefined) throw createProblem('"resource" is missing')
   const whole = part({ select: view['select'] })
   const duplicate = whole.columns.find(
     (column, index) => whole.columns.findIndex(({ name }) => name === column.name) < index,
@@ -123,16 +126,16 @@ function compileColumn(
       const values = getValues(focus)
       if (collection === true) return [[values]]
       if (values.length > 1)
-        throw new BadRecord(`has ${values.length} values where the view has one: use collection, or first()`, name)
+        throw new BadRecord(`has ${values.length} values for one column: use collection or first() in the view`, name)
       return [[values[0] ?? null]]
     },
   }
 }
 
-/** Maximum depth of recursion. No resource nests deeper, so a deeper path leads back to its start. */
+/** Maximum depth of recursion. Real resources nest less deep, so a greater depth means that the paths form a cycle. */
 const maxRepeatDepth = 100
 
-/** Returns the values of the paths, and recursively the values of the paths from there. */
+/** Returns a function for the values of the paths, of the same paths from these values, and so on. */
 function repeatPaths(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const values: unknown[] = []
@@ -140,7 +143,7 @@ function repeatPaths(paths: readonly FhirPathExpression[]): FhirPathExpression {
       for (const path of paths)
         for (const item of path(from)) {
           if (depth > maxRepeatDepth || values.length === maxRows)
-            throw new BadRecord(`has no end, or more than ${maxRows} parts, where the view repeats`)
+            throw new BadRecord(`has a cycle, or more than ${maxRows} elements, in a repeat of the view`)
           values.push(item)
           walk(item, depth + 1)
         }
@@ -153,7 +156,7 @@ function repeatPaths(paths: readonly FhirPathExpression[]): FhirPathExpression {
 function compileCondition(path: FhirPathExpression, createProblem: CreateProblem): (focus: unknown) => boolean {
   return (focus) => {
     const [value = false, ...others] = path(focus)
-    if (typeof value !== 'boolean' || others.length > 0) throw createProblem('a path of its where is not boolean')
+    if (typeof value !== 'boolean' || others.length > 0) throw createProblem('each path in "where" must return a boolean')
     return value
   }
 }
@@ -176,11 +179,11 @@ const toFields = (value: unknown): DefinitionFields =>
 
 const toText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** Returns a list of objects, or of texts if `texts` is true. */
+/** Checks that the value is a list of objects, or of texts if `texts` is true. */
 function toList(value: unknown, createProblem: CreateProblem, texts = false): DefinitionFields[] {
   if (value === undefined) return []
   if (Array.isArray(value) && value.every((item) => texts || (typeof item === 'object' && item !== null))) return value
-  throw createProblem('a value is not a list where the definition needs one')
+  throw createProblem('"column", "select", "unionAll", "where", "constant" and "repeat" must be lists')
 }
 
 /** The values of a row, in the order of a view's columns. */
@@ -188,24 +191,24 @@ export type ViewRow = readonly unknown[]
 
 /** Maximum number of rows of one resource. */
 const maxRows = 100_000
-/** Maximum number of values in all rows of one resource with a wide view: they are created at once, in 0.3 seconds and 60 MB. */
+/** Maximum number of values in all rows of one resource, which are in memory together. Half a million take 0.3 seconds and 60 MB. */
 const maxRowValues = 500_000
 
-/** Returns the cross product of the parts of a view. Throws `BadRecord` if it has too many rows. */
+/** Combines each row of each part with each row of the other parts. Throws `BadRecord` if the result has too many rows. */
 function crossProduct(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
   const count = parts.reduce((product, part) => product * part.length, 1)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
-  assertRowLimit(count, width, ': its lists are side by side in the view')
-  // Most cross products consist of columns only.
+  assertRowLimit(count, width, ', because the view combines each element of one list with each element of another')
+  // This is the usual case: each part is a single column.
   if (count === 1) return [parts.flatMap(([row]) => row!)]
-  // The last part changes fastest. Each row is created once, because adding one part at a time would copy it for each column.
+  // Each row is created once. Adding one part after another would copy the rows for each column.
   const steps = parts.map((_, index) => parts.slice(index + 1).reduce((product, part) => product * part.length, 1))
   return Array.from({ length: count }, (_, at) =>
     parts.flatMap((part, index) => part[Math.floor(at / steps[index]!) % part.length]!),
   )
 }
 
-/** Concatenates rows. Throws `BadRecord` before the maximum is exceeded. */
+/** Concatenates rows. Throws `BadRecord` if there are too many. */
 function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   const rows: ViewRow[] = []
   for (const part of parts) {
@@ -216,7 +219,7 @@ function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
 }
 
 function assertRowLimit(rows: number, width: number, where: string): void {
-  if (rows > maxRows) throw new BadRecord(`comes to more than ${maxRows} rows${where}`)
+  if (rows > maxRows) throw new BadRecord(`produces more than ${maxRows} rows${where}`)
   if (rows * width > maxRowValues)
-    throw new BadRecord(`comes to more than ${maxRowValues} values, ${rows} rows or more of ${width} columns${where}`)
+    throw new BadRecord(`produces more than ${maxRowValues} values, in at least ${rows} rows of ${width} columns${where}`)
 }

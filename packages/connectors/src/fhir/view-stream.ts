@@ -5,9 +5,7 @@ import { BadRecord } from '../http-connector/flatten-record.ts'
 import { SeenKeys, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
-/**
- * FHIR types whose values all fit a column type. Dates can have only a year or a month, so they stay text; number types are inferred.
- */
+/** Column types by FHIR type. Dates are missing, because a FHIR date can consist of only a year; number types are inferred. */
 const dataTypes: ReadonlyMap<string, DataType> = new Map([
   ['boolean', 'BOOLEAN'],
   ['integer', 'INTEGER'],
@@ -18,14 +16,14 @@ const dataTypes: ReadonlyMap<string, DataType> = new Map([
 ])
 const numberTypes = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
 
-/** The table of a view. Its rows have no key, so it is always read completely. */
+/** Returns the stream of a view. Its rows have no key, so it is always read completely. */
 export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],
   columns: view.columns.map(createColumn),
   isStoredAsJson: () => true,
   async *pages() {
-    // The rows have no key, so repeated resources are detected here. They occur, for example, after a search restarts.
+    // The rows have no key, so resources that occur twice are detected here. For example, a restarted search repeats some.
     const seen = new SeenKeys()
     const checkPage = detectEndlessPaging('FHIR')
     for await (const { records } of pages()) {
@@ -34,7 +32,7 @@ export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<
         const { id } = (resource ?? {}) as { id?: unknown }
         if (id !== undefined && !seen.add(JSON.stringify(id))) continue
         hasNewRecords = true
-        // One resource at a time, because a resource can have very many rows.
+        // Each resource is yielded separately, because one resource can have very many rows.
         yield* readRows(view, resource)
       }
       checkPage(hasNewRecords)
@@ -47,10 +45,10 @@ function createColumn({ name, type }: ViewColumn): KnownColumn {
   return { path: name, always: true, ...(dataType && { dataType }) }
 }
 
-/** Number of rows that are converted to objects at once. */
+/** Number of rows that are converted to records at once. */
 const rowsPerPage = 500
 
-/** Yields the rows of a resource. Rejects a resource whose rows cannot be created. */
+/** Yields the rows of a resource, or rejects the resource if its rows cannot be created. */
 function* readRows(view: ResourceView, resource: unknown): Generator<RecordPage, void, void> {
   let rows: readonly ViewRow[]
   try {

@@ -11,11 +11,11 @@ import type { KnownColumn } from '../http-connector/record-tables.ts'
 type FunctionSettings = SettingsOf<'FUNCTION'>
 type FunctionAddress = FunctionSettings['functionSource']
 
-/** An access key means AWS Lambda, even if no function is selected yet. */
+/** Returns whether the function is in AWS Lambda. An access key shows this before a function is selected. */
 const isLambda = ({ functionName }: FunctionAddress, { accessKey }: SourceSecrets): boolean =>
   functionName !== undefined || accessKey !== undefined
 
-/** A function that returns rows: an AWS Lambda function, or an HTTP address. */
+/** Reads the rows that a function returns. The function is in AWS Lambda or at an HTTP address. */
 export const functionCall: HttpSystem<FunctionSettings> = {
   name: 'the function',
 
@@ -24,7 +24,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
 
   async testConnection(context) {
     const { functionSource: address } = context.settings
-    // Only a call can test an address.
+    // A function at an address has no test mode, so it is called.
     if (address.functionName === undefined) return void (await callFunction(context, 1))
     using _response = await explainRejectedKey(
       context.http.download(getInvocationPath(address), {
@@ -41,7 +41,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
     kind === 'functions' && isLambda(settings.functionSource, secrets) ? listFunctions(http) : undefined,
 
   async streams(context) {
-    // The first response declares the key and the columns.
+    // The first response contains the key and the columns of all rows.
     const first = await callFunction(context, 1)
     return {
       name: 'rows',
@@ -52,7 +52,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
         for (let page = 1; ; page += 1) {
           yield { records: list.rows }
           const { nextToken }: RowList = list
-          // Releases the rows during the next call.
+          // The rows are released, so that they do not stay in memory during the next call.
           list = undefined
           if (nextToken === undefined) return
           list = await callFunction(context, page + 1, nextToken)
@@ -63,7 +63,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
   },
 }
 
-/** Uses the path and query unchanged, because a trailing slash can be significant. */
+/** Connects to the origin of the address. Requests add the path and query unchanged, because a trailing slash can be significant. */
 function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken }: SourceSecrets): HttpConnection {
   const origin = URL.canParse(url) ? new URL(url).origin : url
   if (!authToken) return { url: origin }
@@ -74,7 +74,7 @@ function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken
 function getPath(address: FunctionAddress): string {
   if (address.functionName !== undefined) return getInvocationPath(address)
   const { url = '' } = address
-  // With an access key, the function may not be selected yet.
+  // A pipeline with an access key can lack both, because its function may not be selected yet.
   if (!URL.canParse(url))
     throw new SourceProblem(
       'ADDRESS_INVALID',
@@ -87,7 +87,7 @@ function getPath(address: FunctionAddress): string {
 const describeFunction = ({ functionName }: FunctionAddress): string =>
   functionName === undefined ? 'The function' : `The function "${functionName}"`
 
-/** Calls the function once with the payload of the settings, the page number, and the token of the last response. */
+/** Calls the function with the payload of the settings, the page number, and the token of the previous response. */
 async function callFunction(
   { http, settings, log }: SystemContext<FunctionSettings>,
   page: number,
@@ -107,12 +107,15 @@ async function callFunction(
     log(
       'WARN',
       'LOW',
-      `The function says that "${column}" is of type "${http.redactText(type)}", which Sluice does not know. Sluice infers the type from the values.`,
+      `The function declares the unknown type "${http.redactText(type)}" for the column "${column}". Sluice infers the type from the values instead.`,
     ),
   )
 }
 
-/** AWS returns 200 if a function throws, exceeds its time or memory, or returns more than 6 MB. */
+/**
+ * Returns the problem of a Lambda function that threw an error, or exceeded its time, memory or 6 MB of response. AWS reports
+ * these with status 200.
+ */
 function functionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>
   const parts = [toText(errorType), toText(errorMessage)].filter((part) => part !== undefined)
@@ -122,7 +125,7 @@ function functionProblem(response: unknown, http: HttpSession, address: Function
   return /ResponseSizeTooLarge|payload size exceeded/i.test(errorText)
     ? new SourceProblem(
         'ANSWER_TOO_LARGE',
-        `${name} returns more than 6 MB, the maximum of AWS Lambda. Return the rows in parts, each with a nextToken.${says}`,
+        `${name} returned more than 6 MB, the maximum of AWS Lambda. Return fewer rows per call, with a nextToken for the next call.${says}`,
       )
     : new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${says}`)
 }
@@ -130,23 +133,23 @@ function functionProblem(response: unknown, http: HttpSession, address: Function
 const repeatedTokenProblem = (page: number): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The function returned the same nextToken with page ${page} as with the page before, so it would never end. Return another one, or none with the last page.`,
+    `The function returned the same nextToken for page ${page} as for the page before, which would repeat forever. Return a different token for each page, and no token for the last page.`,
   )
 
 interface RowList {
   rows: readonly unknown[]
-  /** Absent in the last response. */
+  /** The token for the next call. Absent in the last response. */
   nextToken?: string | number
   columns: KnownColumn[]
   key: string[]
 }
 
-/** Reports a type in `columns` that this version does not know. */
+/** A function that reports a column type that this version does not know. */
 type ReportUnknownType = (column: string, type: string) => void
 
 /**
- * Returns the rows of a response: a list of objects; `{ rows, nextToken?, columns?, key? }`; or either of them as the `body`
- * of an API gateway response. Throws `SourceProblem`.
+ * Parses the rows of a response. It is a list of objects, or `{ rows, nextToken?, columns?, key? }`, or an API gateway response
+ * with either of them as its `body`. Throws `SourceProblem`.
  */
 export function parseRows(
   response: unknown,

@@ -13,7 +13,7 @@ const name = 'AWS Lambda'
 const arnPattern = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/
 const functionsPath = '2015-03-31/functions'
 
-/** Connects to AWS Lambda in the region of the function with the access key. */
+/** Returns the connection to AWS Lambda in the region of the function, with requests signed by the access key. */
 export function connectToLambda(lambda: LambdaFunction, secrets: SourceSecrets): HttpConnection {
   const key = {
     accessKeyId: requireSecret(secrets, 'accessKey', 'an access key that may invoke the function'),
@@ -27,12 +27,12 @@ export function connectToLambda(lambda: LambdaFunction, secrets: SourceSecrets):
   }
 }
 
-/** Returns the region of the ARN, or else that of the settings. */
+/** Returns the region in the ARN of the function. The default is the region in the settings. */
 function getRegion({ functionName = '', region }: LambdaFunction): string {
   const arnRegion = arnPattern.exec(functionName)?.groups?.['region']
   if (arnRegion !== undefined) return arnRegion
   if (region !== undefined && region !== 'DEFAULT') return region.toLowerCase().replaceAll('_', '-')
-  throw new SourceProblem('REGION_MISSING', 'The region of the function is unknown. Enter its region, or its ARN.')
+  throw new SourceProblem('REGION_MISSING', 'The region of the function is unknown. Enter its region, or its ARN as the function name.')
 }
 
 export function getInvocationPath({ functionName = '', qualifier }: LambdaFunction): string {
@@ -41,8 +41,8 @@ export function getInvocationPath({ functionName = '', qualifier }: LambdaFuncti
 }
 
 /**
- * Awaits a request and distinguishes rejected access keys from errors of the function, because AWS returns 403 for both.
- * Throws `SourceProblem` AUTHENTICATION_FAILED.
+ * Awaits a request. If AWS rejected the access key, throws AUTHENTICATION_FAILED instead of PERMISSION_DENIED, because AWS
+ * returns 403 for both.
  */
 export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
   try {
@@ -53,7 +53,7 @@ export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
     if (errorText === undefined) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
-      `AWS rejected the access key (403). Check it, its secret key, and the clock of this server. It says: ${errorText}`,
+      `AWS rejected the access key (403). Check the access key, its secret key, and the clock of this server. It says: ${errorText}`,
       { cause: error },
     )
   }
@@ -61,7 +61,7 @@ export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
 
 const maxListedFunctions = 20_000
 
-/** Lists all functions of the region that the account may list, page by page. */
+/** Lists the functions in the region that the account may list. */
 export async function listFunctions(http: HttpSession): Promise<SourceOption[]> {
   const functions: SourceOption[] = []
   const checkPage = detectEndlessPaging(name)
@@ -88,7 +88,7 @@ interface AwsKey {
   secretAccessKey: string
 }
 
-/** Returns the additional headers of a request to AWS Lambda: AWS Signature Version 4 with the current time. Throws `SourceProblem`. */
+/** Returns the headers that sign a request to AWS Lambda with AWS Signature Version 4. Throws `SourceProblem` for an invalid key. */
 async function createSignature(
   { method, url, headers, body }: UnsignedRequest,
   key: AwsKey,

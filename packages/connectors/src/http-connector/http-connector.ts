@@ -9,7 +9,7 @@ import type { HttpSystem, SystemContext } from './http-system.ts'
 import { createReadReporter, type ReadReporter } from './read-reporter.ts'
 import { canReadIncrement, readSystem } from './read-system.ts'
 
-/** Timeouts in milliseconds: for one complete response, and for a connection. */
+/** Timeouts of one complete response, and of opening a connection. */
 const responseTimeoutMs = 300_000
 const connectTimeoutMs = 10_000
 /** Maximum bytes of a response in memory, and of a response that is downloaded to disk. */
@@ -23,17 +23,17 @@ interface SessionOptions {
   maxValues?: number
 }
 
-/** If a user waits for the result. */
+/** The options of requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
-/** Creates the connector of an HTTP system. The module of the system is imported at the first use. */
+/** Creates a connector from an HTTP system. The module of the system is imported at its first use. */
 export function createHttpConnector(
   load: () => Promise<HttpSystem>,
   { filesDirectory, allowed, retryPolicy = backgroundRetry }: ConnectorContext,
 ): Connector {
   const directory = spoolDirectory(filesDirectory)
 
-  /** Opens a session for `work` and closes all connections afterwards. */
+  /** Yields the values of `work`, which gets an open session. Closes the session and all connections afterwards. */
   async function* withSession<T>(
     reading: ReadRequest,
     { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
