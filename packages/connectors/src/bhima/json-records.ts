@@ -10,15 +10,15 @@ const maxBatchRecords = 500
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
-const opening = new Set([0x5b, 0x7b])
-const closing = new Set([0x5d, 0x7d])
+const openingBrackets = new Set([0x5b, 0x7b])
+const closingBrackets = new Set([0x5d, 0x7d])
 
 /**
  * Parses a JSON list in UTF-8 and yields its members in batches of at most 500 members or 4 MB, so that only one batch is in
  * memory. Throws `SourceProblem` if the text is not a complete list, or if a member is larger than 16 MB or has too many
  * values.
  */
-export async function* jsonRecords(
+export async function* readJsonRecords(
   chunks: AsyncIterable<Buffer>,
   system: string,
 ): AsyncGenerator<unknown[], void, void> {
@@ -28,8 +28,8 @@ export async function* jsonRecords(
   let parts: Buffer[] = []
   let heldBytes = 0
   let depth = 0
-  let inText = false
-  let escaped = false
+  let isInString = false
+  let isEscaped = false
   let hasStarted = false
 
   function addMember(part: Buffer): void {
@@ -52,19 +52,19 @@ export async function* jsonRecords(
     let from = 0
     for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at]!
-      if (inText) {
-        if (escaped) escaped = false
-        else if (byte === backslash) escaped = true
-        else if (byte === quote) inText = false
-      } else if (byte === quote) inText = true
-      else if (opening.has(byte)) {
+      if (isInString) {
+        if (isEscaped) isEscaped = false
+        else if (byte === backslash) isEscaped = true
+        else if (byte === quote) isInString = false
+      } else if (byte === quote) isInString = true
+      else if (openingBrackets.has(byte)) {
         if (depth === 0) {
           if (hasStarted || byte !== 0x5b) throw createResponseProblem(system, 'list')
           hasStarted = true
           from = at + 1
         }
         depth += 1
-      } else if (closing.has(byte)) {
+      } else if (closingBrackets.has(byte)) {
         depth -= 1
         if (depth === 0) addMember(chunk.subarray(from, at))
       } else if (byte === comma && depth === 1) {

@@ -20,13 +20,13 @@ export interface CommCareForm {
   geopoints: Set<string>
 }
 
-const name = 'CommCare'
+const commCareName = 'CommCare'
 /** The page is small, because each application contains all its questions. */
-const maxPageSize = 10
+const maxApplicationsPerPage = 10
 
 export async function listApplications(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
   const applications: CommCareApplication[] = []
-  for (let limit = maxPageSize; ; ) {
+  for (let limit = maxApplicationsPerPage; ; ) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(`a/${domain}/api/application/v1/`, {
         subject: `The project space "${domain}"`,
@@ -34,25 +34,25 @@ export async function listApplications(http: HttpSession, domain: string): Promi
       }),
     )
     limit = pageSize
-    const objects = parseList(page, name, 'objects')
+    const objects = parseList(page, commCareName, 'objects')
     applications.push(...objects.map(parseApplication))
-    const { next } = parseObject(parseObject(page, name)['meta'], name)
+    const { next } = parseObject(parseObject(page, commCareName)['meta'], commCareName)
     if (toText(next) === undefined || objects.length === 0) return applications
   }
 }
 
 function parseApplication(application: unknown): CommCareApplication {
-  const { name: title, modules } = parseObject(application, name)
+  const { name: title, modules } = parseObject(application, commCareName)
   return {
     name: getTranslation(title) ?? '',
-    modules: toList(modules).map((module) => {
-      const { name: title, case_type: type, forms } = parseObject(module, name)
-      return { name: getTranslation(title) ?? '', type: toText(type), forms: toList(forms) }
+    modules: toArray(modules).map((module) => {
+      const { name: title, case_type: type, forms } = parseObject(module, commCareName)
+      return { name: getTranslation(title) ?? '', type: toText(type), forms: toArray(forms) }
     }),
   }
 }
 
-const toList = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
 /** Returns the forms by their xmlns. If several applications contain a form, its columns come from the questions of all of them. */
 export function listForms(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
@@ -60,12 +60,12 @@ export function listForms(applications: readonly CommCareApplication[]): Map<str
   for (const application of applications)
     for (const module of application.modules)
       for (const moduleForm of module.forms) {
-        const { xmlns, name: title, unique_id: code, questions } = parseObject(moduleForm, name)
+        const { xmlns, name: title, unique_id: code, questions } = parseObject(moduleForm, commCareName)
         const id = toText(xmlns)
         if (id === undefined) continue
         const form = forms.get(id) ?? createForm(getTranslation(title) ?? id, application.name, module.name, code)
         forms.set(id, form)
-        addQuestions(form, toList(questions) as Record<string, unknown>[])
+        addQuestions(form, toArray(questions) as Record<string, unknown>[])
       }
   return forms
 }

@@ -11,17 +11,17 @@ import {
   requireSecret,
 } from '../http-connector/http-system.ts'
 import { type CommCareForm, listApplications, listForms } from './applications.ts'
-import { indexedAt, parseSubmission, readForms } from './forms.ts'
+import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import { boundCursor } from '../http-connector/paging.ts'
 
 type CommCareSettings = SettingsOf<'SOURCE_SYSTEM_B'>
 
-const name = 'CommCare'
+const commCareName = 'CommCare'
 
 /** CommCare HQ: a table for each form, with its repeat groups as child tables, and a table for each case type. */
 export const commcare: HttpSystem<CommCareSettings> = {
-  name,
+  name: commCareName,
   canReadIncrement: () => true,
   cursorAt: (moment) => moment,
 
@@ -36,7 +36,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
 
   async testConnection({ http, settings: { domain } }) {
     if (domain === undefined)
-      parseList(await http.getJson('api/user_domains/v1/', { query: { limit: 1 } }), name, 'objects')
+      parseList(await http.getJson('api/user_domains/v1/', { query: { limit: 1 } }), commCareName, 'objects')
     else
       await http.getJson(`a/${domain}/api/application/v1/`, {
         query: { limit: 1 },
@@ -100,8 +100,8 @@ const getLastSegment = (xmlns: string): string => xmlns.split('/').findLast((par
 
 async function listDomains({ http }: SystemContext): Promise<SourceOption[]> {
   const response = await http.getJson('api/user_domains/v1/', { query: { limit: 1_000 } })
-  return parseList(response, name, 'objects').flatMap((item) => {
-    const { domain_name: id, project_name: title } = parseObject(item, name)
+  return parseList(response, commCareName, 'objects').flatMap((item) => {
+    const { domain_name: id, project_name: title } = parseObject(item, commCareName)
     return createOption(id, { name: title })
   })
 }
@@ -126,7 +126,7 @@ function getDomain({ within, settings }: SystemContext<CommCareSettings>): strin
   )
 }
 
-const pageSize = 500
+const casesPerPage = 500
 
 /**
  * Reads cases in the order in which the server received them, and follows the links to the next pages. The result includes
@@ -139,12 +139,12 @@ async function* readCases(
 ): AsyncGenerator<RecordPage, void, void> {
   let latest = ''
   let path = `a/${domain}/api/case/v2/`
-  let query: QueryParameters = { case_type: type, limit: pageSize, 'indexed_on.gte': since }
+  let query: QueryParameters = { case_type: type, limit: casesPerPage, 'indexed_on.gte': since }
   for (;;) {
     const response = await http.getJson(path, { subject: `The project space "${domain}"`, query })
-    const records = parseList(response, name, 'cases')
-    for (const record of records) if (indexedAt(record) > latest) latest = indexedAt(record)
-    const next = toText(parseObject(response, name)['next'])
+    const records = parseList(response, commCareName, 'cases')
+    for (const record of records) if (getIndexedOn(record) > latest) latest = getIndexedOn(record)
+    const next = toText(parseObject(response, commCareName)['next'])
     yield { records, cursor: next === undefined ? boundCursor(latest, http.startedAt(), since) : undefined }
     if (next === undefined) return
     // The link already contains all parameters of the query.

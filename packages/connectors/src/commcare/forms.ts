@@ -10,8 +10,8 @@ export interface FormQuery {
   includeArchived: boolean
 }
 
-const name = 'CommCare'
-const maxPageSize = 1_000
+const commCareName = 'CommCare'
+const maxFormsPerPage = 1_000
 
 /**
  * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended,
@@ -25,10 +25,10 @@ export async function* readForms(
 ): AsyncGenerator<RecordPage, void, void> {
   let start = since
   let offset = 0
-  let limit = maxPageSize
+  let limit = maxFormsPerPage
   let latest = ''
   /** Submissions that were already read and have the timestamp at which the next page starts. */
-  let known = new Set<string>()
+  let readSubmissionKeys = new Set<string>()
   for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(`a/${domain}/api/form/v1/`, {
@@ -44,33 +44,33 @@ export async function* readForms(
       }),
     )
     limit = pageSize
-    const records = parseList(page, name, 'objects')
-    const { next } = parseObject(parseObject(page, name)['meta'], name)
+    const records = parseList(page, commCareName, 'objects')
+    const { next } = parseObject(parseObject(page, commCareName)['meta'], commCareName)
     const isLast = toText(next) === undefined || records.length === 0
-    const end = indexedAt(records.at(-1))
+    const end = getIndexedOn(records.at(-1))
     if (end > latest) latest = end
     yield {
-      records: records.filter((record) => !known.has(submissionKey(record))),
+      records: records.filter((record) => !readSubmissionKeys.has(getSubmissionKey(record))),
       cursor: isLast ? boundCursor(latest, http.startedAt(), since) : undefined,
     }
     if (isLast) return
     if (end === '' || end === start) {
       // More submissions have this timestamp than a page can hold, so the next page continues by offset.
       offset += records.length
-      for (const record of records) known.add(submissionKey(record))
+      for (const record of records) readSubmissionKeys.add(getSubmissionKey(record))
     } else {
       start = end
       offset = 0
-      known = new Set(records.filter((record) => indexedAt(record) === end).map(submissionKey))
+      readSubmissionKeys = new Set(records.filter((record) => getIndexedOn(record) === end).map(getSubmissionKey))
     }
   }
 }
 
-export const indexedAt = (record: unknown): string =>
+export const getIndexedOn = (record: unknown): string =>
   toText((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
 
-const submissionKey = (record: unknown): string =>
-  `${toText((record as { id?: unknown } | null)?.id)} ${indexedAt(record)}`
+const getSubmissionKey = (record: unknown): string =>
+  `${toText((record as { id?: unknown } | null)?.id)} ${getIndexedOn(record)}`
 
 /**
  * Returns a submission without artifacts of its XML source: attributes become fields, unanswered questions are omitted, and a

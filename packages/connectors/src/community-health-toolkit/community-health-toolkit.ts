@@ -1,32 +1,32 @@
 import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
-import { basicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
+import { formatBasicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
 import { type SystemContext, type SettingsOf, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 
 type ChtSettings = SettingsOf<'SOURCE_SYSTEM_F'>
 
-const name = 'the Community Health Toolkit'
+const chtName = 'the Community Health Toolkit'
 
 /**
  * Community Health Toolkit (CHT). The pipeline's own table has a row for each report and contact. Each form and each kind of
  * contact has a further table with the contents. All rows come from the changes feed of CouchDB, which is read once.
  */
 export const communityHealthToolkit: HttpSystem<ChtSettings> = {
-  name,
+  name: chtName,
   canReadIncrement: () => true,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     ignoredSegments: ['v1', 'api', '_utils', 'medic'],
     headers: {
-      authorization: basicAuthorization(username, requireSecret(secrets, 'password', 'the password of an account')),
+      authorization: formatBasicAuthorization(username, requireSecret(secrets, 'password', 'the password of an account')),
     },
   }),
 
   async testConnection({ http }) {
-    parseText(await http.getJson('medic', { subject: 'The database "medic"' }), name, 'db_name')
+    parseText(await http.getJson('medic', { subject: 'The database "medic"' }), chtName, 'db_name')
   },
 
   listOptions: (kind, context) => (kind === 'forms' ? listForms(context) : undefined),
@@ -36,7 +36,7 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
     return {
       name: 'documents',
       key: ['_id'],
-      columns: [...systemColumns, ...(codes ?? []).map(createReportColumn)],
+      columns: [...documentColumns, ...(codes ?? []).map(createReportColumn)],
       // Forms store all answers as text.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments',
@@ -56,7 +56,7 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
   },
 }
 
-const systemColumns: KnownColumn[] = [
+const documentColumns: KnownColumn[] = [
   ...createColumns('TEXT', ['_id', 'type', 'form', 'contact_type', 'name']),
   { path: 'reported_date', dataType: 'TIMESTAMPTZ' },
   { path: 'deleted', dataType: 'BOOLEAN' },
@@ -71,13 +71,13 @@ const createReportColumn = (code: string): KnownColumn => ({
 
 /** Lists the forms of reports. The API also returns forms that create contacts, which are omitted. */
 async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
-  const files = parseList(await http.getJson('api/v1/forms'), name)
+  const files = parseList(await http.getJson('api/v1/forms'), chtName)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
   const reportCodes = [...new Set(codes)].filter((code) => !code.startsWith('contact:'))
   return reportCodes.toSorted().flatMap((code) => createOption(code, {}))
 }
 
-const maxPageSize = 1_000
+const maxChangesPerPage = 1_000
 
 /** Reads the changes feed of CouchDB from the sequence in `cursor`. The feed has each document once, in its current version. */
 async function* readChanges(
@@ -85,7 +85,7 @@ async function* readChanges(
   cursor: unknown,
 ): AsyncGenerator<{ results: readonly unknown[]; sequence: string }, void, void> {
   let since = toText(cursor) ?? '0'
-  let limit = maxPageSize
+  let limit = maxChangesPerPage
   for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson('medic/_changes', {

@@ -32,7 +32,7 @@ export interface ResolvedAddress {
  * DNS lookup, which could return another address. Throws an error with a message for users if no address is allowed; its code
  * is ENOTFOUND if the host does not exist.
  */
-export type ConnectableAddress = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
+export type AddressResolver = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
 
 /** Timeouts in milliseconds, and size limits. */
 export interface DatabaseLimits {

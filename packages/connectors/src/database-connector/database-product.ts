@@ -19,5 +19,5 @@ export interface DatabaseProduct {
 }
 
 /** Returns the SSL mode as PostgreSQL and databases that derive from it name it. */
-export const sslMode = ({ ssl, trustServerCertificate }: StoredConnection) =>
+export const getSslMode = ({ ssl, trustServerCertificate }: StoredConnection) =>
   !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'

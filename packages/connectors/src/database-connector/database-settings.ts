@@ -7,7 +7,7 @@ import type { DatabaseProduct, DatabaseType } from './database-product.ts'
 type DatabaseBody = SourceOf<DatabaseType>
 
 /** Defines the settings of a connector that reads a query or a table of a database. */
-export function defineDatabase<Type extends DatabaseType>(
+export function defineDatabaseConnector<Type extends DatabaseType>(
   type: Type,
   { formatConnectionUrl }: DatabaseProduct,
 ): ConnectorDefinition<Type, SourceOf<Type>> {

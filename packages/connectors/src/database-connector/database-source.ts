@@ -10,10 +10,10 @@ import {
   ReadingThread,
   suspendSpareThreads,
 } from '@sluice/row-stream'
-import { type ConnectableAddress, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
-import { codes, databaseProblem, messageOf } from './problems.ts'
+import { type AddressResolver, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
+import { listErrorCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import type { ReadingNote, SourceStatement } from './session.ts'
+import type { ReadNote, SourceStatement } from './session.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 
@@ -23,25 +23,25 @@ import { dirname } from 'node:path'
  * of a stream before it requests the next one. All tables are read in one snapshot if the database supports snapshots.
  * README.md in this directory describes each database.
  */
-export function databaseSource(
-  connectable: ConnectableAddress,
+export function createDatabaseSource(
+  resolveAddresses: AddressResolver,
   limits: DatabaseLimits = databaseLimits,
 ): DataSource<DatabaseConfig> {
-  return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
+  return { read: (config, report, signal) => readDatabase(config, resolveAddresses, limits, report, signal) }
 }
 
 /**
  * Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws
  * `SourceProblem`.
  */
-export async function tryDatabase(
+export async function testDatabaseConnection(
   config: DatabaseConfig,
-  connectable: ConnectableAddress,
+  connectable: AddressResolver,
   signal: AbortSignal,
   limits: DatabaseLimits = databaseLimits,
 ): Promise<void> {
   const addresses = await resolveHost(config, connectable)
-  const statements = config.query || config.tables?.length ? statementsOf(config) : []
+  const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   for (;;) {
     const { kind } = await thread.receive()
@@ -52,15 +52,15 @@ export async function tryDatabase(
 
 async function* readDatabase(
   config: DatabaseConfig,
-  connectable: ConnectableAddress,
+  connectable: AddressResolver,
   limits: DatabaseLimits,
   report: LoadReport,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
-  const statements = statementsOf(config)
+  const statements = listStatements(config)
   const addresses = await resolveHost(config, connectable)
-  await using reading = new DatabaseReading({ config, addresses, statements, limits }, report, signal)
+  await using reading = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
     const { columns, bytes } = await reading.describe()
     report.log(
@@ -74,24 +74,24 @@ async function* readDatabase(
   }
 }
 
-function statementsOf({ query, tables }: DatabaseConfig): SourceStatement[] {
+function listStatements({ query, tables }: DatabaseConfig): SourceStatement[] {
   if (query?.trim()) return [{ table: '', query }]
   if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
   throw new SourceProblem('NOTHING_TO_READ', 'The settings contain neither a query nor tables. Enter a query, or select a table.')
 }
 
-async function resolveHost(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
+async function resolveHost(config: DatabaseConfig, connectable: AddressResolver): Promise<DatabaseJob['addresses']> {
   try {
     return await connectable(config.host, config.port)
   } catch (cause) {
-    const unknown = codes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
-    if (unknown) throw databaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
-    throw new SourceProblem('ADDRESS_NOT_ALLOWED', messageOf(cause), { cause })
+    const unknown = listErrorCodes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
+    if (unknown) throw createDatabaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
+    throw new SourceProblem('ADDRESS_NOT_ALLOWED', getErrorMessage(cause), { cause })
   }
 }
 
 /** Reads the statements of one thread, one after another. */
-class DatabaseReading implements AsyncDisposable {
+class DatabaseReader implements AsyncDisposable {
   readonly #report: LoadReport
   readonly #thread: ReturnType<typeof startDatabaseThread>
   #isRead = false
@@ -118,13 +118,13 @@ class DatabaseReading implements AsyncDisposable {
     this.#isRead = true
     const thread = this.#thread
     thread.send({ kind: 'rows', types })
-    let whole = false
+    let isComplete = false
     try {
       for (;;) {
         const message = await thread.receive()
         if (message.kind === 'done') {
           this.#log(message.notes)
-          whole = true
+          isComplete = true
           return
         }
         if (message.kind !== 'batch') continue
@@ -136,7 +136,7 @@ class DatabaseReading implements AsyncDisposable {
         thread.send({ kind: 'more' })
       }
     } finally {
-      if (!whole) await thread[Symbol.asyncDispose]()
+      if (!isComplete) await thread[Symbol.asyncDispose]()
     }
   }
 
@@ -148,7 +148,7 @@ class DatabaseReading implements AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  #log(notes: readonly ReadingNote[]): void {
+  #log(notes: readonly ReadNote[]): void {
     for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
   }
 }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
-import { databaseProblem } from './problems.ts'
+import { createDatabaseProblem } from './problems.ts'
 
 /** Maximum bytes before authentication ends. A real server sends far fewer. */
 const maxBytesBeforeSignIn = 1024 * 1024
@@ -27,7 +27,7 @@ export class InboundByteLimit {
    * what the driver holds in memory.
    */
   findProblem(bytes: number, maxBytes = maxMessageBytes): SourceProblem | undefined {
-    if (!this.isSignedIn) return bytes > maxBytesBeforeSignIn ? this.otherProtocol() : undefined
+    if (!this.isSignedIn) return bytes > maxBytesBeforeSignIn ? this.createOtherProtocolProblem() : undefined
     if (bytes <= maxBytes) return undefined
     const { host, port } = this.#config
     return new SourceProblem(
@@ -36,8 +36,8 @@ export class InboundByteLimit {
     )
   }
 
-  otherProtocol(): SourceProblem {
-    return databaseProblem({ code: 'OTHER_PROTOCOL' }, this.#config, this.#engine)
+  createOtherProtocolProblem(): SourceProblem {
+    return createDatabaseProblem({ code: 'OTHER_PROTOCOL' }, this.#config, this.#engine)
   }
 }
 
@@ -46,9 +46,9 @@ type DataListener = (bytes: Buffer) => void
 /** Parses the message headers of a protocol before the driver receives the data. Destroys the stream when a message exceeds the limit. */
 export abstract class FramedByteLimit extends InboundByteLimit {
   /** Bytes of the current response that the driver holds in memory. */
-  protected response = 0
+  protected responseBytes = 0
   /** Length of the current message, according to the headers so far. */
-  protected message = 0
+  protected messageBytes = 0
   readonly #headerBytes: number
   #bytesBeforeSignIn = 0
 
@@ -58,7 +58,7 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   }
 
   /** Updates `message` and `response` from a header. Returns the number of bytes until the next header. */
-  protected abstract begin(header: Buffer): number
+  protected abstract recordHeader(header: Buffer): number
 
   /** Watches a stream. Must be called at the start of a message. */
   watch(stream: Duplex): void {
@@ -66,21 +66,21 @@ export abstract class FramedByteLimit extends InboundByteLimit {
     if (!driver || others.length > 0) throw new Error('Internal error: the stream must have one data listener, that of the driver.')
     const header = Buffer.alloc(this.#headerBytes)
     let filled = 0
-    let left = 0
+    let remaining = 0
     const count = (bytes: Buffer): void => {
       if (!this.isSignedIn) this.#bytesBeforeSignIn += bytes.length
       this.#check()
       for (let at = 0; at < bytes.length; ) {
-        if (left > 0) {
-          const step = Math.min(left, bytes.length - at)
-          left -= step
+        if (remaining > 0) {
+          const step = Math.min(remaining, bytes.length - at)
+          remaining -= step
           at += step
           continue
         }
         header[filled++] = bytes[at++]!
         if (filled < header.length) continue
         filled = 0
-        left = this.begin(header)
+        remaining = this.recordHeader(header)
         this.#check()
       }
     }
@@ -97,7 +97,7 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   }
 
   #check(): void {
-    const kept = Math.max(this.message, this.response)
+    const kept = Math.max(this.messageBytes, this.responseBytes)
     const problem = this.findProblem(this.isSignedIn ? kept : this.#bytesBeforeSignIn)
     if (problem) throw problem
   }

@@ -7,7 +7,7 @@ import type { TupleSink } from './tuple-sink.ts'
 export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
 
 /** A note about a stream for the log of the run. Each note is sent once. */
-export interface ReadingNote {
+export interface ReadNote {
   level: 'INFO' | 'WARN'
   message: string
 }
@@ -15,24 +15,24 @@ export interface ReadingNote {
 /** A column without its name in the warehouse, which is derived from all labels together. */
 export type DescribedColumn = Omit<Column, 'name'>
 
-export interface SessionAccess {
+export interface SessionParameters {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
   limits: DatabaseLimits
   /** The sockets that were opened for the session. Their received bytes can be counted before the session exists. */
-  opened: Socket[]
+  openedSockets: Socket[]
 }
 
 export interface DescribedStatement {
   columns: DescribedColumn[]
-  notes: ReadingNote[]
+  notes: ReadNote[]
   /** The database's estimate of the bytes of all rows. Absent if it has none. */
   bytes?: number
 }
 
 /** A signed-in, read-only connection. Methods throw errors of the driver, which `classifyError` of the engine explains. */
 export interface DatabaseSession extends AsyncDisposable {
-  readonly notes: ReadingNote[]
+  readonly notes: ReadNote[]
   /** Returns a number that grows while the database responds, such as the number of received bytes. */
   received(): number
   /** Returns the columns of a statement as the database describes them, without reading rows. */
@@ -40,17 +40,17 @@ export interface DatabaseSession extends AsyncDisposable {
   /** Asks the database to stop the current query and ends the connection. Can be called at any time. */
   cancel(): Promise<void>
   /** Reads the rows of the statement that was described last. Returns notes about the rows. */
-  read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]>
+  read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]>
 }
 
 export interface DatabaseEngine {
   name: string
-  open(access: SessionAccess): Promise<DatabaseSession>
+  open(access: SessionParameters): Promise<DatabaseSession>
   /**
    * Returns the problem code of an error. An unknown error of the database or its driver is STATEMENT_FAILED with the original
    * message. Returns undefined for an error that comes from neither.
    */
-  explain(error: unknown, config: DatabaseConfig): ExplainedError | undefined
+  classifyError(error: unknown, config: DatabaseConfig): ClassifiedError | undefined
 }
 
 /** Imports the engine of a database with its driver. `kind` is the folder of the connector, such as `mysql`. */
@@ -59,7 +59,7 @@ export async function loadEngine(kind: string): Promise<DatabaseEngine> {
   return engine
 }
 
-export interface ExplainedError {
+export interface ClassifiedError {
   code: DatabaseProblemCode
   /** The database's message, if it helps to correct the statement. */
   detail?: string
@@ -87,7 +87,7 @@ export type DatabaseProblemCode =
   | 'SOURCE_SILENT'
 
 /** The statement is not a query, or the connector cannot read this query for the reason in `detail`. */
-export class StatementNotAllowed extends Error {
+export class StatementNotAllowedError extends Error {
   override readonly name = 'StatementNotAllowed'
   readonly detail: string | undefined
 
@@ -101,7 +101,7 @@ export class StatementNotAllowed extends Error {
  * Returns the text of the statement. For a table, this is a query of its readable columns. `quoted` quotes a name in the syntax
  * of the database.
  */
-export function statementText(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
+export function buildStatement(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement
   return `select ${columns} from ${schema ? `${quoted(schema)}.` : ''}${quoted(name)}`
@@ -112,7 +112,7 @@ export function statementText(statement: SourceStatement, quoted: (name: string)
  * inner query alone, so it is complete: its brackets, quotes and comments cannot reach outside. A line break ends a line
  * comment at its end.
  */
-export function embedQuery(query: string, expressions: readonly string[], columns: number): string {
+export function wrapQuery(query: string, expressions: readonly string[], columns: number): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
   return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
 }

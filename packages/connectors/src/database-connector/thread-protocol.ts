@@ -1,6 +1,6 @@
 import type { Column, ProblemMessage, RejectedRow, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
-import type { ReadingNote, SourceStatement } from './session.ts'
+import type { ReadNote, SourceStatement } from './session.ts'
 import type { DatabaseTotals } from './tuple-sink.ts'
 
 /** The data with which a thread starts. Only this object contains the credentials; messages and logs never do. */
@@ -24,9 +24,9 @@ export type DatabaseCommand =
 
 /** Messages from the thread. A batch message transfers ownership of its memory. */
 export type DatabaseMessage =
-  | { kind: 'connected'; notes: ReadingNote[] }
-  | { kind: 'described'; columns: Column[]; notes: ReadingNote[]; bytes?: number | undefined }
+  | { kind: 'connected'; notes: ReadNote[] }
+  | { kind: 'described'; columns: Column[]; notes: ReadNote[]; bytes?: number | undefined }
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
-  | { kind: 'done'; notes: ReadingNote[] }
+  | { kind: 'done'; notes: ReadNote[] }
   | { kind: 'finished' }
   | ProblemMessage

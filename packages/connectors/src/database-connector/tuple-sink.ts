@@ -12,7 +12,7 @@ export interface TupleBatch {
   totals: DatabaseTotals
 }
 
-const rejectedInBatch = 256
+const maxRejectedPerBatch = 256
 /** Maximum characters of a rejected row in the report. */
 export const maxRawLength = 4096
 
@@ -39,16 +39,16 @@ export class TupleSink {
   }
 
   /** Whether the reader must call `waitForRoom` before it continues. */
-  get waiting(): boolean {
+  get isFull(): boolean {
     return this.#window <= 0
   }
 
   /** Counts a row that was written into the buffer. Returns false if the reader must call `waitForRoom` before it continues. */
-  rowDone(): boolean {
+  finishRow(): boolean {
     this.rows++
     if (!this.buffer.full) return true
     this.flush()
-    return !this.waiting
+    return !this.isFull
   }
 
   /** Counts and reports a rejected row. Returns false if the reader must call `waitForRoom` before it continues. */
@@ -60,9 +60,9 @@ export class TupleSink {
       reason,
       raw: raw.slice(0, maxRawLength),
     })
-    if (this.#rejected.length < rejectedInBatch) return true
+    if (this.#rejected.length < maxRejectedPerBatch) return true
     this.flush()
-    return !this.waiting
+    return !this.isFull
   }
 
   flush(): void {
@@ -74,37 +74,37 @@ export class TupleSink {
     this.#send({ tuples: this.buffer.take(), rejected, totals })
   }
 
-  async drained(): Promise<void> {
-    while (this.waiting) {
+  async waitForRoom(): Promise<void> {
+    while (this.isFull) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve
       })
     }
   }
 
-  more(): void {
+  addCredit(): void {
     this.#window++
     this.#drained?.()
   }
 
-  reuse(memory: ArrayBuffer): void {
+  recycleMemory(memory: ArrayBuffer): void {
     this.#memory.push(memory)
   }
 }
 
 /** Encodes a row into the sink, or rejects it. Returns false if the reader must call `waitForRoom` before it continues. */
 export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
-  if (encoder.write(row)) return sink.rowDone()
+  if (encoder.write(row)) return sink.finishRow()
   const { column, reason } = encoder.fault!
-  return sink.reject(column, `The value ${reason}.`, rawRow(row))
+  return sink.reject(column, `The value ${reason}.`, formatRawRow(row))
 }
 
 /** Returns the row as JSON for the list of rejected rows. Long values are truncated. */
-export function rawRow(row: readonly unknown[]): string {
-  return JSON.stringify(row.map(shorten), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+export function formatRawRow(row: readonly unknown[]): string {
+  return JSON.stringify(row.map(truncateValue), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }
 
-function shorten(value: unknown): unknown {
+function truncateValue(value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, maxRawLength)
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value.subarray(0, maxRawLength)).toString('hex')}`
   return value

@@ -11,12 +11,12 @@ interface AnalyticsQuery {
 }
 
 /** Returns the stream of aggregated values by data item, period and organisation unit. */
-export async function openAnalytics({ http, settings, log }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+export async function createAnalyticsStream({ http, settings, log }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
 
   /** Splits a query that exceeds the row limit in halves, because the API has no paging. */
-  async function* readPages(query: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
+  async function* readAnalyticsPages(query: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
     const dimension = [
       `dx:${query.data.join(';')}`,
       ...(query.periods.length > 0 ? [`pe:${query.periods.join(';')}`] : []),
@@ -31,7 +31,7 @@ export async function openAnalytics({ http, settings, log }: SystemContext<Dhis2
       const halves = isTooLarge(error) ? splitQuery(query) : undefined
       if (!halves) throw error
       log('INFO', 'LOW', 'The query exceeds the row limit of DHIS2, so it is split in two.')
-      for (const half of halves) yield* readPages(half)
+      for (const half of halves) yield* readAnalyticsPages(half)
     }
   }
 
@@ -40,7 +40,7 @@ export async function openAnalytics({ http, settings, log }: SystemContext<Dhis2
     name: 'analytics',
     key,
     columns: createColumns('TEXT', [...key, 'dx_name', 'ou_name']),
-    pages: () => readPages({ data: dataElements, periods, units }),
+    pages: () => readAnalyticsPages({ data: dataElements, periods, units }),
   }
 }
 

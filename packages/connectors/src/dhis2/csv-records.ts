@@ -3,7 +3,7 @@ import { SourceProblem } from '@sluice/row-stream'
 /** Maximum characters of a row. */
 const maxRowLength = 16_000_000
 
-const QUOTE = 34
+const QUOTE_BYTE = 34
 const COMMA = 44
 const LF = 10
 const CR = 13
@@ -12,7 +12,7 @@ const CR = 13
  * Parses CSV (RFC 4180) in UTF-8 and yields its rows in batches of at most `batchSize`. The header is the first row. Throws
  * `SourceProblem` for a row without an end.
  */
-export async function* csvRecords(
+export async function* readCsvRows(
   chunks: AsyncIterable<Buffer>,
   { system, batchSize = 1_000 }: { system: string; batchSize?: number },
 ): AsyncGenerator<string[][], void, void> {
@@ -50,7 +50,7 @@ function* takeCompleteRows(text: string, batchSize: number): Generator<string[][
 function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
   for (let at = from; at < text.length; ) {
-    const quoted = text.charCodeAt(at) === QUOTE
+    const quoted = text.charCodeAt(at) === QUOTE_BYTE
     const end = quoted ? findQuotedEnd(text, at) : findPlainEnd(text, at)
     if (end < 0) return undefined
     fields.push(quoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end))
@@ -69,7 +69,7 @@ function findQuotedEnd(text: string, from: number): number {
   for (let at = from + 1; ; at += 2) {
     at = text.indexOf('"', at)
     if (at < 0 || at + 1 >= text.length) return -1
-    if (text.charCodeAt(at + 1) !== QUOTE) return at + 1
+    if (text.charCodeAt(at + 1) !== QUOTE_BYTE) return at + 1
   }
 }
 

@@ -1,4 +1,4 @@
-import { basicAuthorization } from '../http-connector/http-session.ts'
+import { formatBasicAuthorization } from '../http-connector/http-session.ts'
 
 /** Both the connector and the DHIS2 destination use this module. */
 interface Dhis2Credentials {
@@ -19,7 +19,7 @@ export function createAuthHeaders({
   const authorization = authToken
     ? `ApiToken ${authToken}`
     : username && password
-      ? basicAuthorization(username, password)
+      ? formatBasicAuthorization(username, password)
       : undefined
   // The second header makes DHIS2 return 401 instead of a redirect to its login page.
   return authorization ? { authorization, 'x-requested-with': 'XMLHttpRequest' } : undefined

@@ -1,24 +1,24 @@
-import { type Dhis2Settings, readServer } from './server.ts'
+import { type Dhis2Settings, readServerInfo } from './server.ts'
 import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions, findObjectPath } from './dhis2-api.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
-import { openAnalytics } from './analytics.ts'
-import { openDataValues } from './data-values.ts'
-import { openEvents } from './events.ts'
-import { openMetadata, openOrganisationUnits } from './metadata.ts'
+import { createAnalyticsStream } from './analytics.ts'
+import { createDataValueStream } from './data-values.ts'
+import { createEventStreams } from './events.ts'
+import { createMetadataStreams, createOrganisationUnitStream } from './metadata.ts'
 import { subtractSeconds } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 
-const openStreams: Record<
+const streamFactories: Record<
   Dhis2Settings['content'],
   (context: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>
 > = {
-  DATA_VALUES: openDataValues,
-  ANALYTICS: openAnalytics,
-  EVENTS: openEvents,
-  ORGANISATION_UNITS: openOrganisationUnits,
-  METADATA: openMetadata,
+  DATA_VALUES: createDataValueStream,
+  ANALYTICS: createAnalyticsStream,
+  EVENTS: createEventStreams,
+  ORGANISATION_UNITS: createOrganisationUnitStream,
+  METADATA: createMetadataStreams,
 }
 
 /** Reads DHIS2 2.38 or later: data values, analytics, events, organisation units and other metadata. */
@@ -35,7 +35,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
   }),
 
   async testConnection({ http }) {
-    await readServer(http)
+    await readServerInfo(http)
   },
 
   listOptions(kind, context) {
@@ -43,7 +43,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
     return path === undefined ? undefined : listObjects(path, context)
   },
 
-  streams: (context) => openStreams[context.settings.content](context),
+  streams: (context) => streamFactories[context.settings.content](context),
 }
 
 const maxChoices = 1_000

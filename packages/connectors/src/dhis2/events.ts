@@ -7,12 +7,12 @@ import {
   type Dhis2Server,
   isTextual,
   isLastPage,
-  pageSize,
+  objectsPerPage,
   parseValue,
-  readServer,
+  readServerInfo,
 } from './server.ts'
 
-const fields =
+const eventFields =
   'event,status,program,programStage,enrollment,trackedEntity,orgUnit,occurredAt,scheduledAt,createdAt,updatedAt,completedAt,deleted,followUp,geometry,attributeOptionCombo,storedBy,notes[note,storedAt,storedBy,value],dataValues[dataElement,value]'
 
 interface ProgramStage {
@@ -24,8 +24,8 @@ interface ProgramStage {
 }
 
 /** Returns a stream for each stage of the selected programs, with a column for each data element. */
-export async function openEvents({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
-  const server = await readServer(http)
+export async function createEventStreams({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
+  const server = await readServerInfo(http)
   const stages: ProgramStage[] = []
   for (const program of settings.programs ?? []) stages.push(...(await readStages(http, program)))
   return stages.map((stage): RecordStream => {
@@ -34,7 +34,7 @@ export async function openEvents({ http, settings }: SystemContext<Dhis2Settings
       name: isUnique ? stage.name : `${stage.name} ${stage.id}`,
       key: ['event'],
       columns: listColumns(stage),
-      pages: (cursor) => readPages(http, { settings, server, stage, cursor }),
+      pages: (cursor) => readEventPages(http, { settings, server, stage, cursor }),
     }
   })
 }
@@ -78,7 +78,7 @@ interface EventQuery {
  * Reads events in the order of their creation, including deleted ones, so that changes during the read do not shift the pages.
  * A full read then omits the deleted events; an increment returns them with `deleted: true`.
  */
-async function* readPages(
+async function* readEventPages(
   http: HttpSession,
   { settings, server, stage, cursor }: EventQuery,
 ): AsyncGenerator<RecordPage, void, void> {
@@ -94,9 +94,9 @@ async function* readPages(
       occurredBefore: endDate,
       updatedAfter: typeof cursor === 'string' ? cursor : undefined,
       includeDeleted: true,
-      fields,
+      fields: eventFields,
       order: 'createdAt:asc',
-      pageSize,
+      pageSize: objectsPerPage,
     }
     for (let page = 1; ; page += 1) {
       const response = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
@@ -120,13 +120,13 @@ const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } |
 function nameDataValues(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...fields } = event as { dataValues?: unknown }
-  const columns: Record<string, unknown> = { ...fields }
+  const namedColumns: Record<string, unknown> = { ...fields }
   for (const dataValue of Array.isArray(dataValues) ? (dataValues as Record<string, unknown>[]) : []) {
     const [id, value] = [toText(dataValue?.['dataElement']), dataValue?.['value']]
     const element = id === undefined ? undefined : elements.get(id)
     const column = element?.column ?? id
     if (column && typeof value === 'string')
-      columns[column in fields ? `${column} ${id}` : column] = parseValue(value, element?.valueType)
+      namedColumns[column in fields ? `${column} ${id}` : column] = parseValue(value, element?.valueType)
   }
-  return columns
+  return namedColumns
 }

@@ -3,7 +3,7 @@ import { parseRelease } from './dhis2-api.ts'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { overlapSeconds, subtractSeconds } from '../http-connector/paging.ts'
-import { exactNumber } from '../http-connector/exact-json.ts'
+import { parseExactNumber } from '../http-connector/exact-json.ts'
 
 export type Dhis2Settings = SettingsOf<'SOURCE_SYSTEM_C'>
 
@@ -21,7 +21,7 @@ export interface Dhis2Server {
 }
 
 /** Reads the version and time of the server. Throws `SourceProblem`, with the code OTHER_PROTOCOL if the server is not DHIS2. */
-export async function readServer(http: HttpSession): Promise<Dhis2Server> {
+export async function readServerInfo(http: HttpSession): Promise<Dhis2Server> {
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'id,username' } }), 'DHIS2')
   const info = parseObject(await http.getJson('api/system/info'), 'DHIS2')
   const version = toText(info['version'])
@@ -37,7 +37,7 @@ export async function readServer(http: HttpSession): Promise<Dhis2Server> {
 }
 
 /** Returns the selected organisation units. The default is the units of the account. */
-export async function findUnits(http: HttpSession, selected: readonly string[] = []): Promise<readonly string[]> {
+export async function listUnitIds(http: HttpSession, selected: readonly string[] = []): Promise<readonly string[]> {
   if (selected.length > 0) return selected
   const me = parseObject(await http.getJson('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
   const units = Array.isArray(me['organisationUnits']) ? (me['organisationUnits'] as { id?: unknown }[]) : []
@@ -59,13 +59,13 @@ export function parseValue(text: string, valueType: unknown): string | boolean |
   if (isTextual(valueType)) return text
   if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY')
     return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text
-  return /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType)) ? (exactNumber(text) ?? text) : text
+  return /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType)) ? (parseExactNumber(text) ?? text) : text
 }
 
 /** Number of objects on each page of a list. */
-export const pageSize = 500
+export const objectsPerPage = 500
 
 export function isLastPage(response: unknown, objects: number): boolean {
   const { nextPage } = parseObject(parseObject(response, 'DHIS2')['pager'] ?? {}, 'DHIS2')
-  return objects === 0 || (toText(nextPage) === undefined && objects < pageSize)
+  return objects === 0 || (toText(nextPage) === undefined && objects < objectsPerPage)
 }

@@ -139,7 +139,7 @@ async function downloadFile(http: HttpSession, url: string, needsToken: boolean)
       'REDIRECTED',
       `The files of the export are at ${hostname}, which is another host, so Sluice does not send the token to it. Configure the server to serve the files itself, or choose the method SEARCH.`,
     )
-  return await http.forOrigin(origin).download(`${pathname}${search}`, { headers })
+  return await http.createPublicSession(origin).download(`${pathname}${search}`, { headers })
 }
 
 /**

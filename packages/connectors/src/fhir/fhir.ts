@@ -10,7 +10,7 @@ import { signJwt } from '../http-connector/sign-jwt.ts'
 import { testSearch, searchResources } from './search.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { basicAuthorization, type HttpSession, parseBaseUrl } from '../http-connector/http-session.ts'
+import { formatBasicAuthorization, type HttpSession, parseBaseUrl } from '../http-connector/http-session.ts'
 import type { SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { createBulkExport } from './export.ts'
 import { type ResourceView, parseView } from './view-definition.ts'
@@ -19,13 +19,13 @@ import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'
 
 export type FhirSettings = SettingsOf<'FHIR'>
 
-const name = 'FHIR'
+const fhirName = 'FHIR'
 /** Maximum number of resource types that a connection test requests. */
 const maxTestedTypes = 10
 
 /** Reads the resources of any FHIR R4 server, with a table for each selected type or view. */
 export const fhir: HttpSystem<FhirSettings> = {
-  name,
+  name: fhirName,
   // Views have no increments, because their rows have no key for a merge.
   canReadIncrement: ({ views = [] }) => views.length === 0,
   cursorAt: (moment) => moment,
@@ -40,32 +40,32 @@ export const fhir: HttpSystem<FhirSettings> = {
       return {
         url: origin,
         headers: { accept },
-        signIn: (http) => signInByKey(http, prefixOf(apiSource), apiSource, privateKey),
+        signIn: (http) => signInWithPrivateKey(http, getPathPrefix(apiSource), apiSource, privateKey),
       }
     const authorization = authToken
       ? `Bearer ${authToken}`
-      : username && password && basicAuthorization(username, password)
+      : username && password && formatBasicAuthorization(username, password)
     return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 
   /** Requests each type, because the capability statement is public and does not check the credentials. */
   async testConnection({ http, settings }) {
     settings.views?.forEach(parseView)
-    const prefix = prefixOf(settings.apiSource)
+    const prefix = getPathPrefix(settings.apiSource)
     const types = await listTypes(http, prefix)
     for (const type of settings.resourceTypes.slice(0, maxTestedTypes)) {
       if (types.length > 0 && !types.includes(type))
         throw new SourceProblem('NOT_FOUND', `The server has no resources of type ${type}. Select one of its types.`)
-      await testSearch(http, { name, type, path: `${prefix}/${type}` })
+      await testSearch(http, { name: fhirName, type, path: `${prefix}/${type}` })
     }
   },
 
   listOptions: (kind, { http, settings }) =>
-    kind === 'resource-types' ? listTypeOptions(http, prefixOf(settings.apiSource)) : undefined,
+    kind === 'resource-types' ? listTypeOptions(http, getPathPrefix(settings.apiSource)) : undefined,
 
   async streams({ http, settings, signal, log }) {
     const { search = '', resourceTypes: types, method, group } = settings
-    const prefix = prefixOf(settings.apiSource)
+    const prefix = getPathPrefix(settings.apiSource)
     const views = (settings.views ?? []).map(parseView)
     const tables = types.flatMap((type): { type: string; view?: ResourceView }[] => {
       const typeViews = views.filter(({ resource }) => resource === type)
@@ -75,14 +75,14 @@ export const fhir: HttpSystem<FhirSettings> = {
       method === 'BULK_EXPORT'
         ? createBulkExport({ http, signal, log }, { prefix, types, group, streams: tables.length })
         : (type: string, since?: string) =>
-            searchResources(http, { name, type, path: `${prefix}/${type}`, search, since })
+            searchResources(http, { name: fhirName, type, path: `${prefix}/${type}`, search, since })
     return tables.map(({ type, view }) =>
       view ? createViewStream(view, () => read(type)) : createResourceStream(type, (since) => read(type, since)),
     )
   },
 }
 
-const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
+const getPathPrefix = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 /**
  * Returns the stream of a resource type. Its lists of objects become child tables. Extensions and contained resources stay
@@ -100,8 +100,8 @@ export const createResourceStream = (
 })
 
 async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
-  const statement = parseObject(await http.getJson(`${prefix}/metadata`), name)
-  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(name, 'CapabilityStatement')
+  const statement = parseObject(await http.getJson(`${prefix}/metadata`), fhirName)
+  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(fhirName, 'CapabilityStatement')
   const version = toText(statement['fhirVersion']) ?? ''
   if (!version.startsWith('4.'))
     throw new SourceProblem(
@@ -109,9 +109,9 @@ async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
       `The server uses ${version ? `FHIR ${version}` : 'an unknown FHIR version'}, but Sluice reads only R4 (4.0 or 4.3). Enter the R4 address of the server.`,
     )
   const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
-  const resources = parseObject(rest ?? {}, name)['resource']
+  const resources = parseObject(rest ?? {}, fhirName)['resource']
   return (Array.isArray(resources) ? (resources as unknown[]) : [])
-    .map((resource) => toText(parseObject(resource, name)['type']))
+    .map((resource) => toText(parseObject(resource, fhirName)['type']))
     .filter((type) => type !== undefined)
 }
 
@@ -133,7 +133,7 @@ const assertionLifetime = 240
  * Signs in with SMART Backend Services: exchanges a signed JWT assertion for an access token. The token endpoint can be on
  * another host, which receives only the assertion.
  */
-async function signInByKey(
+async function signInWithPrivateKey(
   http: HttpSession,
   prefix: string,
   { clientId = '', keyId, scope = 'system/*.rs' }: ClientCredentials,
@@ -142,8 +142,8 @@ async function signInByKey(
   const key = parsePrivateKey(privateKey)
   const subject = 'The SMART configuration of the server'
   const configuration = await http.getJson(`${prefix}/.well-known/smart-configuration`, { subject })
-  const tokenEndpoint = parseText(configuration, name, 'token_endpoint')
-  if (!URL.canParse(tokenEndpoint)) throw createResponseProblem(name, 'token_endpoint')
+  const tokenEndpoint = parseText(configuration, fhirName, 'token_endpoint')
+  if (!URL.canParse(tokenEndpoint)) throw createResponseProblem(fhirName, 'token_endpoint')
   const algorithm = key.asymmetricKeyType === 'rsa' ? 'RS384' : 'ES384'
   const claims = { iss: clientId, sub: clientId, aud: tokenEndpoint, jti: randomUUID() }
   const body = new URLSearchParams({
@@ -153,8 +153,8 @@ async function signInByKey(
     client_assertion: signJwt({ algorithm, keyId, key }, claims, assertionLifetime),
   })
   const { pathname, search, origin } = new URL(tokenEndpoint)
-  const response = await http.forOrigin(origin).getJson(`${pathname}${search}`, { method: 'POST', body })
-  return { authorization: `Bearer ${parseText(response, name, 'access_token')}` }
+  const response = await http.createPublicSession(origin).getJson(`${pathname}${search}`, { method: 'POST', body })
+  return { authorization: `Bearer ${parseText(response, fhirName, 'access_token')}` }
 }
 
 /** Parses a private key in PEM. The message of a `SourceProblem` never contains the key. */

@@ -13,10 +13,10 @@ export interface SearchRequest {
   /** A timestamp. Only resources changed at or after it are returned. */
   since?: string | undefined
   /** Returns the path of the next page from its link. By default, links to other hosts are refused. */
-  follow?(link: string): string
+  getNextPath?(link: string): string
 }
 
-const pageSize = 200
+const resourcesPerPage = 200
 /** Search parameters that are ignored, because they change the pages of the result. */
 const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
 
@@ -28,11 +28,11 @@ export async function* searchResources(
   http: HttpSession,
   request: SearchRequest,
 ): AsyncGenerator<RecordPage, void, void> {
-  const { name, type, path, search = '', follow = (link) => http.resolveLink(link) } = request
+  const { name, type, path, search = '', getNextPath: follow = (link) => http.resolveLink(link) } = request
   const subject = `The resources of type ${type}`
   const seen = { latest: '', latestTime: -Infinity, isInOrder: true }
   let { since } = request
-  let [count, isSorted] = [pageSize, true]
+  let [count, isSorted] = [resourcesPerPage, true]
   let nextPath: string | undefined
   const checkPage = detectEndlessPaging(name)
 

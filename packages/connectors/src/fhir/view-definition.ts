@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { BadRecord } from '../http-connector/flatten-record.ts'
-import { type FhirPathExpression, fhirPath } from './fhirpath.ts'
+import { type FhirPathExpression, compileFhirPath } from './fhirpath.ts'
 
 /** A compiled ViewDefinition (SQL on FHIR) of one resource type. */
 export interface ResourceView {
@@ -31,79 +31,79 @@ interface SelectPart {
 
 /** Compiles a ViewDefinition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
 export function parseView(definition: unknown): ResourceView {
-  const view = toFields(definition)
+  const view = toObject(definition)
   const name = toText(view['name']) ?? toText(view['resource']) ?? ''
   const createProblem = (reason: string) =>
     new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct the view in the settings.`)
   /** The FHIRPath variable `%rowIndex` is the current index in the innermost `forEach`. */
   const variables: Record<string, unknown> = { rowIndex: 0, ...readConstants(view['constant'], createProblem) }
 
-  const path = (value: unknown): FhirPathExpression => {
+  const compilePath = (value: unknown): FhirPathExpression => {
     if (typeof value !== 'string' || value === '') throw createProblem('each path must be a non-empty text')
-    return fhirPath(value, variables)
+    return compileFhirPath(value, variables)
   }
 
-  function part(select: DefinitionFields): SelectPart {
-    const own = toList(select['column'], createProblem).map(
-      (column): SelectPart => compileColumn(column, path, createProblem),
+  function compileSelect(select: DefinitionFields): SelectPart {
+    const ownColumns = toList(select['column'], createProblem).map(
+      (column): SelectPart => compileColumn(column, compilePath, createProblem),
     )
-    const below = toList(select['select'], createProblem).map(part)
-    const union = toList(select['unionAll'], createProblem).map(part)
-    const [first] = union
-    if (union.some(({ columns }) => joinNames(columns) !== joinNames(first!.columns)))
+    const nestedSelects = toList(select['select'], createProblem).map(compileSelect)
+    const unionParts = toList(select['unionAll'], createProblem).map(compileSelect)
+    const [first] = unionParts
+    if (unionParts.some(({ columns }) => joinNames(columns) !== joinNames(first!.columns)))
       throw createProblem('all parts of a unionAll need the same columns in the same order')
-    const parts = [...own, ...below]
+    const parts = [...ownColumns, ...nestedSelects]
     if (first)
       parts.push({
         columns: first.columns,
-        rows: (focus) => concatenateRows(union.values().map(({ rows }) => rows(focus))),
+        rows: (focus) => concatenateRows(unionParts.values().map(({ rows }) => rows(focus))),
       })
     if (parts.length === 0) throw createProblem('a select has no columns')
-    const whole: SelectPart = {
+    const root: SelectPart = {
       columns: parts.flatMap(({ columns }) => columns),
-      rows: (focus) => crossProduct(parts.map(({ rows }) => rows(focus))),
+      rows: (focus) => joinParts(parts.map(({ rows }) => rows(focus))),
     }
-    return { columns: whole.columns, rows: eachOf(select, whole.rows) }
+    return { columns: root.columns, rows: applyIteration(select, root.rows) }
   }
 
   /** Applies `forEach`, `forEachOrNull` or `repeat` of a select: creates the rows of each element that it iterates over. */
-  function eachOf(select: DefinitionFields, rows: RowFunction): RowFunction {
+  function applyIteration(select: DefinitionFields, rows: RowFunction): RowFunction {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
-    const found =
-      repeat === undefined ? path(forEach ?? forEachOrNull) : repeatPaths(toList(repeat, createProblem, true).map(path))
+    const listElements =
+      repeat === undefined ? compilePath(forEach ?? forEachOrNull) : compileRepeat(toList(repeat, createProblem, true).map(compilePath))
     return (focus) => {
-      const items = found(focus)
+      const items = listElements(focus)
       const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
       const outer = variables['rowIndex']
-      const made = concatenateRows(
+      const iteratedRows = concatenateRows(
         all.entries().map(([index, item]) => {
           variables['rowIndex'] = index
           return rows(item)
         }),
       )
       variables['rowIndex'] = outer
-      return made
+      return iteratedRows
     }
   }
 
   const resource = toText(view['resource'])
   if (resource === undefined) throw createProblem('"resource" is missing')
-  const whole = part({ select: view['select'] })
-  const duplicate = whole.columns.find(
-    (column, index) => whole.columns.findIndex(({ name }) => name === column.name) < index,
+  const root = compileSelect({ select: view['select'] })
+  const duplicate = root.columns.find(
+    (column, index) => root.columns.findIndex(({ name }) => name === column.name) < index,
   )
   if (duplicate) throw createProblem(`it has two columns "${duplicate.name}"`)
   const conditions = toList(view['where'], createProblem).map((where) =>
-    compileCondition(path(toFields(where)['path']), createProblem),
+    compileCondition(compilePath(toObject(where)['path']), createProblem),
   )
   return {
     name,
     resource,
-    columns: whole.columns,
+    columns: root.columns,
     rows(focus) {
       variables['rowIndex'] = 0
-      return conditions.every((holds) => holds(focus)) ? whole.rows(focus) : []
+      return conditions.every((holds) => holds(focus)) ? root.rows(focus) : []
     },
   }
 }
@@ -115,7 +115,7 @@ function compileColumn(
   path: (value: unknown) => FhirPathExpression,
   createProblem: CreateProblem,
 ): SelectPart {
-  const { name, path: columnPath, type, collection } = toFields(column)
+  const { name, path: columnPath, type, collection } = toObject(column)
   if (typeof name !== 'string' || !/^[A-Za-z_]\w{0,254}$/.test(name))
     throw createProblem('a column needs a name of letters, digits and underscores')
   const getValues = path(columnPath)
@@ -136,12 +136,12 @@ function compileColumn(
 const maxRepeatDepth = 100
 
 /** Returns a function for the values of the paths, of the same paths from these values, and so on. */
-function repeatPaths(paths: readonly FhirPathExpression[]): FhirPathExpression {
+function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const values: unknown[] = []
     const walk = (from: unknown, depth: number): void => {
-      for (const path of paths)
-        for (const item of path(from)) {
+      for (const compilePath of paths)
+        for (const item of compilePath(from)) {
           if (depth > maxRepeatDepth || values.length === maxRows)
             throw new BadRecord(`has a cycle, or more than ${maxRows} elements, in a repeat of the view`)
           values.push(item)
@@ -164,7 +164,7 @@ function compileCondition(path: FhirPathExpression, createProblem: CreateProblem
 function readConstants(constants: unknown, createProblem: CreateProblem): Record<string, unknown> {
   return Object.fromEntries(
     toList(constants, createProblem).map((constant) => {
-      const { name, ...value } = toFields(constant)
+      const { name, ...value } = toObject(constant)
       const [key = ''] = Object.keys(value).filter((item) => /^value[A-Z]/.test(item))
       if (typeof name !== 'string' || key === '') throw createProblem('a constant needs a name and a value')
       return [name, value[key]]
@@ -174,7 +174,7 @@ function readConstants(constants: unknown, createProblem: CreateProblem): Record
 
 const joinNames = (columns: readonly ViewColumn[]): string => columns.map(({ name }) => name).join()
 
-const toFields = (value: unknown): DefinitionFields =>
+const toObject = (value: unknown): DefinitionFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as DefinitionFields) : {}
 
 const toText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
@@ -195,7 +195,7 @@ const maxRows = 100_000
 const maxRowValues = 500_000
 
 /** Combines each row of each part with each row of the other parts. Throws `BadRecord` if the result has too many rows. */
-function crossProduct(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
+function joinParts(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
   const count = parts.reduce((product, part) => product * part.length, 1)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
   assertRowLimit(count, width, ', because the view combines each element of one list with each element of another')
@@ -211,9 +211,9 @@ function crossProduct(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
 /** Concatenates rows. Throws `BadRecord` if there are too many. */
 function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   const rows: ViewRow[] = []
-  for (const part of parts) {
-    assertRowLimit(rows.length + part.length, part[0]?.length ?? 0, ' of the view')
-    for (const row of part) rows.push(row)
+  for (const compileSelect of parts) {
+    assertRowLimit(rows.length + compileSelect.length, compileSelect[0]?.length ?? 0, ' of the view')
+    for (const row of compileSelect) rows.push(row)
   }
   return rows
 }

@@ -6,7 +6,7 @@ import { SeenKeys, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
 /** Column types by FHIR type. Dates are missing, because a FHIR date can consist of only a year; number types are inferred. */
-const dataTypes: ReadonlyMap<string, DataType> = new Map([
+const columnTypesByFhirType: ReadonlyMap<string, DataType> = new Map([
   ['boolean', 'BOOLEAN'],
   ['integer', 'INTEGER'],
   ['positiveInt', 'INTEGER'],
@@ -20,7 +20,7 @@ const numberTypes = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'
 export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],
-  columns: view.columns.map(createColumn),
+  columns: view.columns.map(createViewColumn),
   isStoredAsJson: () => true,
   async *pages() {
     // The rows have no key, so resources that occur twice are detected here. For example, a restarted search repeats some.
@@ -33,15 +33,15 @@ export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<
         if (id !== undefined && !seen.add(JSON.stringify(id))) continue
         hasNewRecords = true
         // Each resource is yielded separately, because one resource can have very many rows.
-        yield* readRows(view, resource)
+        yield* readViewRows(view, resource)
       }
       checkPage(hasNewRecords)
     }
   },
 })
 
-function createColumn({ name, type }: ViewColumn): KnownColumn {
-  const dataType = type === undefined || numberTypes.has(type) ? undefined : (dataTypes.get(type) ?? 'TEXT')
+function createViewColumn({ name, type }: ViewColumn): KnownColumn {
+  const dataType = type === undefined || numberTypes.has(type) ? undefined : (columnTypesByFhirType.get(type) ?? 'TEXT')
   return { path: name, always: true, ...(dataType && { dataType }) }
 }
 
@@ -49,7 +49,7 @@ function createColumn({ name, type }: ViewColumn): KnownColumn {
 const rowsPerPage = 500
 
 /** Yields the rows of a resource, or rejects the resource if its rows cannot be created. */
-function* readRows(view: ResourceView, resource: unknown): Generator<RecordPage, void, void> {
+function* readViewRows(view: ResourceView, resource: unknown): Generator<RecordPage, void, void> {
   let rows: readonly ViewRow[]
   try {
     rows = view.rows(resource)
@@ -59,8 +59,8 @@ function* readRows(view: ResourceView, resource: unknown): Generator<RecordPage,
     return yield { records: [new BadRecord(`of ${view.resource} ${String(id)} ${error.message}`, error.path)] }
   }
   for (let from = 0; from < rows.length; from += rowsPerPage)
-    yield { records: rows.slice(from, from + rowsPerPage).map((row) => createRecord(view, row)) }
+    yield { records: rows.slice(from, from + rowsPerPage).map((row) => createViewRecord(view, row)) }
 }
 
-const createRecord = ({ columns }: ResourceView, row: ViewRow): object =>
+const createViewRecord = ({ columns }: ResourceView, row: ViewRow): object =>
   Object.fromEntries(columns.map(({ name }, index) => [name, row[index]]))

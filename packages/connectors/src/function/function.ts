@@ -16,7 +16,7 @@ const isLambda = ({ functionName }: FunctionAddress, { accessKey }: SourceSecret
   functionName !== undefined || accessKey !== undefined
 
 /** Reads the rows that a function returns. The function is in AWS Lambda or at an HTTP address. */
-export const functionCall: HttpSystem<FunctionSettings> = {
+export const functionSystem: HttpSystem<FunctionSettings> = {
   name: 'the function',
 
   connect: ({ functionSource: address }, secrets) =>
@@ -31,7 +31,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
         method: 'POST',
         body: {},
         headers: { 'x-amz-invocation-type': 'DryRun' },
-        repeatable: true,
+        isIdempotent: true,
         subject: describeFunction(address),
       }),
     )
@@ -56,7 +56,7 @@ export const functionCall: HttpSystem<FunctionSettings> = {
           list = undefined
           if (nextToken === undefined) return
           list = await callFunction(context, page + 1, nextToken)
-          if (list.nextToken === nextToken) throw repeatedTokenProblem(page + 1)
+          if (list.nextToken === nextToken) throw createRepeatedTokenProblem(page + 1)
         }
       },
     }
@@ -71,7 +71,7 @@ function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken
   return { url: origin, headers }
 }
 
-function getPath(address: FunctionAddress): string {
+function getRequestPath(address: FunctionAddress): string {
   if (address.functionName !== undefined) return getInvocationPath(address)
   const { url = '' } = address
   // A pipeline with an access key can lack both, because its function may not be selected yet.
@@ -95,14 +95,14 @@ async function callFunction(
 ): Promise<RowList> {
   const { functionSource: address, payload } = settings
   const { json, headers } = await explainRejectedKey(
-    http.getResponse(getPath(address), {
+    http.getResponse(getRequestPath(address), {
       method: 'POST',
       body: { ...payload, page, nextToken: nextToken ?? null },
-      repeatable: true,
+      isIdempotent: true,
       ...(address.functionName !== undefined && { subject: describeFunction(address) }),
     }),
   )
-  if (headers.has('x-amz-function-error')) throw functionProblem(json, http, address)
+  if (headers.has('x-amz-function-error')) throw createFunctionProblem(json, http, address)
   return parseRows(json, http.redactText, (column, type) =>
     log(
       'WARN',
@@ -116,7 +116,7 @@ async function callFunction(
  * Returns the problem of a Lambda function that threw an error, or exceeded its time, memory or 6 MB of response. AWS reports
  * these with status 200.
  */
-function functionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
+function createFunctionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>
   const parts = [toText(errorType), toText(errorMessage)].filter((part) => part !== undefined)
   const errorText = http.redactText(parts.join(': '))
@@ -130,7 +130,7 @@ function functionProblem(response: unknown, http: HttpSession, address: Function
     : new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${says}`)
 }
 
-const repeatedTokenProblem = (page: number): SourceProblem =>
+const createRepeatedTokenProblem = (page: number): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
     `The function returned the same nextToken for page ${page} as for the page before, which would repeat forever. Return a different token for each page, and no token for the last page.`,
@@ -159,12 +159,12 @@ export function parseRows(
   const content = unwrapGatewayResponse(response, redactText)
   if (Array.isArray(content)) return { rows: content as unknown[], columns: [], key: [] }
   const { rows, nextToken, columns, key } = (content ?? {}) as Record<string, unknown>
-  if (!Array.isArray(rows)) throw noRowsProblem()
+  if (!Array.isArray(rows)) throw createNoRowsProblem()
   return {
     rows: rows as unknown[],
     ...(toText(nextToken) !== undefined && { nextToken: nextToken as string | number }),
-    columns: toList(columns).flatMap((column) => parseColumn(column, reportUnknownType)),
-    key: toList(typeof key === 'string' ? [key] : key).flatMap((path) => toText(path) ?? []),
+    columns: toArray(columns).flatMap((column) => parseDeclaredColumn(column, reportUnknownType)),
+    key: toArray(typeof key === 'string' ? [key] : key).flatMap((path) => toText(path) ?? []),
   }
 }
 
@@ -186,19 +186,19 @@ function unwrapGatewayResponse(response: unknown, redactText: (text: string) => 
   try {
     return parseJson(content)
   } catch (error) {
-    throw error instanceof SourceProblem ? error : noRowsProblem()
+    throw error instanceof SourceProblem ? error : createNoRowsProblem()
   }
 }
 
-const noRowsProblem = (): SourceProblem =>
+const createNoRowsProblem = (): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
     'The response of the function has no rows. Return a list of objects, or {"rows": [ … ], "nextToken": …}.',
   )
 
-const toList = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
-function parseColumn(column: unknown, reportUnknownType: ReportUnknownType): KnownColumn[] {
+function parseDeclaredColumn(column: unknown, reportUnknownType: ReportUnknownType): KnownColumn[] {
   if (typeof column === 'string') return [{ path: column }]
   if (typeof column !== 'object' || column === null) return []
   const { name, type } = column as Record<string, unknown>

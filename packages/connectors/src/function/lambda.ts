@@ -1,7 +1,7 @@
 import { createOption, parseList, parseObject, toText } from '../http-connector/parse-response.ts'
 import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { HttpSession, HttpConnection, UnsignedRequest } from '../http-connector/http-session.ts'
+import type { HttpSession, HttpConnection, RequestToSign } from '../http-connector/http-session.ts'
 import { type SettingsOf, requireSecret } from '../http-connector/http-system.ts'
 import { detectEndlessPaging } from '../http-connector/paging.ts'
 import { AwsV4Signer } from 'aws4fetch'
@@ -9,7 +9,7 @@ import { assertAccessKey } from '../object-store/assert-access-key.ts'
 
 type LambdaFunction = SettingsOf<'FUNCTION'>['functionSource']
 
-const name = 'AWS Lambda'
+const lambdaName = 'AWS Lambda'
 const arnPattern = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/
 const functionsPath = '2015-03-31/functions'
 
@@ -64,20 +64,20 @@ const maxListedFunctions = 20_000
 /** Lists the functions in the region that the account may list. */
 export async function listFunctions(http: HttpSession): Promise<SourceOption[]> {
   const functions: SourceOption[] = []
-  const checkPage = detectEndlessPaging(name)
+  const checkPage = detectEndlessPaging(lambdaName)
   let marker: string | undefined
   do {
     const query = { MaxItems: 50, Marker: marker }
     const response = await explainRejectedKey(
       http.getJson(`${functionsPath}/`, { query, subject: 'The list of functions' }),
     )
-    const page = parseList(response, name, 'Functions').flatMap((item) => {
-      const { FunctionName: title, FunctionArn: arn } = parseObject(item, name)
+    const page = parseList(response, lambdaName, 'Functions').flatMap((item) => {
+      const { FunctionName: title, FunctionArn: arn } = parseObject(item, lambdaName)
       return toText(title) === undefined ? [] : createOption(arn, { code: title, name: title })
     })
     functions.push(...page)
     checkPage(page.length > 0)
-    const nextMarker = toText(parseObject(response, name)['NextMarker'])
+    const nextMarker = toText(parseObject(response, lambdaName)['NextMarker'])
     marker = nextMarker === marker ? undefined : nextMarker
   } while (marker !== undefined && functions.length < maxListedFunctions)
   return functions
@@ -90,7 +90,7 @@ interface AwsKey {
 
 /** Returns the headers that sign a request to AWS Lambda with AWS Signature Version 4. Throws `SourceProblem` for an invalid key. */
 async function createSignature(
-  { method, url, headers, body }: UnsignedRequest,
+  { method, url, headers, body }: RequestToSign,
   key: AwsKey,
   region: string,
 ): Promise<Record<string, string>> {

@@ -4,13 +4,13 @@ import { parseObject, parseList, toText } from '../http-connector/parse-response
 import type { QueryParameters } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system.ts'
-import { signInAsAccount } from './sign-in.ts'
-import { isExact } from '../http-connector/exact-json.ts'
+import { signInAsServiceAccount } from './sign-in.ts'
+import { isExactNumber } from '../http-connector/exact-json.ts'
 import type { RecordValue } from '../http-connector/flatten-record.ts'
 
 type GoogleSheetsSettings = SettingsOf<'ONLINE_SPREADSHEET'>
 
-const name = 'Google Sheets'
+const googleSheetsName = 'Google Sheets'
 /**
  * Maximum cells and rows of one request. A cell takes some hundred bytes in the response. The requests are large, because
  * Google allows only sixty per minute.
@@ -23,13 +23,13 @@ const rowNumberColumn = '_row'
 
 /** Reads the rows of one tab of a Google spreadsheet, or of a range in it. */
 export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
-  name,
+  name: googleSheetsName,
 
   connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
     // Saved pipelines always have Google's address. Any other address is a test server with the same API.
     const { origin, hostname } = URL.canParse(url) ? new URL(url) : { origin: url, hostname: '' }
     const api = hostname === 'docs.google.com' ? 'https://sheets.googleapis.com' : origin
-    if (serviceAccountKey) return { url: api, signIn: (http) => signInAsAccount(http, serviceAccountKey) }
+    if (serviceAccountKey) return { url: api, signIn: (http) => signInAsServiceAccount(http, serviceAccountKey) }
     if (authToken) return { url: api, headers: { 'x-goog-api-key': authToken } }
     throw new SourceProblem(
       'CREDENTIALS_MISSING',
@@ -51,15 +51,15 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
     const tab = findTab(tabs, sheet)
     const unreadWarning = sheet === undefined ? await describeUnreadTabs(context, tabs, tab) : undefined
     const cells = parseRange(tab, range)
-    const windows = readWindows(context, tab, cells)
+    const rowWindows = readWindows(context, tab, cells)
     // The first rows are read before the stream is returned, because they contain the column names.
-    const first = (await windows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
+    const first = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
     const headerIndex = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
     const header = first.rows[headerIndex] ?? []
     const getColumnName = createColumnNames(header, [rowNumberColumn])
     const createRecords = ({ firstRow, rows }: RowWindow, skippedRows: number) =>
       rows.flatMap((row, index) =>
-        index < skippedRows || row.length === 0 ? [] : [createRecord(firstRow + index, row, getColumnName)],
+        index < skippedRows || row.length === 0 ? [] : [createRowRecord(firstRow + index, row, getColumnName)],
       )
     return {
       name: tab.title,
@@ -73,13 +73,13 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
       unreadWarning,
       async *pages() {
         yield { records: createRecords(first, headerIndex + 1) }
-        for await (const window of windows) yield { records: createRecords(window, 0) }
+        for await (const window of rowWindows) yield { records: createRecords(window, 0) }
       },
     }
   },
 }
 
-function createRecord(rowNumber: number, row: SheetRow, getColumnName: (index: number) => string): object {
+function createRowRecord(rowNumber: number, row: SheetRow, getColumnName: (index: number) => string): object {
   const fields = row.flatMap((value, index) => (value === undefined ? [] : [[getColumnName(index), value] as const]))
   return Object.fromEntries<unknown>([[rowNumberColumn, rowNumber], ...fields])
 }
@@ -114,15 +114,15 @@ async function* readWindows(
 
 /** Returns the rows of a response. Missing lists count as empty, because Google omits empty cells and rows at the end, and empty lists. */
 function parseGrid(response: unknown): SheetRow[] {
-  const [sheet] = parseObject(response, name)['sheets'] === undefined ? [] : parseList(response, name, 'sheets')
-  const [data] = getList(sheet, 'data')
-  return getList(data, 'rowData').map((row) => {
-    const values = getList(row, 'values').map(parseCell)
+  const [sheet] = parseObject(response, googleSheetsName)['sheets'] === undefined ? [] : parseList(response, googleSheetsName, 'sheets')
+  const [data] = listField(sheet, 'data')
+  return listField(data, 'rowData').map((row) => {
+    const values = listField(row, 'values').map(parseCell)
     return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1)
   })
 }
 
-const getList = (object: unknown, key: string): readonly unknown[] => {
+const listField = (object: unknown, key: string): readonly unknown[] => {
   const list = (object as Record<string, unknown> | null | undefined)?.[key]
   return Array.isArray(list) ? (list as unknown[]) : []
 }
@@ -130,11 +130,11 @@ const getList = (object: unknown, key: string): readonly unknown[] => {
 async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {
   const fields = 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))'
   const response = await requestSpreadsheet(context, { fields })
-  return parseList(response, name, 'sheets').flatMap((item) => {
-    const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(item, name)['properties'], name)
+  return parseList(response, googleSheetsName, 'sheets').flatMap((item) => {
+    const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(item, googleSheetsName)['properties'], googleSheetsName)
     // A tab can also be a chart, which has no cells and is omitted.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
-    const { rowCount, columnCount } = parseObject(gridProperties ?? {}, name)
+    const { rowCount, columnCount } = parseObject(gridProperties ?? {}, googleSheetsName)
     const [text, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
     return text === undefined ? [] : [{ id: toText(sheetId) ?? '0', title: text, rows, columns }]
   })
@@ -157,14 +157,14 @@ async function describeUnreadTabs(
   })
   const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
   const response = await requestSpreadsheet(context, { ranges, fields })
-  const unread = getList(response, 'sheets').filter((sheet) =>
-    getList(sheet, 'data')
-      .flatMap((data) => getList(data, 'rowData'))
-      .some((row) => getList(row, 'values').some((cell) => parseObject(cell, name)['effectiveValue'] !== undefined)),
+  const unread = listField(response, 'sheets').filter((sheet) =>
+    listField(sheet, 'data')
+      .flatMap((data) => listField(data, 'rowData'))
+      .some((row) => listField(row, 'values').some((cell) => parseObject(cell, googleSheetsName)['effectiveValue'] !== undefined)),
   )
   if (unread.length === 0) return undefined
-  const titles = unread.map((sheet) => toText(parseObject(parseObject(sheet, name)['properties'], name)['title']))
-  return `Only the sheet "${readTab.title}" was read. `"${title}"`).join(', ')}. Choose the sheet with the setting sheet. => These sheets also have rows: ${titles.map((title) => `"${title}"`).join(', ')}. Select the sheet to read in the setting sheet. => `"${title}"`).join(', ')}. Choose the sheet with the setting sheet.`
+  const titles = unread.map((sheet) => toText(parseObject(parseObject(sheet, googleSheetsName)['properties'], googleSheetsName)['title']))
+  return `Only the sheet "${readTab.title}" was read. These sheets also have rows: ${titles.map((title) => `"${title}"`).join(', ')}. Select the sheet to read in the setting sheet.`
 }
 
 /** Returns the tab with this name. The default is the first tab. Throws `SourceProblem` if it does not exist. */
@@ -217,7 +217,7 @@ function parseCell(cell: unknown): RecordValue | undefined {
   const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
   if (typeof stringValue === 'string') return stringValue === '' ? undefined : stringValue
   if (typeof boolValue === 'boolean') return boolValue
-  if (typeof numberValue !== 'number' && !(typeof numberValue === 'object' && numberValue && isExact(numberValue)))
+  if (typeof numberValue !== 'number' && !(typeof numberValue === 'object' && numberValue && isExactNumber(numberValue)))
     return undefined
   return formatSerial(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
 }
@@ -289,24 +289,24 @@ function parseRange(tab: SheetTab, range?: string): CellRange {
   const cells = {
     fromRow: Math.max(1, Number(top)),
     toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
-    fromColumn: parseColumn(left),
-    toColumn: Math.min(columns, parseColumn(right)),
+    fromColumn: parseColumnLetters(left),
+    toColumn: Math.min(columns, parseColumnLetters(right)),
   }
   if (left !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
   throw new SourceProblem(
     'RANGE_INVALID',
-    `The sheet "${tab.title}" ends at ${formatColumn(columns)}${rows}, so it has no cells in ${range}. Enter the upper left cell first, as in A1:F500.`,
+    `The sheet "${tab.title}" ends at ${formatColumnLetters(columns)}${rows}, so it has no cells in ${range}. Enter the upper left cell first, as in A1:F500.`,
   )
 }
 
 /** Returns the range in A1 notation: `'Tab'!A1:F500`. */
 const formatRange = (tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string =>
-  `'${tab.title.replaceAll("'", "''")}'!${formatColumn(fromColumn)}${fromRow}:${formatColumn(toColumn)}${toRow}`
+  `'${tab.title.replaceAll("'", "''")}'!${formatColumnLetters(fromColumn)}${fromRow}:${formatColumnLetters(toColumn)}${toRow}`
 
-const parseColumn = (name: string): number =>
+const parseColumnLetters = (name: string): number =>
   [...name].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
 
-function formatColumn(column: number): string {
+function formatColumnLetters(column: number): string {
   let letters = ''
   for (let left = column; left > 0; left = Math.floor((left - 1) / 26))
     letters = String.fromCharCode(65 + ((left - 1) % 26)) + letters

@@ -4,7 +4,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession } from '../http-connector/http-session.ts'
 
-const name = 'Google Sheets'
+const googleSheetsName = 'Google Sheets'
 const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
 const defaultTokenEndpoint = 'https://oauth2.googleapis.com/token'
 /** Lifetime of the assertion in seconds; Google accepts at most 3,600. */
@@ -22,7 +22,7 @@ interface KeyFile {
  * Signs in as a service account: exchanges a signed JWT assertion for an access token that is valid for an hour. Returns the
  * authorization header.
  */
-export async function signInAsAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
+export async function signInAsServiceAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
   const { email, key, keyId, tokenEndpoint } = parseKeyFile(keyFile)
   const { origin, pathname } = new URL(tokenEndpoint)
   const claims = { iss: email, scope, aud: tokenEndpoint }
@@ -31,8 +31,8 @@ export async function signInAsAccount(http: HttpSession, keyFile: string): Promi
     assertion: signJwt({ algorithm: 'RS256', keyId, key }, claims, assertionLifetime),
   })
   try {
-    const response = await http.forOrigin(origin).getJson(pathname, { method: 'POST', body, repeatable: true })
-    return { authorization: `Bearer ${parseText(response, name, 'access_token')}` }
+    const response = await http.createPublicSession(origin).getJson(pathname, { method: 'POST', body, isIdempotent: true })
+    return { authorization: `Bearer ${parseText(response, googleSheetsName, 'access_token')}` }
   } catch (error) {
     // Google responds to an unknown or deleted key with 400 instead of 401.
     if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
@@ -47,7 +47,7 @@ export async function signInAsAccount(http: HttpSession, keyFile: string): Promi
 /** Parses a key file. The message of a `SourceProblem` never contains text of the file. */
 function parseKeyFile(text: string): KeyFile {
   try {
-    const file = parseObject(JSON.parse(text), name)
+    const file = parseObject(JSON.parse(text), googleSheetsName)
     const email = toText(file['client_email'])
     const key = createPrivateKey(String(file['private_key']))
     const tokenEndpoint = toText(file['token_uri']) ?? defaultTokenEndpoint

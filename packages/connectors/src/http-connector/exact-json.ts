@@ -11,7 +11,7 @@ const json = JSON as unknown as {
  * Matches numbers of at least sixteen characters, which can exceed the precision of a JavaScript number. The pattern reads only
  * sixteen of them, because an unlimited quantifier overflows the stack for a number with millions of digits.
  */
-const longNumber = /[:[,\s]-?\d[\d.]{15}/
+const longNumberPattern = /[:[,\s]-?\d[\d.]{15}/
 
 /**
  * Parses JSON without loss of digits. A number that JavaScript cannot represent becomes an `isExact` object, which
@@ -19,7 +19,7 @@ const longNumber = /[:[,\s]-?\d[\d.]{15}/
  * OTHER_PROTOCOL for more than `maxValues` values or too deep nesting.
  */
 export function parseJson(text: string, maxValues = maxJsonValues): unknown {
-  const hasLongNumbers = longNumber.test(text)
+  const hasLongNumbers = longNumberPattern.test(text)
   // The limit is halved, because keeping the digits takes twice the memory and up to five times as long for each value.
   assertJsonLimits(text, hasLongNumbers ? maxValues / 2 : maxValues)
   if (!hasLongNumbers) return JSON.parse(text)
@@ -28,13 +28,13 @@ export function parseJson(text: string, maxValues = maxJsonValues): unknown {
   )
 }
 
-export const isExact = (value: unknown): value is object => json.isRawJSON(value)
+export const isExactNumber = (value: unknown): value is object => json.isRawJSON(value)
 
-const number = /^-?(0|[1-9]\d*)(\.\d+)?$/
+const numberPattern = /^-?(0|[1-9]\d*)(\.\d+)?$/
 
 /** Parses a number and keeps all its digits. Returns undefined if the text is not a number. */
-export const exactNumber = (text: string): object | undefined =>
-  number.test(text) && text.length < 400 ? json.rawJSON(text) : undefined
+export const parseExactNumber = (text: string): object | undefined =>
+  numberPattern.test(text) && text.length < 400 ? json.rawJSON(text) : undefined
 
 /**
  * Maximum number of values of a JSON text. Each list and object counts as two. Measured: two million values block the event
@@ -46,7 +46,7 @@ export const maxRecordValues = 500_000
 /** Maximum number of values of a response for which a user waits. It is lower, because the process also serves other users. */
 export const maxInteractiveValues = 500_000
 /** Maximum nesting depth. Real records are nested far less deep. */
-const maxDepth = 1_000
+const maxJsonDepth = 1_000
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
@@ -60,7 +60,7 @@ function assertJsonLimits(text: string, maxValues: number): void {
   let [values, depth, greatestDepth] = [1, 0, 0]
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
-    if (code === quote) at = endOfText(text, at + 1)
+    if (code === quote) at = findStringEnd(text, at + 1)
     else if (code === comma) values += 1
     else if (code === openList || code === openObject) {
       values += 1
@@ -73,15 +73,15 @@ function assertJsonLimits(text: string, maxValues: number): void {
       'ANSWER_TOO_LARGE',
       `The response has about ${formatLimit(values)} values, more than the limit of ${formatLimit(maxValues)}. Request fewer records at a time, or select fewer of their fields.`,
     )
-  if (greatestDepth > maxDepth)
+  if (greatestDepth > maxJsonDepth)
     throw new SourceProblem(
       'OTHER_PROTOCOL',
-      `The response is nested ${formatLimit(greatestDepth)} levels deep, more than the limit of ${formatLimit(maxDepth)}. Check that the address is that of the API.`,
+      `The response is nested ${formatLimit(greatestDepth)} levels deep, more than the limit of ${formatLimit(maxJsonDepth)}. Check that the address is that of the API.`,
     )
 }
 
 /** Returns the position of the quote that ends the string which starts at `from`. */
-function endOfText(text: string, from: number): number {
+function findStringEnd(text: string, from: number): number {
   let at = from
   for (let code = text.charCodeAt(at); at < text.length && code !== quote; code = text.charCodeAt(at))
     at += code === backslash ? 2 : 1

@@ -1,4 +1,4 @@
-import { isExact } from './exact-json.ts'
+import { isExactNumber } from './exact-json.ts'
 
 /** A value of a record whose column type is not inferred yet. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
@@ -34,7 +34,7 @@ export class BadRecord extends Error {
   }
 }
 
-const maxDepth = 50
+const maxRecordDepth = 50
 const maxGroupRows = 100_000
 /** Maximum characters of a field name, of a path, which becomes a column name, and of an id, which each row of a group contains. */
 const maxKeyLength = 500
@@ -51,14 +51,14 @@ const maxTotalNameLength = 50_000_000
  * and GeoJSON points become three columns. Other lists and shapes stay JSON. `id` must be unique to the record. Throws
  * `BadRecord`.
  */
-export function flatten(record: object, id: RecordValue, options: FlattenOptions = {}): FlattenedRecord {
+export function flattenRecord(record: object, id: RecordValue, options: FlattenOptions = {}): FlattenedRecord {
   const row: RecordRow = new Map()
-  const flattening: Flattening = { options, groupRows: [], nameLength: 0 }
-  flattenObject(record, { row, prefix: '', path: '', groups: [], id, rootId: id, depth: 0 }, flattening)
-  return { row, groups: flattening.groupRows }
+  const state: FlattenState = { options, groupRows: [], nameLength: 0 }
+  flattenObject(record, { row, prefix: '', path: '', groups: [], id, rootId: id, depth: 0 }, state)
+  return { row, groups: state.groupRows }
 }
 
-interface Position {
+interface FlattenPosition {
   row: RecordRow
   /** The prefix of the paths of columns, such as `address.`. */
   prefix: string
@@ -70,32 +70,32 @@ interface Position {
   depth: number
 }
 
-interface Flattening {
+interface FlattenState {
   options: FlattenOptions
   groupRows: GroupRow[]
   /** Total characters of all paths and ids so far. */
   nameLength: number
 }
 
-function flattenObject(object: object, position: Position, flattening: Flattening): void {
+function flattenObject(object: object, position: FlattenPosition, flattening: FlattenState): void {
   const { row, prefix, depth } = position
   const { options } = flattening
-  if (depth > maxDepth) throw new BadRecord(`is nested deeper than ${maxDepth} levels`, prefix)
+  if (depth > maxRecordDepth) throw new BadRecord(`is nested deeper than ${maxRecordDepth} levels`, prefix)
   for (const [key, value] of Object.entries(object)) {
     if (value === null || value === undefined) continue
-    const path = getPath(key, position)
-    countName(path, path, flattening)
+    const path = getColumnPath(key, position)
+    addNameLength(path, path, flattening)
     if (typeof value !== 'object') setValue(row, path, value as RecordValue)
-    else if (isExact(value)) row.set(path, value)
+    else if (isExactNumber(value)) row.set(path, value)
     else if (options.isStoredAsJson?.(path)) setValue(row, path, value as object)
     else if (Array.isArray(value)) flattenList(value, key, path, position, flattening)
     else if (options.isRepeatGroup?.(path)) flattenList([value], key, path, position, flattening)
-    else if ('type' in value && 'coordinates' in value) setShape(value as GeoJsonShape, path, row)
+    else if ('type' in value && 'coordinates' in value) setGeoJson(value as GeoJsonShape, path, row)
     else flattenObject(value as object, { ...position, prefix: `${path}.`, depth: depth + 1 }, flattening)
   }
 }
 
-function getPath(key: string, { prefix, path }: Position): string {
+function getColumnPath(key: string, { prefix, path }: FlattenPosition): string {
   const name = removeGroupPath(key, path)
   // Form systems put the groups of a question into its field name. Only the last part is the question's own name.
   if (name.length - name.lastIndexOf('/') - 1 > maxKeyLength)
@@ -106,7 +106,7 @@ function getPath(key: string, { prefix, path }: Position): string {
 }
 
 /** Adds the length of a path or an id to the total. Throws `BadRecord` above the maximum. */
-function countName(name: string, path: string, flattening: Flattening): void {
+function addNameLength(name: string, path: string, flattening: FlattenState): void {
   flattening.nameLength += name.length
   if (flattening.nameLength > maxTotalNameLength)
     throw new BadRecord('has so many nested fields that their paths exceed 50 MB', path)
@@ -116,17 +116,17 @@ function countName(name: string, path: string, flattening: Flattening): void {
 const removeGroupPath = (key: string, path: string): string =>
   path !== '' && key.startsWith(`${path}/`) ? key.slice(path.length + 1) : key
 
-function flattenList(values: unknown[], key: string, path: string, position: Position, flattening: Flattening): void {
+function flattenList(values: unknown[], key: string, path: string, position: FlattenPosition, flattening: FlattenState): void {
   if (values.length === 0) return
-  if (!values.every((value) => isRecord(value))) return setValue(position.row, path, values)
+  if (!values.every((value) => isNestedObject(value))) return setValue(position.row, path, values)
   const groups = [...position.groups, path]
   values.forEach((value, index) => {
     if (flattening.groupRows.length === maxGroupRows)
       throw new BadRecord(`has more than ${maxGroupRows} rows in its groups`, path)
-    const id = `${idText(position.id)}/${path}[${index}]`
+    const id = `${formatId(position.id)}/${path}[${index}]`
     if (id.length > maxIdLength)
       throw new BadRecord(`has rows in groups whose id is longer than ${maxIdLength} characters`, path)
-    countName(id, path, flattening)
+    addNameLength(id, path, flattening)
     const row: RecordRow = new Map<string, RecordValue>([
       ['_row_id', id],
       ['_parent_row_id', position.id],
@@ -139,17 +139,17 @@ function flattenList(values: unknown[], key: string, path: string, position: Pos
   })
 }
 
-export const idText = (id: RecordValue): string => (typeof id === 'object' ? JSON.stringify(id) : String(id))
+export const formatId = (id: RecordValue): string => (typeof id === 'object' ? JSON.stringify(id) : String(id))
 
-const isRecord = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isExact(value)
+const isNestedObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
 
 interface GeoJsonShape {
   type: unknown
   coordinates: unknown
 }
 
-function setShape(shape: GeoJsonShape, path: string, row: RecordRow): void {
+function setGeoJson(shape: GeoJsonShape, path: string, row: RecordRow): void {
   const { type, coordinates } = shape
   if (type !== 'Point' || !Array.isArray(coordinates)) return setValue(row, path, shape)
   const [longitude, latitude, altitude] = coordinates as unknown[]

@@ -28,20 +28,20 @@ const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxIntera
 
 /** Creates a connector from an HTTP system. The module of the system is imported at its first use. */
 export function createHttpConnector(
-  load: () => Promise<HttpSystem>,
+  loadSystem: () => Promise<HttpSystem>,
   { filesDirectory, allowed, retryPolicy = backgroundRetry }: ConnectorContext,
 ): Connector {
   const directory = spoolDirectory(filesDirectory)
 
   /** Yields the values of `work`, which gets an open session. Closes the session and all connections afterwards. */
   async function* withSession<T>(
-    reading: ReadRequest,
-    { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
+    request: ReadRequest,
+    { signal, retryPolicy, report = silentReporter, maxValues }: SessionOptions,
     work: (system: HttpSystem, context: SystemContext, reporter: ReadReporter) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
-    const system = await load()
-    const { settings, secrets, query, within } = reading
+    const system = await loadSystem()
+    const { settings, secrets, query, within } = request
     const reporter = createReadReporter(report)
     const fetchOptions = { allowed, connectLimit: connectTimeoutMs, handOnRedirects: true }
     const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
@@ -70,10 +70,10 @@ export function createHttpConnector(
 
   return {
     async canReadIncrement(reading) {
-      return canReadIncrement(await load(), reading)
+      return canReadIncrement(await loadSystem(), reading)
     },
     async getCursorKind() {
-      const { canReadIncrement, cursorAt } = await load()
+      const { canReadIncrement, cursorAt } = await loadSystem()
       return !canReadIncrement ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
     },
     read: (reading, report, signal) =>
@@ -105,7 +105,7 @@ export function createHttpConnector(
   }
 }
 
-const silentReport: LoadReport = {
+const silentReporter: LoadReport = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

@@ -8,7 +8,7 @@ export interface FailedRequest {
   /** Seconds to wait before a retry, from the header Retry-After. */
   retryAfter?: number | undefined
   /** Whether a new sign-in can help, because the session may have expired. */
-  signedOut?: boolean
+  isSignedOut?: boolean
 }
 
 export interface RequestTarget {
@@ -18,14 +18,14 @@ export interface RequestTarget {
   subject?: string | undefined
 }
 
-export function networkProblem(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
+export function createNetworkFailure(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
   const { code, message } = error
-  const hint = hints[code] ?? ''
-  const problem = new SourceProblem(code, redactText(`${message}${hint}`), { cause: error })
+  const advice = adviceByCode[code] ?? ''
+  const problem = new SourceProblem(code, redactText(`${message}${advice}`), { cause: error })
   return { problem, isRetryable: error.passes }
 }
 
-const hints: Partial<Record<OutgoingCode, string>> = {
+const adviceByCode: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the address.',
   CONNECTION_REFUSED: ' Check the address and its port, and that no firewall blocks this server.',
   CONNECTION_TIMEOUT: ' Check that the server is running, or select less data.',
@@ -35,7 +35,7 @@ const hints: Partial<Record<OutgoingCode, string>> = {
   ANSWER_TOO_LARGE: ' Select less data.',
 }
 
-export function statusProblem(status: number, headers: Headers, text: string, target: RequestTarget): FailedRequest {
+export function createStatusFailure(status: number, headers: Headers, text: string, target: RequestTarget): FailedRequest {
   const { system, host, redactText, subject } = target
   const errorText = findErrorText(text)
   const says = errorText ? ` It says: ${redactText(errorText)}` : ''
@@ -52,7 +52,7 @@ export function statusProblem(status: number, headers: Headers, text: string, ta
       return failure(
         'AUTHENTICATION_FAILED',
         `${server} rejected the credentials (401). Check the username and password, or the token, and that they have not expired.`,
-        { signedOut: true },
+        { isSignedOut: true },
       )
     case 403:
       return failure(
@@ -64,7 +64,7 @@ export function statusProblem(status: number, headers: Headers, text: string, ta
       return failure(
         'NOT_FOUND',
         subject
-          ? `${subject} does not exist at ${isSame(subject, system) ? host : place}, or the account may not read it (${status}). Check the name, or grant the account access.`
+          ? `${subject} does not exist at ${startsWithSystem(subject, system) ? host : place}, or the account may not read it (${status}). Check the name, or grant the account access.`
           : `${server} returned “not found” (${status}). Check the address.`,
       )
     case 429:
@@ -91,7 +91,7 @@ const describeFailure = (place: string, status: number): string =>
   `${place} failed (${status}). Check the system, then run again.`
 
 /** Returns whether the request is for the system itself, such as `the function`. The message then names only its host. */
-const isSame = (subject: string, system: string): boolean => subject.toLowerCase().startsWith(system.toLowerCase())
+const startsWithSystem = (subject: string, system: string): boolean => subject.toLowerCase().startsWith(system.toLowerCase())
 
 const capitalizeArticle = (text: string): string => text.replace(/^the /, 'The ')
 
@@ -103,40 +103,40 @@ function describePause(seconds: number | undefined): string {
 }
 
 /** Returns the problem of a response that is an HTML page instead of data. The page is often a sign-in form. */
-export function webPageProblem(text: string, { system, host }: RequestTarget): FailedRequest {
+export function createWebPageFailure(text: string, { system, host }: RequestTarget): FailedRequest {
   const isSignInPage = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
   if (!isSignInPage)
-    return failedFor('OTHER_PROTOCOL', `${host} returned a web page instead of data from ${system}. Check the address.`)
+    return createFailure('OTHER_PROTOCOL', `${host} returned a web page instead of data from ${system}. Check the address.`)
   const message = `${host} returned a sign-in page, so ${system} rejected the credentials. Check the address, and the username and password or the token.`
-  return { ...failedFor('AUTHENTICATION_FAILED', message), signedOut: true }
+  return { ...createFailure('AUTHENTICATION_FAILED', message), isSignedOut: true }
 }
 
-const failedFor = (code: string, message: string): FailedRequest => ({
+const createFailure = (code: string, message: string): FailedRequest => ({
   isRetryable: false,
   problem: new SourceProblem(code, message),
 })
 
-export const notJsonProblem = (type: string, { system, host }: RequestTarget): FailedRequest =>
-  failedFor(
+export const createNotJsonFailure = (type: string, { system, host }: RequestTarget): FailedRequest =>
+  createFailure(
     'OTHER_PROTOCOL',
     `${host} returned ${type || 'other content'} instead of JSON, so it is not the API of ${system}. Check the address.`,
   )
 
-export const redirectProblem = (to: string, { system, host }: RequestTarget): FailedRequest =>
-  failedFor(
+export const createRedirectFailure = (to: string, { system, host }: RequestTarget): FailedRequest =>
+  createFailure(
     'REDIRECTED',
     `${host} redirects to ${to}. Sluice does not follow this redirect, because it would send the credentials for ${system} to another host. If the new address is correct, enter it in the pipeline.`,
   )
 
 /** Returns the problem of a POST that the same host redirects. Its body is not sent to the new address. */
-export const redirectedPostProblem = (to: string, { host }: RequestTarget): FailedRequest =>
-  failedFor(
+export const createRedirectedPostFailure = (to: string, { host }: RequestTarget): FailedRequest =>
+  createFailure(
     'REDIRECTED',
     `${host} redirects the request to ${to}. Sluice does not send data to the target of a redirect. If the new address is correct, enter it in the pipeline.`,
   )
 
-export const redirectLoopProblem = ({ host }: RequestTarget): FailedRequest =>
-  failedFor('REDIRECTED', `${host} redirects in a loop. Check the address.`)
+export const createRedirectLoopFailure = ({ host }: RequestTarget): FailedRequest =>
+  createFailure('REDIRECTED', `${host} redirects in a loop. Check the address.`)
 
 const errorTextKeys = [
   'detail',

@@ -7,14 +7,14 @@ import { SourceProblem } from '@sluice/row-stream'
 import { parseJson } from './exact-json.ts'
 import {
   type FailedRequest,
-  networkProblem,
-  notJsonProblem,
-  redirectedPostProblem,
-  redirectLoopProblem,
-  redirectProblem,
+  createNetworkFailure,
+  createNotJsonFailure,
+  createRedirectedPostFailure,
+  createRedirectLoopFailure,
+  createRedirectFailure,
   type RequestTarget,
-  statusProblem,
-  webPageProblem,
+  createStatusFailure,
+  createWebPageFailure,
 } from './http-problems.ts'
 
 /** Query parameters of a request. Undefined values are omitted. A list becomes several parameters with the same name. */
@@ -38,10 +38,10 @@ export interface HttpConnection {
    */
   signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
   /** Returns headers that sign a request. Called before each attempt. */
-  sign?(request: UnsignedRequest): Promise<Readonly<Record<string, string>>>
+  sign?(request: RequestToSign): Promise<Readonly<Record<string, string>>>
 }
 
-export interface UnsignedRequest {
+export interface RequestToSign {
   method: string
   url: URL
   headers: Readonly<Record<string, string>>
@@ -55,7 +55,7 @@ export interface RequestOptions {
   body?: URLSearchParams | object
   headers?: Readonly<Record<string, string>>
   /** Whether the request may be retried. The default is true for GET, and false for other methods. */
-  repeatable?: boolean
+  isIdempotent?: boolean
   /** The requested object, for the message of a 404, such as `The form "abc"`. */
   subject?: string
 }
@@ -92,7 +92,7 @@ export interface HttpSession {
    */
   resolveLink(link: string): string
   /** Returns a session without credentials for another address, such as a token endpoint or a file server. */
-  forOrigin(url: string): HttpSession
+  createPublicSession(url: string): HttpSession
   /** Redacts secrets in a text of the system, and shortens it to one line of 500 characters. */
   redactText(text: string): string
 }
@@ -112,7 +112,7 @@ export function parseBaseUrl(address: string, ignoredSegments: readonly string[]
 }
 
 /** Returns the header `authorization` for a username and a password (HTTP Basic, RFC 7617, UTF-8). */
-export const basicAuthorization = (username: string, password: string): string =>
+export const formatBasicAuthorization = (username: string, password: string): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 export interface HttpSessionOptions {
@@ -152,7 +152,7 @@ type ResponseReader<T> = (response: Response) => Promise<T>
 
 interface RequestMode {
   /** Whether requests have the session headers and a signature. */
-  authenticated: boolean
+  isAuthenticated: boolean
   fetch: Pick<GuardedFetch, 'fetch'>
 }
 
@@ -170,7 +170,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   let session: Promise<SessionHeaders> | undefined
   let startedAt: number | undefined
 
-  const targetOf = (subject?: string): RequestTarget => ({
+  const createTarget = (subject?: string): RequestTarget => ({
     system: options.system,
     host,
     redactText: (text) => redactText(text),
@@ -178,7 +178,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   })
 
   async function getSessionHeaders(signIn: NonNullable<HttpConnection['signIn']>): Promise<SessionHeaders> {
-    session ??= signIn(withMode(false)).then((headers) => {
+    session ??= signIn(createSession(false)).then((headers) => {
       redactText = secretRedactor([...secrets, ...listCredentials(headers)])
       return headers
     })
@@ -186,7 +186,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   }
 
   /** Sends one request and follows redirects within its host. */
-  async function send(url: URL, request: RequestOptions, { authenticated, fetch }: RequestMode): Promise<Response> {
+  async function send(url: URL, request: RequestOptions, { isAuthenticated, fetch }: RequestMode): Promise<Response> {
     const { method = 'GET' } = request
     const isForm = request.body instanceof URLSearchParams
     const body =
@@ -195,10 +195,10 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
       accept: 'application/json',
       ...(body && { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),
       ...connection.headers,
-      ...(authenticated && connection.signIn && (await getSessionHeaders(connection.signIn))),
+      ...(isAuthenticated && connection.signIn && (await getSessionHeaders(connection.signIn))),
       ...request.headers,
     }
-    const signature = authenticated && (await connection.sign?.({ method, url, headers, ...(body && { body }) }))
+    const signature = isAuthenticated && (await connection.sign?.({ method, url, headers, ...(body && { body }) }))
     const init = { method, signal, headers: { ...headers, ...signature }, ...(body && { body }) }
     let current = url
     for (let redirects = 0; ; redirects += 1) {
@@ -211,7 +211,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
       const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
       if (location === null) return response
       await response.body?.cancel()
-      current = nextLocation(location, current, method, redirects, targetOf(request.subject))
+      current = getRedirectTarget(location, current, method, redirects, createTarget(request.subject))
     }
   }
 
@@ -220,23 +220,23 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     path: string,
     request: RequestOptions,
     mode: RequestMode,
-    read: ResponseReader<T>,
+    readResponse: ResponseReader<T>,
   ): Promise<T> {
-    const isRepeatable = request.repeatable ?? (request.method ?? 'GET') === 'GET'
-    const target = targetOf(request.subject)
-    let canSignInAgain = mode.authenticated && connection.signIn !== undefined
+    const isRepeatable = request.isIdempotent ?? (request.method ?? 'GET') === 'GET'
+    const target = createTarget(request.subject)
+    let canSignInAgain = mode.isAuthenticated && connection.signIn !== undefined
 
     async function attempt(): Promise<T> {
       try {
         const response = await send(buildUrl(base, path, request.query), request, mode)
-        if (response.ok) return await read(response)
+        if (response.ok) return await readResponse(response)
         throw new UnusableResponse(
-          statusProblem(response.status, response.headers, await readErrorBody(response), target),
+          createStatusFailure(response.status, response.headers, await readErrorBody(response), target),
         )
       } catch (error) {
         signal.throwIfAborted()
-        const { problem, isRetryable, retryAfter, signedOut } = toFailedRequest(error, target)
-        if (signedOut && canSignInAgain) {
+        const { problem, isRetryable, retryAfter, isSignedOut } = toFailedRequest(error, target)
+        if (isSignedOut && canSignInAgain) {
           canSignInAgain = false
           session = undefined
           return await attempt()
@@ -249,42 +249,42 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     return await retry(attempt, { policy: retryPolicy, signal, onRetry, onAlive })
   }
 
-  const jsonReader =
+  const createJsonReader =
     ({ subject }: RequestOptions) =>
     async (response: Response) => {
-      const target = targetOf(subject)
+      const target = createTarget(subject)
       const type = (response.headers.get('content-type') ?? '').split(';')[0]!
-      if (/html/.test(type)) throw new UnusableResponse(webPageProblem(await readErrorBody(response), target))
+      if (/html/.test(type)) throw new UnusableResponse(createWebPageFailure(await readErrorBody(response), target))
       const text = await response.text()
       options.onBytes(Buffer.byteLength(text))
-      if (/^\s*<(!doctype|html)/i.test(text)) throw new UnusableResponse(webPageProblem(text, target))
+      if (/^\s*<(!doctype|html)/i.test(text)) throw new UnusableResponse(createWebPageFailure(text, target))
       try {
         return { json: parseJson(text, options.maxValues), headers: response.headers }
       } catch (error) {
         if (error instanceof SourceProblem) throw error
-        throw new UnusableResponse(notJsonProblem(type, target))
+        throw new UnusableResponse(createNotJsonFailure(type, target))
       }
     }
 
-  const bodyReader =
+  const createBodyReader =
     ({ subject }: RequestOptions) =>
     async (response: Response) => {
       if (/html/.test(response.headers.get('content-type') ?? ''))
-        throw new UnusableResponse(webPageProblem(await readErrorBody(response), targetOf(subject)))
+        throw new UnusableResponse(createWebPageFailure(await readErrorBody(response), createTarget(subject)))
       return await downloadToSpool(options.directory, response, options.onBytes)
     }
 
-  function withMode(authenticated: boolean): HttpSession {
-    const mode = { authenticated, fetch: options.fetch }
+  function createSession(isAuthenticated: boolean): HttpSession {
+    const mode = { isAuthenticated, fetch: options.fetch }
     return {
       base,
       startedAt: () => startedAt ?? Date.now(),
-      getJson: async (path, request = {}) => (await sendWithRetry(path, request, mode, jsonReader(request))).json,
-      getResponse: (path, request = {}) => sendWithRetry(path, request, mode, jsonReader(request)),
+      getJson: async (path, request = {}) => (await sendWithRetry(path, request, mode, createJsonReader(request))).json,
+      getResponse: (path, request = {}) => sendWithRetry(path, request, mode, createJsonReader(request)),
       download: (path, request = {}) =>
-        sendWithRetry(path, request, { authenticated, fetch: options.downloads }, bodyReader(request)),
-      resolveLink: (link) => resolveLinkPath(link, base, targetOf()),
-      forOrigin: (url) => openHttpSession({ url }, options),
+        sendWithRetry(path, request, { isAuthenticated, fetch: options.downloads }, createBodyReader(request)),
+      resolveLink: (link) => resolveLinkPath(link, base, createTarget()),
+      createPublicSession: (url) => openHttpSession({ url }, options),
       redactText: (text) => redactText(text),
     }
   }
@@ -294,28 +294,28 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     const sessionHeaders = await session?.catch(() => undefined)
     if (!sessionHeaders || !connection.signOut) return
     const { url, ignoredSegments = [] } = connection
-    const closing = openHttpSession(
+    const signOutSession = openHttpSession(
       { url, ignoredSegments, headers: { ...connection.headers, ...sessionHeaders } },
       { ...options, signal: AbortSignal.timeout(signOutTimeoutMs), retryPolicy: { ...retryPolicy, attempts: 1 } },
     )
-    await connection.signOut(closing, sessionHeaders).catch(() => {})
+    await connection.signOut(signOutSession, sessionHeaders).catch(() => {})
   }
-  return { ...withMode(true), signOut }
+  return { ...createSession(true), signOut }
 }
 
 /** Returns the address of a redirect. Throws `UnusableResponse` if the redirect must not be followed. */
-function nextLocation(location: string, current: URL, method: string, redirects: number, target: RequestTarget): URL {
+function getRedirectTarget(location: string, current: URL, method: string, redirects: number, target: RequestTarget): URL {
   const next = URL.canParse(location, current.href) ? new URL(location, current) : undefined
   // The ports must be equal, because another port can be another server. The only exception is a redirect from http to https
   // with default ports, which `host` omits.
   if (!next || next.host !== current.host)
-    throw new UnusableResponse(redirectProblem(next ? next.host : 'no address', target))
+    throw new UnusableResponse(createRedirectFailure(next ? next.host : 'no address', target))
   if (next.protocol !== current.protocol && next.protocol !== 'https:')
-    throw new UnusableResponse(redirectProblem(next.origin, target))
+    throw new UnusableResponse(createRedirectFailure(next.origin, target))
   // The message omits the query, which can contain secrets.
   if (method !== 'GET')
-    throw new UnusableResponse(redirectedPostProblem(target.redactText(next.origin + next.pathname), target))
-  if (redirects === maxRedirects) throw new UnusableResponse(redirectLoopProblem(target))
+    throw new UnusableResponse(createRedirectedPostFailure(target.redactText(next.origin + next.pathname), target))
+  if (redirects === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
   return next
 }
 
@@ -325,7 +325,7 @@ const listCredentials = (headers: SessionHeaders): string[] =>
 
 function toFailedRequest(error: unknown, target: RequestTarget): FailedRequest {
   if (error instanceof UnusableResponse) return error.failure
-  if (error instanceof OutgoingProblem) return networkProblem(error, target)
+  if (error instanceof OutgoingProblem) return createNetworkFailure(error, target)
   throw error
 }
 
@@ -346,7 +346,7 @@ function resolveLinkPath(link: string, base: string, target: RequestTarget): str
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
   if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
-    throw redirectProblem(to ? to.host : 'no address', target).problem
+    throw createRedirectFailure(to ? to.host : 'no address', target).problem
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
 }
 

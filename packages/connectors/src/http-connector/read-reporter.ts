@@ -1,25 +1,29 @@
 import type { LoadReport, RejectedRow } from '@sluice/row-stream'
 import { BadRecord } from './flatten-record.ts'
 
-/** Maximum number of stored rejected rows, which are reported again when a table is read again. */
+/** Maximum number of rejected rows in memory. They are reported again if a table is read again. */
 const maxStoredRejects = 1_000
 /** Maximum characters of a stored rejected row. */
 const maxRawLength = 4_000
 const maxColumnLength = 300
 const maxReasonLength = 300
 
-/** Reports the progress of several tables as one read. */
+/** Reports the progress of the tables of one read as a whole. */
 export interface ReadReporter {
-  /** Adds bytes that the system returned. */
+  /** Adds received bytes to the progress. */
   bytes(count: number): void
-  /** Number of rejected records so far. */
+  /** Number of records that were rejected so far. */
   readonly rejected: number
+  /** Reports activity, so that the run does not count as stalled. */
   alive(): void
-  /** Returns the result of `add`, or undefined if the record was rejected. `number` counts from 1. */
+  /**
+   * Returns the result of `add`. Rejects the record and returns undefined if `add` throws `BadRecord`. `number` is the position
+   * of the record, from 1.
+   */
   tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
-  /** Rejects a whole record. `number` counts from 1. */
+  /** Rejects a record. `number` is its position, from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
-  /** Reports that everything is read although an increment was requested. */
+  /** Reports the reason for reading everything, although an increment was requested. */
   reportFullRead(reason: string): void
   forTable(): LoadReport
   log: LoadReport['log']
@@ -98,7 +102,7 @@ export function createReadReporter(report: LoadReport): ReadReporter {
   }
 }
 
-/** Formats the record as text; empty if it is nested too deeply to be formatted. */
+/** Formats a record as JSON text. Returns an empty text if the record is nested too deeply. */
 function formatRecord(record: unknown): string {
   try {
     return JSON.stringify(record) ?? String(record)
@@ -109,8 +113,8 @@ function formatRecord(record: unknown): string {
 }
 
 /**
- * Truncates and cleans a text for storage, because the invalid part can be in the text itself. Copies it, because a substring
- * keeps the whole text in memory.
+ * Truncates a text and replaces characters that a database cannot store. Copies it, because a JavaScript substring keeps the
+ * whole text in memory.
  */
 function truncateText(text: string, maxLength: number): string {
   const truncated = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()

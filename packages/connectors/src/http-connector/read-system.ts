@@ -10,17 +10,17 @@ import { createColumns, RecordTables, TableSpool } from './record-tables.ts'
 import { columnNames, groupColumns, tableName } from './table-names.ts'
 import { openTableStream } from './table-row-stream.ts'
 
-/** The cursor that is stored with the rows. With version 1, increments kept values that the source had cleared. */
+/** The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the source had cleared. */
 interface IncrementState {
   version: 2
-  /** A hash of the settings: after a change, everything is read. */
+  /** A hash of the settings. If they change, everything is read again. */
   settingsHash: string
   /** Cursors by the name of the stream. */
   at: Record<string, unknown>
   tables: string[]
 }
 
-/** Milliseconds after which the loop yields to the event loop: a few records can take long. */
+/** Milliseconds of work before the loop yields to the event loop. A few large records can take long. */
 const maxBlockingMs = 25
 
 export interface SystemRead {
@@ -29,7 +29,7 @@ export interface SystemRead {
   reading: ReadRequest
   directory: string
   reporter: ReadReporter
-  /** For previews: the maximum number of records, all of the first stream. */
+  /** Maximum number of records of a preview, which reads only the first stream. */
   maxRecords?: number
 }
 
@@ -38,15 +38,15 @@ interface ReadStream {
   tables: RecordTables
 }
 
-/** Whether an increment can be read: the settings support it and have not changed since the cursor. */
+/** Returns whether an increment can be read: the settings support increments and did not change since the last cursor. */
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.canReadIncrement?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
   (reset === undefined || (reset.from !== undefined && system.cursorAt !== undefined))
 
 /**
- * Reads all streams to disk, page by page, then yields their tables one after another. The cursor is stored with the first table, which is
- * the pipeline's own.
+ * Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first one, the
+ * pipeline's own table.
  */
 export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, void, void> {
   const { system, context, reading, directory, reporter, maxRecords } = read
@@ -66,7 +66,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
 
   using stack = new DisposableStack()
   const readStreams: ReadStream[] = []
-  // Stream names can come from users: two of them can result in the same table name.
+  // Column naming makes the names unique, because stream names can come from users and result in the same table name.
   const names = columnNames(streams.map((stream) => stream.name))
   for (const [index, stream] of streams.entries()) {
     const table = hasSeveral ? tableName(ownTable, [names[index]!]) : ownTable
@@ -96,13 +96,13 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
       directory,
       reporter,
       signal: context.signal,
-      // The remembered decisions are those of the pipeline's own table.
+      // The remembered types are those of the pipeline's own table.
       ...(table.name === ownTable && { remembered: reading.remembered }),
     })
 
   if (isPreview && allTables.length > 1) {
     const groups = allTables.slice(1).map(({ table }) => table.name.replace(ownTable, '…'))
-    reporter.log('INFO', 'LOW', `The load also fills these tables, which are not shown: ${groups.join(', ')}.`)
+    reporter.log('INFO', 'LOW', `The preview shows only one table. A load also fills these: ${groups.join(', ')}.`)
   }
   if (hasSeveral && !isPreview) {
     const contents = stack.use(createContentsTable(ownTable, allTables, directory))
@@ -132,7 +132,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   }
 }
 
-/** Reads all pages of a stream and returns the cursor of the next read. */
+/** Reads all pages of a stream into its tables. Returns the cursor of the next read. */
 async function readPages(
   stream: RecordStream,
   tables: RecordTables,
@@ -154,7 +154,7 @@ async function readPages(
         resumedAt = performance.now()
       }
       const comparison = reporter.tryRecord(tables.records + 1, record, () => tables.add(record))
-      // Either of the two versions can be the newer one, so the next increment must start before them.
+      // It is unknown which version is newer, so the cursor no longer advances and the next increment reads both again.
       if (comparison === 'SAME' || comparison === 'OTHER') hasDuplicates = true
       else hasNewRecords = true
       if (comparison === 'SAME') repeated += 1
@@ -162,7 +162,7 @@ async function readPages(
         reporter.rejectRecord(
           tables.records,
           record,
-          `has the same key (${key.join(', ')}) as an earlier record of ${table}: only the first was loaded`,
+          `has the same key (${key.join(', ')}) as an earlier record of ${table}; only the first one was loaded`,
         )
     }
     reporter.alive()
@@ -171,7 +171,7 @@ async function readPages(
     if (maxRecords !== undefined && tables.root.rows > maxRecords) break
   }
   tables.flush()
-  // A list that shifts during the read returns the same record twice.
+  // The same record occurs twice if the list shifts during the read.
   if (repeated > 0)
     reporter.log(
       'INFO',
@@ -192,7 +192,7 @@ const hashSettings = (settings: unknown): string => hash('sha256', JSON.stringif
 
 function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRequest): string {
   if (!system.canReadIncrement?.(settings))
-    return 'The source does not report changes, so all records are read and replace the old rows.'
+    return 'All records are read and replace the old rows, because the source does not report changes.'
   if (reset)
     return reset.from !== undefined && system.cursorAt
       ? 'All records are read, because the cursor was reset and no earlier load with these settings stored one.'
@@ -204,11 +204,14 @@ function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRe
     : 'All records are read, because the settings of the pipeline changed since the last load.'
 }
 
-/** Lists group tables of earlier reads that no record fills now. A full read empties them; an increment deletes the rows of its records. */
+/**
+ * Lists group tables of earlier reads that have no rows now. A full read empties them; an increment deletes the rows of the
+ * changed records.
+ */
 const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
   lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
 
-/** Returns the records whose groups are in this table; undefined for the table of the records themselves. */
+/** Returns the parent of a group table: the table of the records that contain the groups. Returns undefined for a table of records. */
 function findParentTable(table: string, streams: readonly ReadStream[], ownTable: string): RowStream['partOf'] {
   const roots = streams.map(({ tables }) => tables.root)
   if (roots.some(({ name }) => name === table)) return undefined
@@ -216,7 +219,7 @@ function findParentTable(table: string, streams: readonly ReadStream[], ownTable
     .filter(({ name }) => table.startsWith(`${name}__`))
     .toSorted((a, b) => b.name.length - a.name.length)
   if (!root) return undefined
-  // Column names depend on all paths that were seen. A key whose name collides with that of another path ends in a hash.
+  // The names are computed from all paths, because two paths with the same name get a hash as suffix.
   const paths = root.rows > 0 ? [...root.seen.keys()] : [...new Set([...root.key, ...root.known.keys()])]
   const names = columnNames(paths)
   const keys = root.key.map((path) => names[paths.indexOf(path)]!)
@@ -233,10 +236,7 @@ async function* withCursor(
 const contentsColumns = [...createColumns('TEXT', ['table_name', 'content']), ...createColumns('BIGINT', ['rows_read'])]
 const maxContentsBytes = 10_000_000
 
-/**
- * Creates the pipeline's own table for a pipeline with several streams: it lists their tables, and the number of rows of the
- * last read for each.
- */
+/** Creates the pipeline's own table of a pipeline with several streams. It lists their tables with the number of rows of the last read. */
 function createContentsTable(
   ownTable: string,
   tables: readonly { stream: RecordStream; table: TableSpool }[],

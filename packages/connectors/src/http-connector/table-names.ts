@@ -3,13 +3,13 @@ import { identifiers } from '@sluice/row-stream'
 
 const maxNameBytes = 63
 
-/** Columns that identify the rows of groups and link them to their parents. */
+/** Columns that identify the rows of a group and link them to their parents. */
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
 
 /**
- * Returns the column names of paths in the source: snake_case, parts joined by `_`, a leading `_` kept. A truncated name, or
- * a name of two paths, ends in eight digits of its path's hash, because the name must not depend on the order of the paths.
- * If one of the two paths is spelled like the name, it keeps the name.
+ * Returns the column names of paths: snake_case, with parts joined by `_` and a leading `_` kept. A truncated name, or a name
+ * that two paths would share, ends in eight digits of the path's hash, so that names do not depend on the order of paths. A
+ * path that equals the name keeps it.
  */
 export function columnNames(paths: readonly string[]): string[] {
   const plain = paths.map(nameOf)
@@ -22,7 +22,7 @@ export function columnNames(paths: readonly string[]): string[] {
   })
 }
 
-/** Returns `target` followed by the groups of the path, each after two underscores. */
+/** Returns the name of a group table: `target` and the names of the groups, separated by two underscores. */
 export function tableName(target: string, groups: readonly string[]): string {
   const whole = [target, ...groups.map(nameOf)].join('__')
   return Buffer.byteLength(whole) <= maxNameBytes ? whole : withHash(whole, [target, ...groups].join('\0'))
@@ -40,7 +40,7 @@ const isCut = (path: string): boolean =>
 const withHash = (name: string, path: string): string =>
   `${truncateBytes(name, maxNameBytes - 9)}_${hash('sha256', path).slice(0, 8)}`
 
-/** Truncates between characters. */
+/** Truncates a name to this many bytes in UTF-8, without splitting a character. */
 function truncateBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let kept = ''

@@ -25,7 +25,7 @@ import { columnNames } from './table-names.ts'
 
 export interface TableStreamOptions {
   table: TableSpool
-  /** The table name in the stream: empty for the pipeline's own table. */
+  /** The table name in the stream, which is empty for the pipeline's own table. */
   streamName: string
   inferStrings: boolean
   directory: string
@@ -35,8 +35,8 @@ export interface TableStreamOptions {
 }
 
 /**
- * Returns the rows of a spool as a stream. As for every JSON file, the rows are converted to delimited text, and the types are
- * inferred from all values. Types that the system declares take precedence.
+ * Yields the rows of a spool as a row stream. Converts them to delimited text and infers the types from all values, as for an
+ * uploaded JSON file. Declared types take precedence.
  */
 export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<RowStream, void, void> {
   const { table, streamName, directory, reporter, signal, remembered } = options
@@ -78,7 +78,7 @@ function columnOptions({ table, inferStrings }: TableStreamOptions, { dialect }:
   return [...types.values()]
 }
 
-/** The decisions of the last load, by the paths of the columns. */
+/** Returns the types of the last load with the paths of their columns. */
 function rememberedColumns(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const paths = [...table.seen.keys()]
@@ -92,7 +92,7 @@ function rememberedColumns(table: TableSpool, feed: RememberedFeed | undefined):
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]
 
-/** Adds the warehouse name, label and key flag to columns, because the spool only has paths. */
+/** Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool. */
 function createColumnRenamer(table: TableSpool): ColumnRenamer {
   const paths = [...table.seen.keys()]
   const names = columnNames(paths)
@@ -127,11 +127,11 @@ function renameContent(
   }
 }
 
-/** Creates the table before it has rows, so that increments can be merged into it. */
+/** Returns a stream without rows that creates the table, so that later increments can be merged into it. */
 function createEmptyStream({ table, streamName, reporter, remembered }: TableStreamOptions): RowStream {
   const paths = [...new Set([...table.key, ...table.known.keys()])]
   const earlierColumns = columnsBefore(remembered)
-  // If all records were rejected, the table must not be emptied: the source has records.
+  // If all records were rejected, the table is not emptied, because the source has records.
   const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejected === 0)
   if (!isKnown) throw emptySourceProblem(table.name, reporter.rejected)
   const names = columnNames(paths)
@@ -151,6 +151,6 @@ const emptySourceProblem = (table: string, rejected: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
     rejected > 0
-      ? `All records for ${table} were rejected, for the reasons in the rejected rows. The old data stays; correct the records at the source, and run again.`
-      : `The source has no records for ${table}, and does not describe its columns. The old data stays; run again when there are records.`,
+      ? `All records for ${table} were rejected; the list of rejected rows contains the reasons. The old data stays: correct the records in the source, then run again.`
+      : `The source has no records for ${table} and does not declare its columns. The old data stays: run again when there are records.`,
   )

@@ -23,13 +23,13 @@ import { isTrue } from '../fhir/fhirpath.ts'
 type IhrisSettings = SettingsOf<'SOURCE_SYSTEM_D'>
 
 const name = 'iHRIS'
-/** Maximum number of types that a test requests before the pipeline is saved. */
+/** Maximum number of resource types that a connection test requests. */
 const maxTestedTypes = 10
 
-/** iHRIS 5: a report that its users defined, or resources, a table for each type. */
+/** Reads iHRIS 5: either a report that its users defined, or resources with a table for each type. */
 export const ihris: HttpSystem<IhrisSettings> = {
   name,
-  // The linked resources of a report change independently of its main resources.
+  // Reports have no increments, because their linked resources change without a change of the main resource.
   canReadIncrement: ({ report }) => report === undefined,
   cursorAt: (moment) => moment,
 
@@ -81,7 +81,7 @@ async function readReport(http: HttpSession, id: string): Promise<IhrisReport> {
   return parseReport(parseObject(resource, name))
 }
 
-/** Lists the reports by title. */
+/** Lists the reports, sorted by title. */
 async function listReports(http: HttpSession): Promise<SourceOption[]> {
   const reports: SourceOption[] = []
   const search = new URLSearchParams({ _profile: reportProfile }).toString()
@@ -93,16 +93,16 @@ async function listReports(http: HttpSession): Promise<SourceOption[]> {
   return reports.toSorted(compareNames)
 }
 
-/** A resource without its type, which the block of the report contains. */
+/** A resource without its type. The type is in the block of the report. */
 type FhirResource = Readonly<Record<string, unknown>>
 type ReferencedResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
 type SearchFunction = (type: string, search: string) => AsyncIterable<RecordPage>
 
-/** Maximum ids in one request, and maximum number of cached resources, because many rows refer to the same ones. */
+/** Maximum number of ids in a request, and of resources in the cache. Many rows refer to the same resources. */
 const maxIdsPerRequest = 50
 const maxCachedResources = 5_000
 
-/** Yields the rows of a report: the main resources page by page, with their linked resources. */
+/** Yields the rows of a report. Reads the main resources in pages, and for each page the linked resources. */
 async function* readReportRows(
   search: SearchFunction,
   { main, links }: IhrisReport,
@@ -121,12 +121,12 @@ async function* readReportRows(
       for (const [index, row] of rows.entries())
         row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linked.get(key) ?? []) })
     }
-    // The report can exclude the resources of many pages.
+    // An empty page is not yielded, because the report can exclude all resources of many pages.
     if (rows.length > 0) yield { records: rows.map((row) => createRecord(row, main, links)) }
   }
 }
 
-/** Returns the references, as `Type/id`, from a row to the resources of a link. */
+/** Returns the references (`Type/id`) from a row to the linked resources. */
 function listKeys({ to, from, resource: type }: ReportLink, row: ReferencedResources): string[] {
   const { block, resources } = row.get(to) ?? { block: undefined, resources: [] }
   return resources.flatMap((resource) =>
@@ -134,7 +134,7 @@ function listKeys({ to, from, resource: type }: ReportLink, row: ReferencedResou
   )
 }
 
-/** References can start with a server address or end with a version; ids stand alone. */
+/** Converts a reference to `Type/id`. It can start with a server address, end with a version, or consist of an id only. */
 function toKey(reference: string, type: string): string {
   const parts = reference.replace(/\/_history\/.*$/, '').split('/')
   return parts.length > 1 ? parts.slice(-2).join('/') : `${type}/${reference}`
@@ -171,7 +171,10 @@ async function readLinkedResources(
   return linked
 }
 
-/** Adds the columns of a link to the row if the link has a single resource; of several, the one that was changed last. */
+/**
+ * Returns the record of a row. A link to a single resource adds columns, with the resource that changed last if there are
+ * several. A link to multiple resources becomes a child table.
+ */
 function createRecord(
   row: ReferencedResources,
   main: ReportBlock,
@@ -191,7 +194,7 @@ function createRecord(
   return record
 }
 
-/** Joins several plain values into one text. */
+/** Returns the values of a resource by column. Several plain values are joined to one text. */
 const getColumns = ({ columns }: ReportBlock, resource: FhirResource): Record<string, unknown> =>
   Object.fromEntries(
     columns.flatMap(({ name: column, getValues }) => {
@@ -202,7 +205,7 @@ const getColumns = ({ columns }: ReportBlock, resource: FhirResource): Record<st
     }),
   )
 
-/** Searches the FHIR API of iHRIS. Its links to next pages contain the address of an internal store, so only their query is used. */
+/** Searches the FHIR API of iHRIS. Uses only the query of links to next pages, because their address is that of an internal server. */
 const searchIhris = (
   http: HttpSession,
   type: string,
@@ -214,5 +217,5 @@ const searchIhris = (
     path: `fhir/${type}`,
     search,
     since,
-    follow: (link) => `fhir/${type}${/\?.*$/.exec(link)?.[0] ?? ''}`,
+    getNextPath: (link) => `fhir/${type}${/\?.*$/.exec(link)?.[0] ?? ''}`,
   })

@@ -1,7 +1,7 @@
 import { createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import { fhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
+import { compileFhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
 
-/** A column of a report: its name and its path in the resource. */
+/** A column of a report: its name, and the path of its values in the resource. */
 interface ReportColumn {
   name: string
   label: string
@@ -14,15 +14,16 @@ export interface ReportBlock {
   columns: ReportColumn[]
 }
 
-/** A resource type that is linked to another one of the report. */
+/** A block with a resource type that is linked to another block of the report. */
 export interface ReportLink extends ReportBlock {
-  /** The block that this link starts from, and the element of that block which refers to this type; its id if undefined. */
+  /** The name of the block that this link starts from. */
   to: string
+  /** The reference in that block to this type. If undefined, the id of that block's resource. */
   from: FhirPathExpression | undefined
-  /** The element of this type that refers to the other block; the id if undefined. */
+  /** The reference in this type to the other block. If undefined, the id of this type's resource. */
   element: FhirPathExpression | undefined
   parameter: string
-  /** Whether a row can have several of these resources, which then become a child table. */
+  /** Whether a row can have several of these resources. They then become a child table. */
   multiple: boolean
 }
 
@@ -37,10 +38,10 @@ interface ReportExtension {
   [value: `value${string}`]: unknown
 }
 
-/** The profile of reports among the Basic resources. */
+/** The FHIR profile of reports, which iHRIS stores as Basic resources. */
 export const reportProfile = 'http://ihris.org/fhir/StructureDefinition/iHRISRelationship'
 
-/** Throws `SourceProblem`: OTHER_PROTOCOL if the resource is not a report, NOT_SUPPORTED for an unsupported path. */
+/** Parses a report. Throws `SourceProblem` OTHER_PROTOCOL if the resource is not a report, and NOT_SUPPORTED for an unsupported path. */
 export function parseReport(resource: unknown): IhrisReport {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
   const details = extension.find((item) => isOfProfile(item, 'iHRISReportDetails'))
@@ -49,7 +50,7 @@ export function parseReport(resource: unknown): IhrisReport {
   const main = {
     ...parseBlock(details),
     search: findText(details, 'initialFilter') ?? '',
-    filter: query ? fhirPath(query) : undefined,
+    filter: query ? compileFhirPath(query) : undefined,
   }
   return { main, links: extension.filter((item) => isOfProfile(item, 'iHRISReportLink')).map(parseLink) }
 }
@@ -66,7 +67,7 @@ function parseBlock(block: ReportExtension): ReportBlock {
   const columns = (block.extension ?? []).flatMap((item): ReportColumn[] => {
     const [name, path] = [findText(item, 'name'), findText(item, 'fhirpath')]
     if (!isOfProfile(item, 'iHRISReportElement') || name === undefined || path === undefined) return []
-    return [{ name, label: findText(item, 'display') ?? name, getValues: fhirPath(path) }]
+    return [{ name, label: findText(item, 'display') ?? name, getValues: compileFhirPath(path) }]
   })
   return { name: findText(block, 'name') ?? resource, resource, columns }
 }
@@ -80,8 +81,8 @@ function parseLink(link: ReportExtension): ReportLink {
   return {
     ...block,
     to,
-    from: from.length > 0 ? fhirPath(from.join('.')) : undefined,
-    element: isById ? undefined : fhirPath(element),
+    from: from.length > 0 ? compileFhirPath(from.join('.')) : undefined,
+    element: isById ? undefined : compileFhirPath(element),
     parameter: isById ? '_id' : (findText(link, 'linkElementSearchParameter') ?? field),
     multiple: (link.extension ?? []).some((item) => item.url === 'multiple' && item['valueBoolean'] === true),
   }

@@ -22,11 +22,11 @@ import { createQuestionColumn, type KnownColumn } from '../http-connector/record
 type KobotoolboxSettings = SettingsOf<'SOURCE_SYSTEM_E'>
 
 const name = 'KoboToolbox'
-/** Current servers silently return at most this many submissions; older ones allowed more. */
+/** Maximum number of submissions per page. Current servers ignore a higher limit; older ones allow it. */
 const maxPageSize = 1_000
 const maxListedSurveys = 10_000
 
-/** KoboToolbox: the submissions of one form, with its repeat groups as child tables. */
+/** Reads the submissions of one KoboToolbox form, with its repeat groups as child tables. */
 export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
   name,
   canReadIncrement: () => true,
@@ -41,7 +41,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
   async testConnection({ http, settings: { survey } }) {
     const query = { format: 'json', limit: 1, q: 'asset_type:survey' }
     parseList(await http.getJson('api/v2/assets/', { query }), name, 'results')
-    // The connection can be tested before a form is selected.
+    // A connection can be tested before a form is selected.
     if (survey !== undefined) await readForm(http, survey)
   },
 
@@ -53,7 +53,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
       name: survey,
       key: ['_id'],
       columns: form.columns,
-      // The form declares text answers; the types of all others are inferred.
+      // The form declares which answers are text. The types of all others are inferred.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments' || path === '_notes',
       async *pages(cursor) {
@@ -64,7 +64,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
   },
 }
 
-/** Lists deployed forms by name. Other forms have no submissions. */
+/** Lists deployed forms, sorted by name. Forms that are not deployed have no submissions. */
 async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
@@ -73,7 +73,7 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   while (surveys.length < maxListedSurveys) {
     const response = parseObject(await http.getJson(path, options), name)
     const assets = parseList(response, name, 'results').map((asset) => parseObject(asset, name))
-    // Forms that are not deployed are omitted but count as progress, because an account can have thousands of them.
+    // Forms that are not deployed also count as progress, because an account can have thousands of them.
     checkPage(assets.length > 0)
     for (const { uid, name: title, has_deployment: isDeployed } of assets)
       if (isDeployed === true) surveys.push(...createOption(uid, { name: title }))
@@ -85,8 +85,9 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
 }
 
 /**
- * Reads submissions ordered by `_id`. Each page starts after the last id of the previous page, so that submissions and deletions during
- * the read do not shift the pages. Edits keep the submission time, and deletions leave no trace: only the next full read notices both.
+ * Reads submissions in the order of `_id`. Each page starts after the last id of the previous one, so that changes during the
+ * read do not shift the pages. Increments miss edits, which keep the submission time, and deletions; the next full read
+ * includes both.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -116,14 +117,14 @@ async function* readSubmissions(
       if (typeof id === 'number' && id > (lastId ?? -Infinity)) lastId = id
       if (typeof time === 'string' && time > latestTime) latestTime = time
     }
-    // Only all pages together are complete, because the submission times are not always in the order of the ids.
+    // Only the last page has a cursor, because submission times are not always in the order of the ids.
     yield { records, cursor: isLast ? boundCursor(latestTime, http.startedAt(), since) : undefined }
     if (isLast) return
-    if (lastId === previousId) throw createResponseProblem(name, '_id that grows')
+    if (lastId === previousId) throw createResponseProblem(name, 'increasing _id')
   }
 }
 
-/** Parses geopoints and adds the zone to timestamps, which lack it. */
+/** Parses geopoints, and adds the time zone UTC to timestamps without one. */
 function parseSubmission(record: unknown, geopoints: ReadonlySet<string>): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, geopoints)]))
@@ -142,11 +143,11 @@ function parseAnswer(key: string, value: unknown, geopoints: ReadonlySet<string>
 
 interface SurveyForm {
   columns: KnownColumn[]
-  /** Paths of geopoint questions. */
+  /** Paths of questions for a location. */
   geopoints: ReadonlySet<string>
 }
 
-/** Question types whose answers have inferred types. Answers to all other questions are text. */
+/** Question types with answers of an inferred column type. Answers of all other question types are text. */
 const typedQuestionPattern =
   /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
 
@@ -163,7 +164,7 @@ const systemColumns: KnownColumn[] = [
   { path: 'formhub/uuid', dataType: 'TEXT' },
 ]
 
-/** Reads the deployed version of the form. The types of answers to questions that only earlier versions had are inferred. */
+/** Reads the deployed version of the form. Questions of earlier versions are not declared, so the types of their answers are inferred. */
 async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> {
   const asset = parseObject(
     await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/`, {

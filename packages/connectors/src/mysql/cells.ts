@@ -3,17 +3,20 @@ import { type MysqlField, Types, columnOf, isBytes, isJson, isUnsigned } from '.
 import type { PacketCursor } from './cursor.ts'
 import { directWriter } from './direct-writers.ts'
 
-/** Reads the values of one column. Both functions move past the value; `write` throws `Misfit` for a value that does not fit. */
+/**
+ * Reads the values of one column. `write` and `read` both move the cursor past the value. `write` throws `Misfit` for a value
+ * that the stored type cannot hold.
+ */
 export interface CellReader {
   write(cursor: PacketCursor, out: TupleBuffer): void
   read: ReadValue
   nulled: Nulled
 }
 
-/** Reads an exact value: integers as number or bigint, decimals, times and texts as text, bytes as bytes. */
+/** Returns a value without loss: integers as number or bigint, decimals, times and texts as text, binary data as bytes. */
 export type ReadValue = (cursor: PacketCursor) => unknown
 
-/** Copies bytes directly if the stored type is the offered type; otherwise converts each value. */
+/** Returns the reader of a column. If the stored type equals the column type, it copies bytes; otherwise it converts values. */
 export function cellOf(field: MysqlField, stored: StoredType): CellReader {
   const nulled = { zeroDates: 0 }
   const read = reader(field)
@@ -33,7 +36,7 @@ export function cellOf(field: MysqlField, stored: StoredType): CellReader {
   }
 }
 
-/** Dates with zeros in them do not exist in other systems, so they become null in every type. */
+/** Returns whether the value is a date such as 2026-00-00. It becomes null, because other systems have no such dates. */
 const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
   (columnType === Types.DATE || columnType === Types.DATETIME || columnType === Types.TIMESTAMP) &&
   typeof value === 'string' &&
@@ -71,7 +74,7 @@ function reader(field: MysqlField): ReadValue {
   }
 }
 
-/** Whether the type holds digits, although the server marks it as binary. */
+/** Returns whether the type is a decimal, which the server sends as digits although it marks it as binary. */
 const isNumber = ({ columnType }: MysqlField): boolean =>
   columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
 
@@ -97,19 +100,19 @@ function textOf(on: PacketCursor): string {
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** Formats a date as `2026-11-21`; dates with zeros in them are unchanged. */
+/** Formats a date as `2026-11-21`. Parts can be zero. */
 function dateText(on: PacketCursor): string {
   return day(on, on.length())
 }
 
-/** Formats a timestamp as `2026-11-21 09:30:00`, with six more digits if it has microseconds. */
+/** Formats a timestamp as `2026-11-21 09:30:00`, with six decimal places if it has microseconds. */
 function timeText(on: PacketCursor): string {
   const length = on.length()
   const date = day(on, Math.min(length, 4))
   return length <= 4 ? `${date} 00:00:00` : `${date} ${clock(on, 0, length === 11)}`
 }
 
-/** Formats a TIME as `-838:59:59`; it may be negative and longer than a day. */
+/** Formats a TIME as `-838:59:59`. It can be negative, and longer than a day. */
 function timeSpanText(on: PacketCursor): string {
   const length = on.length()
   if (length === 0) return '00:00:00'

@@ -1,4 +1,4 @@
-/** A position in the bytes of one packet; numbers are little-endian. */
+/** A read position in the bytes of one packet. Numbers are little-endian. */
 export class PacketCursor {
   bytes: Buffer = Buffer.alloc(0)
   view: DataView = new DataView(new ArrayBuffer(0))
@@ -14,15 +14,15 @@ export class PacketCursor {
     this.#end = end
   }
 
-  /** Skips this many bytes. Returns the position where they begin. */
+  /** Moves past this many bytes. Returns their start position. */
   skip(bytes: number): number {
     const from = this.at
     this.at = from + bytes
-    if (this.at > this.#end) throw new Error('a row ends before its last column')
+    if (this.at > this.#end) throw new Error('Invalid MySQL packet: a row ends before its last column.')
     return from
   }
 
-  /** Reads the length prefix of a text or of bytes. */
+  /** Reads the length prefix of a text or of binary data. */
   length(): number {
     const first = this.bytes[this.skip(1)]!
     if (first < 251) return first

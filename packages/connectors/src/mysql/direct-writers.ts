@@ -16,8 +16,8 @@ import type { PacketCursor } from './cursor.ts'
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
 /**
- * Returns a writer that copies bytes without building a value, for a column whose stored type is the offered type;
- * undefined if the type has no such writer.
+ * Returns a writer that copies the bytes of a value, for columns with a stored type equal to the column type. Returns undefined
+ * if the bytes of this type must be converted.
  */
 export function directWriter(field: MysqlField, stored: StoredType, nulled: Nulled): DirectWriter | undefined {
   const positive = isUnsigned(field)
@@ -86,7 +86,7 @@ function large(out: TupleBuffer, upper: number, lower: number): void {
   out.at += 12
 }
 
-/** Writes eight bytes in reverse order: a BIGINT or a DOUBLE. */
+/** Writes a BIGINT or DOUBLE: eight bytes in reverse order. */
 const writeLong: DirectWriter = (on, out) => {
   const from = on.skip(8)
   large(out, on.view.getInt32(from + 4, true), on.view.getInt32(from, true))
@@ -118,7 +118,7 @@ function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
   }
 }
 
-/** Reads 0, 4, 7 or 11 bytes: date, time, microseconds; omitted parts are zero. */
+/** Returns a writer of dates and timestamps. The packet has 0, 4, 7 or 11 bytes for date, time and microseconds; omitted parts are zero. */
 function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
   const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
   return (on, out) => {

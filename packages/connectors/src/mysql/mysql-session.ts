@@ -3,14 +3,14 @@ import type { Duplex } from 'node:stream'
 import { type Connection, type PrepareStatementInfo, createConnection } from 'mysql2'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowed,
+  StatementNotAllowedError,
   type DatabaseSession,
-  statementText,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
@@ -20,12 +20,12 @@ import { RowReader } from './row-reader.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 
-export const engine: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
+export const engine: DatabaseEngine = { name: 'MySQL', open, classifyError: explainMysql }
 
 /** The server's limit for a paused reader: the reader pauses while the warehouse is busy. */
 const serverTimeoutSeconds = 86_400
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function open(access: SessionParameters): Promise<DatabaseSession> {
   const socket = await openSocket(access)
   const connection = connectionOver(socket, access)
   const session = new MysqlSession(connection, socket, watched(connection, access), access)
@@ -39,7 +39,7 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   return session
 }
 
-function connectionOver(socket: Socket, { config, limits }: SessionAccess): Connection {
+function connectionOver(socket: Socket, { config, limits }: SessionParameters): Connection {
   const { host, port, database, username, password, ssl, trustServerCertificate } = config
   return createConnection({
     stream: socket,
@@ -58,7 +58,7 @@ function connectionOver(socket: Socket, { config, limits }: SessionAccess): Conn
 }
 
 /** Limits the wait for the greeting. MySQL speaks first; if another protocol listens at the port, both sides would wait for each other. */
-function limitGreeting(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
+function limitGreeting(socket: Socket, { config: { host, port }, limits }: SessionParameters): Disposable {
   const timer = setTimeout(() => {
     if (socket.bytesRead > 0) return
     const message = `${host}, port ${port} accepts connections but sends no greeting, as MySQL and MariaDB do. Check the type and the port.`
@@ -68,7 +68,7 @@ function limitGreeting(socket: Socket, { config: { host, port }, limits }: Sessi
 }
 
 /** Counts received bytes, after decryption if the connection uses TLS. */
-function watched(connection: Connection, { config }: SessionAccess): MysqlByteLimit {
+function watched(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
   const byteLimit = new MysqlByteLimit(config)
   const inside = connection as unknown as DriverInternals
   byteLimit.watch(inside.stream)
@@ -105,17 +105,17 @@ interface PacketHeader {
 }
 
 class MysqlSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly #connection: Connection
   readonly #socket: Socket
   readonly #byteLimit: MysqlByteLimit
-  readonly #access: SessionAccess
+  readonly #access: SessionParameters
   #prepared: PreparedStatement | undefined
   #labels: string[] = []
   /** Rejects the pending operation when the connection breaks. */
   #broken: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionAccess) {
+  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionParameters) {
     this.#access = access
     this.#byteLimit = byteLimit
     this.#connection = connection
@@ -137,13 +137,13 @@ class MysqlSession implements DatabaseSession {
     await this.#query('start transaction with consistent snapshot, read only')
   }
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
-    const text = statementText(statement, backticked)
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
+    const text = buildStatement(statement, backticked)
     assertQuery(text)
     let prepared = await this.#prepare(text)
-    if (prepared.columns.length === 0) throw new StatementNotAllowed()
+    if (prepared.columns.length === 0) throw new StatementNotAllowedError()
     if ('query' in statement) await this.#assertNoTarget(text)
-    const notes: ReadingNote[] = []
+    const notes: ReadNote[] = []
     const fields = prepared.columns
     if (fields.some(needsText)) {
       if ('name' in statement) prepared = await this.#prepare(withTexts(statement, fields))
@@ -171,11 +171,11 @@ class MysqlSession implements DatabaseSession {
     } catch (error) {
       const { code, errno } = error as { code?: string; errno?: number }
       if (code === 'ER_DUP_FIELDNAME') return
-      throw errno !== undefined && code?.startsWith('ER_') ? new StatementNotAllowed() : error
+      throw errno !== undefined && code?.startsWith('ER_') ? new StatementNotAllowedError() : error
     }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const prepared = this.#prepared!
     const reading = Promise.withResolvers<void>()
     this.#byteLimit.startResponse()
@@ -185,7 +185,7 @@ class MysqlSession implements DatabaseSession {
     if (!execution) return await reading.promise.then(() => [])
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
-    let zeroDates = (): ReadingNote[] => []
+    let zeroDates = (): ReadNote[] => []
     execution.buildParserFromFields = (fields) => {
       this.#byteLimit.startRows()
       const rows = new RowReader(fields, this.#labels, types, sink)
@@ -197,7 +197,7 @@ class MysqlSession implements DatabaseSession {
       }
       const pause = () => {
         this.#connection.pause()
-        void sink.drained().then(goOn)
+        void sink.waitForRoom().then(goOn)
       }
       return class {
         next({ buffer, offset, end }: PacketHeader): void {
@@ -258,10 +258,10 @@ function withTexts(statement: Extract<SourceStatement, { name: string }>, fields
   const columns = fields.map((field) =>
     needsText(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
   )
-  return statementText(statement, backticked, columns.join(', '))
+  return buildStatement(statement, backticked, columns.join(', '))
 }
 
-function geometryNote(fields: readonly MysqlField[]): ReadingNote {
+function geometryNote(fields: readonly MysqlField[]): ReadNote {
   const names = fields.filter(needsText).map(({ name }) => name)
   return {
     level: 'WARN',
@@ -285,20 +285,20 @@ class MysqlByteLimit extends FramedByteLimit {
   /** Marks a request: the driver keeps all of the response. */
   startResponse(): void {
     this.#isKept = true
-    this.response = 0
+    this.responseBytes = 0
   }
 
   /** Marks the start of rows, which are taken one by one. */
   startRows(): void {
     this.#isKept = false
-    this.response = 0
+    this.responseBytes = 0
   }
 
-  protected override begin(header: Buffer): number {
+  protected override recordHeader(header: Buffer): number {
     const length = header.readUIntLE(0, 3)
-    this.message = (this.#continues ? this.message : 0) + length
+    this.messageBytes = (this.#continues ? this.messageBytes : 0) + length
     this.#continues = length === longestPacket
-    if (this.#isKept) this.response += length + headerBytes
+    if (this.#isKept) this.responseBytes += length + headerBytes
     return length
   }
 }
@@ -312,5 +312,5 @@ const backticked = (name: string): string => `\`${name.replaceAll('`', '``')}\``
  */
 function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[ \t][^\n]*(?:\n|$)|--\n|#[^\n]*(?:\n|$)|\/\*(?![!+M])[^]*?\*\/|\()+/, '')
-  if (!/^(select|with|values|table)\b/i.test(start)) throw new StatementNotAllowed()
+  if (!/^(select|with|values|table)\b/i.test(start)) throw new StatementNotAllowedError()
 }

@@ -1,13 +1,13 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import {
-  codes,
-  findByCode,
-  findByMessage,
+  listErrorCodes,
+  findCodeByErrorCode,
+  findCodeByMessage,
   type MessagePatterns,
-  messageOf,
-  withDetail,
+  getErrorMessage,
+  classifyWithMessage,
 } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',
@@ -45,18 +45,18 @@ const byMessage: MessagePatterns = [
   [/AuthMoreData|AuthPluginMoreData|unknown plugin/, 'AUTHENTICATION_FAILED'],
 ]
 
-export function explainMysql(error: unknown, { username }: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
-  if (codes(error).includes('HANDSHAKE_SSL_ERROR'))
+export function explainMysql(error: unknown, { username }: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
+  if (listErrorCodes(error).includes('HANDSHAKE_SSL_ERROR'))
     return {
       code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
       detail: message,
     }
-  const code = findByCode(byCode, error) ?? findByMessage(byMessage, message)
+  const code = findCodeByErrorCode(byCode, error) ?? findCodeByMessage(byMessage, message)
   if (code === undefined)
     return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: withoutHex(message) } : undefined
   const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
-  return withDetail(code, withoutHex(message).replace(user, 'this user'))
+  return classifyWithMessage(code, withoutHex(message).replace(user, 'this user'))
 }
 
 /**
@@ -72,5 +72,5 @@ const withoutHex = (message: string): string => message.replaceAll(/\bX'[0-9a-f]
 function isDrivers(error: unknown): boolean {
   const { errno, sqlMessage } = error as { errno?: unknown; sqlMessage?: unknown }
   if (typeof sqlMessage === 'string' && typeof errno === 'number') return true
-  return codes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
+  return listErrorCodes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
 }

@@ -1,6 +1,6 @@
-import type { ReadingNote } from '../database-connector/session.ts'
+import type { ReadNote } from '../database-connector/session.ts'
 import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
-import { type TupleSink, rawRow } from '../database-connector/tuple-sink.ts'
+import { type TupleSink, formatRawRow } from '../database-connector/tuple-sink.ts'
 import { type CellReader, cellOf } from './cells.ts'
 import type { MysqlField } from './columns.ts'
 import { PacketCursor } from './cursor.ts'
@@ -46,10 +46,10 @@ export class RowReader {
       buffer.dropRow()
       return this.#sink.reject(this.#labels[index], `The value ${error.message}.`, this.#raw(bytes, from, to))
     }
-    return this.#sink.rowDone()
+    return this.#sink.finishRow()
   }
 
-  notes(): ReadingNote[] {
+  notes(): ReadNote[] {
     return this.#cells.flatMap(({ nulled }, index) =>
       nulled.zeroDates === 0
         ? []
@@ -69,6 +69,6 @@ export class RowReader {
       const bit = index + firstNullBit
       return (bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1 ? null : read(this.#cursor)
     })
-    return rawRow(values)
+    return formatRawRow(values)
   }
 }

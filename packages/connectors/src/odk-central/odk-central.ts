@@ -18,7 +18,7 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { isExact } from '../http-connector/exact-json.ts'
+import { isExactNumber } from '../http-connector/exact-json.ts'
 import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
 
 type OdkSettings = SettingsOf<'SOURCE_SYSTEM_G'>
@@ -39,7 +39,7 @@ export const odkCentral: HttpSystem<OdkSettings> = {
       // Central accepts basic authentication over HTTPS only, so a session is used.
       async signIn(http) {
         const body = { email: username, password }
-        const session = await http.getJson('v1/sessions', { method: 'POST', body, repeatable: true })
+        const session = await http.getJson('v1/sessions', { method: 'POST', body, isIdempotent: true })
         return { authorization: `Bearer ${parseText(session, name, 'token')}` }
       },
       // Otherwise the session lasts a day, and every run adds one.
@@ -126,7 +126,7 @@ async function readFormColumns(http: HttpSession, project: string, form: string)
 /** Returns a submission without links to data that it contains anyway. Points become four numbers, including the accuracy. */
 function parseSubmission(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(parseSubmission)
-  if (typeof value !== 'object' || value === null || isExact(value)) return value
+  if (typeof value !== 'object' || value === null || isExactNumber(value)) return value
   const shape = value as GeoJsonShape
   if ('type' in value && 'coordinates' in value) return shape.type === 'Point' ? parseLocation(shape) : value
   const own = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))

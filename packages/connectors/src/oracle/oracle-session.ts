@@ -2,14 +2,14 @@ import oracledb from 'oracledb'
 import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits } from '../database-connector/database-config.ts'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowed,
+  StatementNotAllowedError,
   type DatabaseSession,
-  statementText,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit, maxMessageBytes } from '../database-connector/inbound-byte-limit.ts'
@@ -18,7 +18,7 @@ import { explainOracle, UnsupportedName } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
-export const engine: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
+export const engine: DatabaseEngine = { name: 'Oracle', open, classifyError: explainOracle }
 
 /**
  * Dates are fetched as text: the driver's own dates lose digits finer than a millisecond. The year has a sign because
@@ -27,7 +27,7 @@ export const engine: DatabaseEngine = { name: 'Oracle', open, explain: explainOr
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function open(access: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = access
   const connect = connectString(config, limits)
   pinNetwork(access)
@@ -61,7 +61,7 @@ function connectString({ host, port, database, ssl }: DatabaseConfig, limits: Da
 }
 
 class OracleSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly #connection: oracledb.Connection
   readonly #byteLimit: OracleByteLimit
   #text = ''
@@ -75,17 +75,17 @@ class OracleSession implements DatabaseSession {
 
   received = (): number => this.#received
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
-    this.#text = statementText(statement, quoted)
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
+    this.#text = buildStatement(statement, quoted)
     const { metaData, statementType } = await this.#byteLimit.request(() =>
       this.#connection.getStatementInfo(this.#text),
     )
-    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowed()
+    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowedError()
     this.#columns = metaData
     return { columns: metaData.map((column) => ({ label: column.name, ...columnOf(column) })), notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
     const atOnce = rowsAtOnce(this.#columns)
@@ -125,7 +125,7 @@ const quoted = (name: string): string => `"${name.replaceAll('"', '')}"`
  * of a listener. In this thread, which has its own copies of these modules and no other connections, the host therefore
  * resolves to the checked addresses only, other hosts do not resolve, and connections to other addresses fail.
  */
-function pinNetwork({ addresses, config, opened }: SessionAccess): void {
+function pinNetwork({ addresses, config, openedSockets: opened }: SessionParameters): void {
   const admitted = new Set(addresses.map(({ address }) => address))
   const lookup = async (host: string) => {
     if (host.toLowerCase() !== config.host.toLowerCase()) throw elsewhere(host)
@@ -189,7 +189,7 @@ export async function readRows(
       count(some.length)
       for (const row of some) {
         for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
-        if (!writeRow(encoder, sink, row)) await sink.drained()
+        if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
       }
     }
   } finally {
@@ -215,7 +215,7 @@ export class OracleByteLimit extends InboundByteLimit implements Disposable {
   #maxBytes = maxMessageBytes
   #problem: SourceProblem | undefined
 
-  constructor({ config, opened }: Pick<SessionAccess, 'config' | 'opened'>) {
+  constructor({ config, openedSockets: opened }: Pick<SessionParameters, 'config' | 'openedSockets'>) {
     super(config, engine.name)
     this.#sockets = opened
     this.#timer = setInterval(() => this.#check(), checkIntervalMs).unref()

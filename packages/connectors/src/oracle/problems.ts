@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, findByMessage, type MessagePatterns, messageOf } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import { listErrorCodes, findCodeByMessage, type MessagePatterns, getErrorMessage } from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   'ORA-01017': 'AUTHENTICATION_FAILED',
@@ -62,14 +62,14 @@ export class UnsupportedName extends Error {
   }
 }
 
-export function explainOracle(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
+export function explainOracle(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   if (error instanceof UnsupportedName) return { code: error.code }
-  const message = messageOf(error)
-  const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? codes(error).find((code) => /^(ORA|NJS)-/.test(code))
+  const message = getErrorMessage(error)
+  const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? listErrorCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
   // Network errors that the driver passes on have a code of the system or of a certificate, not of the driver.
-  if (oracleCode === undefined && !codes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
+  if (oracleCode === undefined && !listErrorCodes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
     return undefined
-  const network = findByMessage(byMessage, message)
+  const network = findCodeByMessage(byMessage, message)
   const known = oracleCode === undefined ? undefined : byCode[oracleCode]
   // The driver has generic messages for all network errors; the cause inside them is more precise.
   const vague = known === undefined || /^(CONNECTION|CERTIFICATE)_/.test(known)

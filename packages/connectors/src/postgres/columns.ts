@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type Client, type Connection, escapeIdentifier, type QueryConfig, type Submittable } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
-import { StatementNotAllowed } from '../database-connector/session.ts'
+import { StatementNotAllowedError } from '../database-connector/session.ts'
 
 /** A column as the server describes a statement's result. */
 export interface PostgresField {
@@ -134,6 +134,6 @@ export async function assertQueryRuns(client: Client, query: string): Promise<vo
     await client.query({ text: `${query} limit 0`, queryMode: 'extended' } as QueryConfig)
   } catch (error) {
     if ((error as { code?: string }).code !== '42601') throw error
-    throw new StatementNotAllowed(undefined, { cause: error })
+    throw new StatementNotAllowedError(undefined, { cause: error })
   }
 }

@@ -82,7 +82,7 @@ export class CopyOut implements Submittable {
     try {
       if (this.#take(given)) return
       socket.pause()
-      void this.#sink.drained().then(() => socket.resume())
+      void this.#sink.waitForRoom().then(() => socket.resume())
     } catch (error) {
       this.#completion.reject(error)
       socket.destroy()
@@ -115,7 +115,7 @@ export class CopyOut implements Submittable {
         at = this.#row(bytes, afterFormatHeader(bytes, at + messageHeader), at + length)
       }
     }
-    return !this.#sink.waiting
+    return !this.#sink.isFull
   }
 
   /** Completes the message that the last bytes only began. Returns the position where it ends. */
@@ -170,7 +170,7 @@ export class CopyOut implements Submittable {
   #endRow(): void {
     const { buffer } = this.#sink
     const long = buffer.findLongValue()
-    if (long < 0) return void this.#sink.rowDone()
+    if (long < 0) return void this.#sink.finishRow()
     buffer.dropRow()
     this.#sink.reject(this.#labels[long], `The value ${valueTooLong}.`, '')
   }

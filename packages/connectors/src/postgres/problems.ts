@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, findByMessage, type MessagePatterns, messageOf, withDetail } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import { listErrorCodes, findCodeByMessage, type MessagePatterns, getErrorMessage, classifyWithMessage } from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 import { UnexpectedFormat } from './copy-out.ts'
 
 const byState: Record<string, DatabaseProblemCode> = {
@@ -28,15 +28,15 @@ const byMessage: MessagePatterns = [
   [/^Received unexpected \w+ message|^received invalid response|^Unknown authenticationOk/, 'OTHER_PROTOCOL'],
 ]
 
-export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
-  const state = codes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
+export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
+  const state = listErrorCodes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
-    const code = findByMessage(byMessage, message)
+    const code = findCodeByMessage(byMessage, message)
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
   // pg_hba.conf errors say "no encryption" or "SSL off", and have the same state for every reason.
   if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
-  return withDetail(byState[state] ?? 'STATEMENT_FAILED', message)
+  return classifyWithMessage(byState[state] ?? 'STATEMENT_FAILED', message)
 }

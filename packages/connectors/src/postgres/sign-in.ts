@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { Client, type Connection } from 'pg'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import type { SessionAccess } from '../database-connector/session.ts'
+import type { SessionParameters } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import { connectDirectly } from './direct-socket.ts'
 
@@ -16,7 +16,7 @@ const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
 /** Signs in to a server that speaks PostgreSQL's protocol. `begin` is part of the sign-in: if it fails, the connection is closed. */
 export async function signIn(
-  access: SessionAccess,
+  access: SessionParameters,
   byteLimit: PostgresByteLimit,
   begin: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
@@ -64,7 +64,7 @@ const longestCancel = 1_500
  * Requests the cancellation of a session's query over a separate connection, because the session's own is busy. The server
  * responds by closing the connection.
  */
-export async function cancelSession(access: SessionAccess, client: Client): Promise<void> {
+export async function cancelSession(access: SessionParameters, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   if (processID === null || secretKey === null) return
   const request = Buffer.alloc(16)
@@ -106,15 +106,15 @@ export class PostgresByteLimit extends FramedByteLimit {
     super(headerBytes, config, engine)
   }
 
-  protected override begin(header: Buffer): number {
+  protected override recordHeader(header: Buffer): number {
     const type = header[0]!
     const length = header.readUInt32BE(1)
-    if (length < 4) throw this.otherProtocol()
-    this.message = length
+    if (length < 4) throw this.createOtherProtocolProblem()
+    this.messageBytes = length
     if (type === readyForQuery) {
       this.isSignedIn = true
-      this.response = 0
-    } else if (!ignoredMessageTypes.has(type) && !(this.readsRowByRow && type === dataRow)) this.response += length
+      this.responseBytes = 0
+    } else if (!ignoredMessageTypes.has(type) && !(this.readsRowByRow && type === dataRow)) this.responseBytes += length
     return length - 4
   }
 }

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { databaseSource, tryDatabase } from '../database-connector/database-source.ts'
+import { createDatabaseSource, testDatabaseConnection } from '../database-connector/database-source.ts'
 import type { ReadRequest, Connector } from '../connector.ts'
 import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
@@ -29,7 +29,7 @@ export interface DatasetDatabase {
 export function publicDatasets(datasets: DatasetDatabase): Connector {
   // The operator configures this warehouse, so its host may have any address.
   const connectable = (host: string) => lookup(host, { all: true })
-  const source = databaseSource(connectable)
+  const source = createDatabaseSource(connectable)
 
   async function tableOf({ settings }: ReadRequest): Promise<DatasetTable> {
     const { key } = settings as { key: string }
@@ -47,7 +47,7 @@ export function publicDatasets(datasets: DatasetDatabase): Connector {
       for await (const feed of source.read(configOf(table), report, signal)) yield asUploaded(feed, labels)
     },
     async testConnection(reading, signal) {
-      await tryDatabase(configOf(await tableOf(reading)), connectable, signal)
+      await testDatabaseConnection(configOf(await tableOf(reading)), connectable, signal)
     },
   }
 }

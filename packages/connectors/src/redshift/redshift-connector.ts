@@ -1,10 +1,10 @@
-import { type DatabaseProduct, sslMode } from '../database-connector/database-product.ts'
+import { type DatabaseProduct, getSslMode } from '../database-connector/database-product.ts'
 
 export const redshift: DatabaseProduct = {
   kind: 'redshift',
   formatConnectionUrl: (server) => {
     const { host, port, database } = server
-    return `jdbc:redshift://${host}:${port}/${encodeURIComponent(database)}?sslmode=${sslMode(server)}`
+    return `jdbc:redshift://${host}:${port}/${encodeURIComponent(database)}?sslmode=${getSslMode(server)}`
   },
   // This view has everything that the user may see, including tables of data lakes.
   tablesQuery: `

@@ -6,27 +6,27 @@ import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { assertQueryRuns, DescribeCommand, digits } from '../postgres/columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from '../postgres/sign-in.ts'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedStatement,
   type DatabaseEngine,
-  type ExplainedError,
-  StatementNotAllowed,
+  type ClassifiedError,
+  StatementNotAllowedError,
   type DatabaseSession,
-  embedQuery,
-  statementText,
+  wrapQuery,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import type { DataType } from '@sluice/contracts'
 import { explainPostgres } from '../postgres/problems.ts'
-import { messageOf } from '../database-connector/problems.ts'
+import { getErrorMessage } from '../database-connector/problems.ts'
 
 /** Matches the driver's error for Redshift's own password method. */
 const digestSignIn = /Unknown authenticationOk message type/
 
-function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
+function explainRedshift(error: unknown, config: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
   if (digestSignIn.test(message))
     return {
       code: 'AUTHENTICATION_FAILED',
@@ -38,7 +38,7 @@ function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError
   return explainPostgres(error, config)
 }
 
-export const engine: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
+export const engine: DatabaseEngine = { name: 'Amazon Redshift', open, classifyError: explainRedshift }
 
 /** Each setting is a separate statement: Redshift has no `set_config`, and no list of known settings. */
 const opening = [
@@ -53,7 +53,7 @@ const opening = [
 /** Rows of the first fetch, and the maximum of any fetch; other fetches have as many rows as amount to about this many bytes. */
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function open(access: SessionParameters): Promise<DatabaseSession> {
   const byteLimit = new PostgresByteLimit(access.config, engine.name)
   const { client, socket } = await signIn(access, byteLimit, async (opened) => {
     await assertRedshift(opened, access.config)
@@ -77,16 +77,16 @@ async function assertRedshift(client: Client, { host, port }: DatabaseConfig): P
 
 /** Reads rows through a cursor: Redshift does not support COPY to a client, and sends the whole result of a plain query at once. */
 class RedshiftSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly #client: Client
   readonly #socket: Socket
   readonly #byteLimit: PostgresByteLimit
-  readonly #access: SessionAccess
+  readonly #access: SessionParameters
   #text = ''
   #types: RedshiftType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionAccess) {
+  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionParameters) {
     this.#access = access
     this.#client = client
     this.#socket = socket
@@ -97,12 +97,12 @@ class RedshiftSession implements DatabaseSession {
 
   /** Redshift does not enforce declared keys, so no key is offered. */
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
-    this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
+    this.#text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
     // The query is described alone first: only one whole statement may be embedded in another one.
     const describe = new DescribeCommand(this.#text)
     this.#client.query(describe)
     const fields = await describe.fields
-    if (fields.length === 0) throw new StatementNotAllowed()
+    if (fields.length === 0) throw new StatementNotAllowedError()
     this.#labels = fields.map(({ name }) => name)
     const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
     this.#types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
@@ -114,7 +114,7 @@ class RedshiftSession implements DatabaseSession {
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: this.#labels[index]!, ...type })),
       sink.buffer,
@@ -124,7 +124,7 @@ class RedshiftSession implements DatabaseSession {
       const shown = bytes.length === 0 ? row : row.map((text, index) => shownText(text, this.#types[index]!))
       return writeRow(encoder, sink, shown)
     }
-    const taker = { take, drained: () => sink.drained() }
+    const taker = { take, drained: () => sink.waitForRoom() }
     const list = this.#types.map((type, index) => readExpression(`c${index + 1}`, type))
     await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list)}`)
     let size = rowsAtOnce.first
@@ -159,7 +159,7 @@ class RedshiftSession implements DatabaseSession {
   }
 
   #embedded(expressions: readonly string[]): string {
-    return embedQuery(this.#text, expressions, this.#types.length)
+    return wrapQuery(this.#text, expressions, this.#types.length)
   }
 
   async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {

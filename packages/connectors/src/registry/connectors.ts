@@ -23,7 +23,7 @@ interface RegisteredConnector<Type extends KnownType> {
 export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
   CLOUD_BLOB_STORAGE: {
     define: async () => (await import('../azure-blob/azure-settings.ts')).azureDefinition,
-    load: async (context) => (await import('../azure-blob/azure-connector.ts')).azureConnector(context),
+    load: async (context) => (await import('../azure-blob/azure-connector.ts')).createAzureConnector(context),
   },
   CSV_UPLOAD: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).csvUploadDefinition,
@@ -35,7 +35,7 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   FUNCTION: {
     define: async () => (await import('../function/function-settings.ts')).functionDefinition,
-    load: httpConnector(async () => (await import('../function/function.ts')).functionCall),
+    load: httpConnector(async () => (await import('../function/function.ts')).functionSystem),
   },
   OBJECT_STORAGE_BUCKET: {
     define: async () => (await import('../s3/s3-settings.ts')).s3Definition,
@@ -112,11 +112,11 @@ function database<Type extends DatabaseType>(
 ): RegisteredConnector<Type> {
   return {
     async define() {
-      const { defineDatabase } = await import('../database-connector/database-settings.ts')
+      const { defineDatabaseConnector: defineDatabase } = await import('../database-connector/database-settings.ts')
       return defineDatabase(type, await loadProduct())
     },
     async load(context) {
-      const { databaseConnector } = await import('../database-connector/database-connector.ts')
+      const { createDatabaseConnector: databaseConnector } = await import('../database-connector/database-connector.ts')
       return databaseConnector(await loadProduct(), context)
     },
   }

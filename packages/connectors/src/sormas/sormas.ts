@@ -1,4 +1,4 @@
-import { type HttpSession, basicAuthorization } from '../http-connector/http-session.ts'
+import { type HttpSession, formatBasicAuthorization } from '../http-connector/http-session.ts'
 import {
   compareNames,
   createOption,
@@ -17,7 +17,7 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { isExact } from '../http-connector/exact-json.ts'
+import { isExactNumber } from '../http-connector/exact-json.ts'
 
 type SormasSettings = SettingsOf<'SOURCE_SYSTEM_I'>
 
@@ -48,7 +48,7 @@ export const sormas: HttpSystem<SormasSettings> = {
     url,
     ignoredSegments: [apiRoot, 'sormas-ui'],
     headers: {
-      authorization: basicAuthorization(username, requireSecret(secrets, 'password', 'the password of the account')),
+      authorization: formatBasicAuthorization(username, requireSecret(secrets, 'password', 'the password of the account')),
     },
   }),
 
@@ -153,7 +153,7 @@ function parseTimestamp(value: unknown): number | undefined {
 
 function formatTimestamps(record: unknown): unknown {
   if (Array.isArray(record)) return record.map(formatTimestamps)
-  if (typeof record !== 'object' || record === null || isExact(record)) return record
+  if (typeof record !== 'object' || record === null || isExactNumber(record)) return record
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, formatField(key, value)]))
 }
 

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '@sluice/row-stream'
-import { StatementNotAllowed } from '../database-connector/session.ts'
+import { StatementNotAllowedError } from '../database-connector/session.ts'
 
 /** A column as the server describes a query's result. `system_type_name` is null for types that are programs. */
 export interface ServerField {
@@ -77,6 +77,6 @@ export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]'
 export function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')
   if (/^with\b/i.test(start))
-    throw new StatementNotAllowed('A query that begins with WITH cannot be read: make it a view, and read that.')
-  if (!/^select\b/i.test(start)) throw new StatementNotAllowed()
+    throw new StatementNotAllowedError('A query that begins with WITH cannot be read: make it a view, and read that.')
+  if (!/^select\b/i.test(start)) throw new StatementNotAllowedError()
 }

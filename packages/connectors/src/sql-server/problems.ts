@@ -1,7 +1,7 @@
 import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, findByMessage, type MessagePatterns, messageOf, withDetail } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import { listErrorCodes, findCodeByMessage, type MessagePatterns, getErrorMessage, classifyWithMessage } from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byNumber: Record<number, DatabaseProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',
@@ -36,18 +36,18 @@ const byMessage: MessagePatterns = [
   [/Connection lost|socket hang up|ECONNRESET|Connection is closed|closed/i, 'CONNECTION_LOST'],
 ]
 
-export function explainSqlServer(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
+export function explainSqlServer(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
   const number = numbers(error).find((each) => byNumber[each] !== undefined)
-  if (number !== undefined) return withDetail(byNumber[number]!, message)
-  const all = codes(error)
+  if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
+  const all = listErrorCodes(error)
   // For a refused sign-in, the driver keeps the message and drops the number.
   if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
   if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
     return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
-  const code = findByMessage(byMessage, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
+  const code = findCodeByMessage(byMessage, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }
 
@@ -57,7 +57,7 @@ export function explainSqlServer(error: unknown, _config: DatabaseConfig): Expla
  */
 function isDrivers(error: unknown): boolean {
   return (
-    error instanceof mssql.MSSQLError || (codes(error).includes('EREQUEST') && numbers(error).some((each) => each > 0))
+    error instanceof mssql.MSSQLError || (listErrorCodes(error).includes('EREQUEST') && numbers(error).some((each) => each > 0))
   )
 }
 

@@ -4,15 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import mssql from 'mssql'
 import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowed,
+  StatementNotAllowedError,
   type DatabaseSession,
-  embedQuery,
-  statementText,
+  wrapQuery,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
@@ -21,12 +21,12 @@ import { type ServerField, bracketed, columnOf, assertQuery, readExpression } fr
 import { encryptedOnly } from '@sluice/database'
 import { explainSqlServer } from './problems.ts'
 
-export const engine: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
+export const engine: DatabaseEngine = { name: 'SQL Server', open, classifyError: explainSqlServer }
 
 /** Bytes of a protocol packet: four times the driver's default, below the maximum of one TLS record. */
 const packetSize = 16_000
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function open(access: SessionParameters): Promise<DatabaseSession> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const sockets: Socket[] = []
   const byteLimit = new SqlServerByteLimit(access.config, engine.name)
@@ -87,7 +87,7 @@ async function hasSnapshots(pool: mssql.ConnectionPool): Promise<boolean> {
 
 /** Reads in a transaction that is never committed: the server rolls it back when the connection ends. */
 class SqlServerSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly received: () => number
   readonly #transaction: mssql.Transaction
   readonly #byteLimit: SqlServerByteLimit
@@ -108,12 +108,12 @@ class SqlServerSession implements DatabaseSession {
     this.#close = close
   }
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
-    this.#text = statementText(statement, bracketed)
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
+    this.#text = buildStatement(statement, bracketed)
     assertQuery(this.#text)
     // The query is described alone first: only a query that is complete by itself may be embedded in another one.
     this.#fields = await this.#fieldsOf(this.#text)
-    if (this.#fields.length === 0) throw new StatementNotAllowed()
+    if (this.#fields.length === 0) throw new StatementNotAllowedError()
     await this.#fieldsOf(this.#wrapped(this.#fields.map((_field, index) => `c${index + 1}`)))
     const columns = this.#fields.map((field, index) => ({
       label: field.name || `column ${index + 1}`,
@@ -122,7 +122,7 @@ class SqlServerSession implements DatabaseSession {
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const labels = this.#fields.map(({ name }, index) => name || `column ${index + 1}`)
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: labels[index]!, ...type })),
@@ -139,7 +139,7 @@ class SqlServerSession implements DatabaseSession {
       try {
         if (writeRow(encoder, sink, row)) return
         request.pause()
-        void sink.drained().then(() => request.resume())
+        void sink.waitForRoom().then(() => request.resume())
       } catch (error) {
         reading.reject(error)
         this.#close()
@@ -171,7 +171,7 @@ class SqlServerSession implements DatabaseSession {
   }
 
   #wrapped(expressions: readonly string[]): string {
-    return embedQuery(this.#text, expressions, this.#fields.length)
+    return wrapQuery(this.#text, expressions, this.#fields.length)
   }
 
   async #fieldsOf(text: string): Promise<ServerField[]> {
@@ -232,7 +232,7 @@ class SqlServerByteLimit extends InboundByteLimit {
         if (this.readsRowByRow && (name === 'ROW' || name === 'NBCROW')) response.bytes = 0
       })
       // The driver does not report tokens that it cannot read.
-      reader.parser.on('error', () => this.#break(this.otherProtocol()))
+      reader.parser.on('error', () => this.#break(this.createOtherProtocolProblem()))
       return reader
     }
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { listDateRanges } from '../bhima.ts'
-import { jsonRecords } from '../json-records.ts'
+import { readJsonRecords } from '../json-records.ts'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { bhima, standIn } from './bhima-stand-in.ts'
 import { testConnector } from '../../../test/conformance.ts'
@@ -94,7 +94,7 @@ describe('jsonRecords', () => {
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
     }
     const found: unknown[] = []
-    for await (const some of jsonRecords(chunks(), 'BHIMA')) found.push(...some)
+    for await (const some of readJsonRecords(chunks(), 'BHIMA')) found.push(...some)
     return found
   }
 

@@ -3,8 +3,8 @@ import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import oracledb from 'oracledb'
 import { columnOf as oracleColumn, convertValue, fetchAs } from '../../oracle/columns.ts'
 import { bracketed, columnOf as serverColumn, assertQuery, readExpression } from '../../sql-server/columns.ts'
-import { embedQuery } from '../session.ts'
-import { statementText } from '../session.ts'
+import { wrapQuery } from '../session.ts'
+import { buildStatement } from '../session.ts'
 
 describe('columns of SQL Server', () => {
   const field = (type: string | null, precision = 0, scale = 0, user: string | null = null) => ({
@@ -44,8 +44,8 @@ describe('columns of SQL Server', () => {
   })
 
   it('puts a query into another, and refuses what cannot stand there', () => {
-    expect(statementText({ table: 't', schema: 'a]b', name: 't' }, bracketed)).toBe('select * from [a]]b].[t]')
-    expect(embedQuery('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
+    expect(buildStatement({ table: 't', schema: 'a]b', name: 't' }, bracketed)).toBe('select * from [a]]b].[t]')
+    expect(wrapQuery('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
     for (const text of [
       'drop table t',
       'exec p',

@@ -61,10 +61,10 @@ describe('rows of Oracle', () => {
     for (let turn = 0; turn < 10; turn++) await soon()
     expect([batches.length, sink.rows]).toEqual([2, 2])
     while (sink.rows < 16) {
-      sink.more()
+      sink.addCredit()
       await soon()
     }
-    sink.more()
+    sink.addCredit()
     await reading
   })
 

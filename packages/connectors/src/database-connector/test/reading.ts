@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Client, escapeIdentifier } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { RowStream, Column, RejectedRow, LoadReport, StoredType } from '@sluice/row-stream'
-import type { ConnectableAddress, DatabaseConfig } from '../database-config.ts'
+import type { AddressResolver, DatabaseConfig } from '../database-config.ts'
 
 /** The tests' own PostgreSQL, as its superuser. */
 export async function superuser(database?: string): Promise<Client> {
@@ -18,7 +18,7 @@ export async function superuser(database?: string): Promise<Client> {
 
 export const word = (prefix: string): string => prefix + randomBytes(6).toString('hex')
 
-export const here: ConnectableAddress = async () => [{ address: '127.0.0.1', family: 4 }]
+export const here: AddressResolver = async () => [{ address: '127.0.0.1', family: 4 }]
 
 /** A report that remembers. */
 export function listener() {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { HttpSession } from '../http-session.ts'
-import { functionCall } from '../../function/function.ts'
+import { functionSystem } from '../../function/function.ts'
 import { listFunctions } from '../../function/lambda.ts'
 import { searchResources } from '../../fhir/search.ts'
 import { parseView } from '../../fhir/view-definition.ts'
@@ -100,7 +100,7 @@ describe('endless paging', () => {
     const { http, asked } = answering((times) => ({ rows: [], nextToken: times }))
     const settings = { type: 'FUNCTION', functionSource: { url: 'https://example.org/rows' } }
     const streams = () =>
-      functionCall.streams({ http, settings, secrets: {}, signal, log: () => {} } as SystemContext as never)
+      functionSystem.streams({ http, settings, secrets: {}, signal, log: () => {} } as SystemContext as never)
     await expect(read(streams)).rejects.toMatchObject(endless)
     expect(asked.times).toBe(1_001)
   })

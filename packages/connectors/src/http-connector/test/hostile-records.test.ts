@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { flatten } from '../flatten-record.ts'
+import { flattenRecord } from '../flatten-record.ts'
 import { RecordTables } from '../record-tables.ts'
 import { createReadReporter } from '../read-reporter.ts'
 
@@ -44,19 +44,19 @@ describe('a record that expands when it is flattened', () => {
       'id is longer than 2000',
     ],
   ])('is rejected for %s that is too long', (_what, record, reason) => {
-    expect(() => flatten(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
+    expect(() => flattenRecord(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
   })
 
   it('is rejected if the names of all its rows are too long in total', () => {
     const cells = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [index, 1]))
     const row = { ['k'.repeat(500)]: { ['k'.repeat(500)]: { ['k'.repeat(500)]: cells } } }
-    expect(() => flatten({ rows: [row] }, 1)).not.toThrow()
-    expect(() => flatten({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('exceed 50 MB')
+    expect(() => flattenRecord({ rows: [row] }, 1)).not.toThrow()
+    expect(() => flattenRecord({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('exceed 50 MB')
   })
 
   it('can have the long names of forms, which contain the groups of a question', () => {
     const key = `${'group_of_questions/'.repeat(30)}age`
-    expect(flatten({ [key]: 7 }, 1).row.get(key)).toBe(7)
+    expect(flattenRecord({ [key]: 7 }, 1).row.get(key)).toBe(7)
   })
 
   it('is rejected with a shortened text, and is not kept in memory', () => {

@@ -99,7 +99,7 @@ describe('a request', () => {
     })
     expect(paths()).toHaveLength(1)
     server.requests.length = 0
-    await openSession().getJson('search', { method: 'POST', body: new URLSearchParams({ a: '1' }), repeatable: true })
+    await openSession().getJson('search', { method: 'POST', body: new URLSearchParams({ a: '1' }), isIdempotent: true })
     expect(server.requests.map(({ body }) => body)).toEqual(['a=1', 'a=1', 'a=1'])
   })
 

@@ -8,7 +8,7 @@ import { loadFeeds, type LoadedTable } from '@sluice/warehouses/load-feeds'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { ReadRequest, Connector } from '../../connector.ts'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { azureConnector } from '../../azure-blob/azure-connector.ts'
+import { createAzureConnector } from '../../azure-blob/azure-connector.ts'
 import { s3Connector } from '../../s3/s3-connector.ts'
 import type { StoreContext } from '../object-store-connector.ts'
 
@@ -21,7 +21,7 @@ export const onlyHere = outgoingAllowed().parse('127.0.0.1')
 /** The connectors of both kinds of stores. */
 export const objectStores = (context: StoreContext) => ({
   OBJECT_STORAGE_BUCKET: s3Connector(context),
-  CLOUD_BLOB_STORAGE: azureConnector(context),
+  CLOUD_BLOB_STORAGE: createAzureConnector(context),
 })
 
 /** A report that remembers. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { textToSign } from '../../azure-blob/azure-connector.ts'
+import { buildTextToSign } from '../../azure-blob/azure-connector.ts'
 import { encodeKey, parseErrorResponse } from '../object-store.ts'
 import { prefetchInOrder } from '../object-cache.ts'
 import { keyPattern } from '../key-pattern.ts'
@@ -78,7 +78,7 @@ it('what Azure signs has its lines where it wants them', () => {
     range: 'bytes=0-9',
     'if-match': '"e"',
   })
-  expect(textToSign(url, headers, 'a').split('\n')).toEqual([
+  expect(buildTextToSign(url, headers, 'a').split('\n')).toEqual([
     'GET',
     '',
     '',
