@@ -1,4 +1,4 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import { splitIntoMonths } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
@@ -40,7 +40,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
 
   listOptions: (kind, context) => (kind === 'projects' ? listProjects(context) : undefined),
 
-  async streams({ http, settings }) {
+  async openStreams({ http, settings }) {
     return settings.resources.map((kind): RecordStream => {
       const resource: BhimaResource = resources[kind]
       return {
@@ -49,7 +49,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
         columns: resource.columns,
         // JSON contains timestamps as text.
         inferStrings: true,
-        async *pages() {
+        async *readPages() {
           for (const { start, end } of resource.dayParameters ? listDateRanges(settings) : [{}]) {
             const query = {
               ...resource.query,
@@ -119,7 +119,7 @@ interface BhimaResource {
 const periodParameters = ['custom_period_start', 'custom_period_end'] as const
 const dateParameters = ['dateFrom', 'dateTo'] as const
 
-const createTypedColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => createColumns(dataType, paths)
+const createTypedColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => declareColumns(dataType, paths)
 
 /** Ids, codes and user-assigned numbers are always text. */
 const resources: Readonly<Record<ResourceKind, BhimaResource>> = {

@@ -1,5 +1,5 @@
 import { compareNames, createOption, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import {
@@ -13,7 +13,7 @@ import {
 import { type CommCareForm, listApplications, listForms } from './applications.ts'
 import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
-import { boundCursor } from '../http-connector/paging.ts'
+import { createNextCursor } from '../http-connector/paging.ts'
 
 type CommCareSettings = SettingsOf<'SOURCE_SYSTEM_B'>
 
@@ -23,7 +23,7 @@ const commCareName = 'CommCare'
 export const commcare: HttpSystem<CommCareSettings> = {
   name: commCareName,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     // Users often copy the address of their project space, so the path from `/a/` on is removed.
@@ -50,7 +50,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
     return kind === 'case-types' ? listCaseTypes(context) : undefined
   },
 
-  async streams({ http, settings }) {
+  async openStreams({ http, settings }) {
     const { domain, forms: xmlnsList = [], caseTypes = [], includeArchived = false } = settings
     const forms =
       xmlnsList.length > 0 ? listForms(await listApplications(http, domain)) : new Map<string, CommCareForm>()
@@ -67,7 +67,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
           // CommCare returns all answers as text.
           inferStrings: true,
           isStoredAsJson: (path) => path === 'attachments',
-          async *pages(cursor) {
+          async *readPages(cursor) {
             for await (const page of readForms(http, { domain, xmlns, includeArchived }, toText(cursor)))
               yield { ...page, records: page.records.map((record) => parseSubmission(record, form)) }
           },
@@ -79,14 +79,14 @@ export const commcare: HttpSystem<CommCareSettings> = {
           key: ['case_id'],
           columns: caseColumns,
           inferStrings: true,
-          pages: (cursor) => readCases(http, { domain, type }, toText(cursor)),
+          readPages: (cursor) => readCases(http, { domain, type }, toText(cursor)),
         }),
       ),
     ]
   },
 }
 
-const submissionColumns = createColumns('TEXT', [
+const submissionColumns = declareColumns('TEXT', [
   'id',
   'app_id',
   'domain',
@@ -94,7 +94,7 @@ const submissionColumns = createColumns('TEXT', [
   'form.meta.username',
   'form.case.case_id',
 ])
-const caseColumns = createColumns('TEXT', ['case_id', 'case_type', 'case_name', 'external_id', 'owner_id', 'domain'])
+const caseColumns = declareColumns('TEXT', ['case_id', 'case_type', 'case_name', 'external_id', 'owner_id', 'domain'])
 
 const getLastSegment = (xmlns: string): string => xmlns.split('/').findLast((part) => part !== '') ?? xmlns
 
@@ -145,7 +145,7 @@ async function* readCases(
     const records = parseList(response, commCareName, 'cases')
     for (const record of records) if (getIndexedOn(record) > latest) latest = getIndexedOn(record)
     const next = toText(parseObject(response, commCareName)['next'])
-    yield { records, cursor: next === undefined ? boundCursor(latest, http.startedAt(), since) : undefined }
+    yield { records, cursor: next === undefined ? createNextCursor(latest, http.startedAt(), since) : undefined }
     if (next === undefined) return
     // The link already contains all parameters of the query.
     path = http.resolveLink(next)

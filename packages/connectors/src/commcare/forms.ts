@@ -1,6 +1,6 @@
 import { parseGeopoint, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
-import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
+import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 import type { RecordPage } from '../http-connector/http-system.ts'
 import type { CommCareForm } from './applications.ts'
 
@@ -51,7 +51,7 @@ export async function* readForms(
     if (end > latest) latest = end
     yield {
       records: records.filter((record) => !readSubmissionKeys.has(getSubmissionKey(record))),
-      cursor: isLast ? boundCursor(latest, http.startedAt(), since) : undefined,
+      cursor: isLast ? createNextCursor(latest, http.startedAt(), since) : undefined,
     }
     if (isLast) return
     if (end === '' || end === start) {

@@ -1,4 +1,4 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
 import { formatBasicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
@@ -31,7 +31,7 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
 
   listOptions: (kind, context) => (kind === 'forms' ? listForms(context) : undefined),
 
-  async streams({ http, settings: { forms: codes, contacts = true } }) {
+  async openStreams({ http, settings: { forms: codes, contacts = true } }) {
     const filter: DocumentFilter = { forms: codes && new Set(codes), contacts }
     return {
       name: 'documents',
@@ -40,7 +40,7 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
       // Forms store all answers as text.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments',
-      async *pages(cursor) {
+      async *readPages(cursor) {
         let lastSequence: string | undefined
         for await (const { results, sequence } of readChanges(http, cursor)) {
           // Only increments include deleted documents; a full read omits them.
@@ -57,7 +57,7 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
 }
 
 const documentColumns: KnownColumn[] = [
-  ...createColumns('TEXT', ['_id', 'type', 'form', 'contact_type', 'name']),
+  ...declareColumns('TEXT', ['_id', 'type', 'form', 'contact_type', 'name']),
   { path: 'reported_date', dataType: 'TIMESTAMPTZ' },
   { path: 'deleted', dataType: 'BOOLEAN' },
 ]

@@ -1,4 +1,4 @@
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
@@ -39,8 +39,8 @@ export async function createAnalyticsStream({ http, settings, log }: SystemConte
   return {
     name: 'analytics',
     key,
-    columns: createColumns('TEXT', [...key, 'dx_name', 'ou_name']),
-    pages: () => readAnalyticsPages({ data: dataElements, periods, units }),
+    columns: declareColumns('TEXT', [...key, 'dx_name', 'ou_name']),
+    readPages: () => readAnalyticsPages({ data: dataElements, periods, units }),
   }
 }
 

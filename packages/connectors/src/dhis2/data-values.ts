@@ -1,4 +1,4 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { splitIntoMonths } from '../http-connector/paging.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { readCsvRows } from './csv-records.ts'
@@ -27,8 +27,8 @@ const fieldNames: Readonly<Record<string, string>> = {
 const dataValueKey = ['dataElement', 'period', 'orgUnit', 'categoryOptionCombo', 'attributeOptionCombo']
 
 const dataValueColumns: KnownColumn[] = [
-  ...createColumns('TEXT', [...dataValueKey, 'value', 'storedBy', 'comment']),
-  ...createColumns('BOOLEAN', ['followup', 'deleted']),
+  ...declareColumns('TEXT', [...dataValueKey, 'value', 'storedBy', 'comment']),
+  ...declareColumns('BOOLEAN', ['followup', 'deleted']),
 ]
 
 /**
@@ -61,7 +61,7 @@ export async function createDataValueStream({ http, settings }: SystemContext<Dh
         }
     yield { records: [], cursor: server.nextCursor }
   }
-  return { name: 'data_values', key: dataValueKey, columns: dataValueColumns, pages }
+  return { name: 'data_values', key: dataValueKey, columns: dataValueColumns, readPages: pages }
 }
 
 async function* parseValues(

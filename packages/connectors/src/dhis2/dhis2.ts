@@ -27,7 +27,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
   // DHIS2 recomputes its analytics tables completely, so analytics have no increments.
   canReadIncrement: ({ content }) => content !== 'ANALYTICS',
   // The server interprets timestamps in its own time zone, which is at most 14 hours ahead of UTC.
-  cursorAt: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
+  createCursor: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     ignoredSegments: ['api'],
@@ -43,7 +43,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
     return path === undefined ? undefined : listObjects(path, context)
   },
 
-  streams: (context) => streamFactories[context.settings.content](context),
+  openStreams: (context) => streamFactories[context.settings.content](context),
 }
 
 const maxChoices = 1_000

@@ -1,4 +1,4 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
@@ -34,7 +34,7 @@ export async function createEventStreams({ http, settings }: SystemContext<Dhis2
       name: isUnique ? stage.name : `${stage.name} ${stage.id}`,
       key: ['event'],
       columns: listColumns(stage),
-      pages: (cursor) => readEventPages(http, { settings, server, stage, cursor }),
+      readPages: (cursor) => readEventPages(http, { settings, server, stage, cursor }),
     }
   })
 }
@@ -64,7 +64,7 @@ interface StageElement {
 function listColumns({ elements }: ProgramStage): KnownColumn[] {
   const texts = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
   const fixed = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
-  return createColumns('TEXT', [...fixed, ...texts])
+  return declareColumns('TEXT', [...fixed, ...texts])
 }
 
 interface EventQuery {

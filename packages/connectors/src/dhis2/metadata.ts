@@ -1,4 +1,4 @@
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import { parseList } from '../http-connector/parse-response.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
@@ -60,11 +60,11 @@ export async function createMetadataStreams({ http, settings }: SystemContext<Dh
   })
 }
 
-const createMetadataStream = (name: string, pages: RecordStream['pages']): RecordStream => ({
+const createMetadataStream = (name: string, pages: RecordStream['readPages']): RecordStream => ({
   name,
   key: ['id'],
-  columns: createColumns('TEXT', ['id', 'code', 'name']),
-  pages,
+  columns: declareColumns('TEXT', ['id', 'code', 'name']),
+  readPages: pages,
 })
 
 const createTimeFilter = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])

@@ -1,4 +1,4 @@
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import {
   createOption,
   parseText,
@@ -28,7 +28,7 @@ export const fhir: HttpSystem<FhirSettings> = {
   name: fhirName,
   // Views have no increments, because their rows have no key for a merge.
   canReadIncrement: ({ views = [] }) => views.length === 0,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect({ apiSource }, secrets) {
     const { url, username } = apiSource
@@ -63,7 +63,7 @@ export const fhir: HttpSystem<FhirSettings> = {
   listOptions: (kind, { http, settings }) =>
     kind === 'resource-types' ? listTypeOptions(http, getPathPrefix(settings.apiSource)) : undefined,
 
-  async streams({ http, settings, signal, log }) {
+  async openStreams({ http, settings, signal, log }) {
     const { search = '', resourceTypes: types, method, group } = settings
     const prefix = getPathPrefix(settings.apiSource)
     const views = (settings.views ?? []).map(parseView)
@@ -90,13 +90,13 @@ const getPathPrefix = ({ url }: FhirSettings['apiSource']): string => new URL(pa
  */
 export const createResourceStream = (
   type: string,
-  read: (since: string | undefined) => ReturnType<RecordStream['pages']>,
+  read: (since: string | undefined) => ReturnType<RecordStream['readPages']>,
 ): RecordStream => ({
   name: type,
   key: ['id'],
-  columns: [...createColumns('TEXT', ['id', 'meta.versionId']), ...createColumns('TIMESTAMPTZ', ['meta.lastUpdated'])],
+  columns: [...declareColumns('TEXT', ['id', 'meta.versionId']), ...declareColumns('TIMESTAMPTZ', ['meta.lastUpdated'])],
   isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
-  pages: (cursor) => read(toText(cursor)),
+  readPages: (cursor) => read(toText(cursor)),
 })
 
 async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
-import { detectEndlessPaging, boundCursor } from '../http-connector/paging.ts'
+import { createPagingCheck, createNextCursor } from '../http-connector/paging.ts'
 import type { RecordPage } from '../http-connector/http-system.ts'
 
 export interface SearchRequest {
@@ -34,7 +34,7 @@ export async function* searchResources(
   let { since } = request
   let [count, isSorted] = [resourcesPerPage, true]
   let nextPath: string | undefined
-  const checkPage = detectEndlessPaging(name)
+  const checkPage = createPagingCheck(name)
 
   for (;;) {
     const isFirst = nextPath === undefined
@@ -59,7 +59,7 @@ export async function* searchResources(
     const link = findNextLink(response)
     const followingPath = link === undefined ? undefined : follow(link)
     const isLast = followingPath === undefined
-    yield { records, cursor: isLast ? boundCursor(seen.latest, http.startedAt(), request.since) : undefined }
+    yield { records, cursor: isLast ? createNextCursor(seen.latest, http.startedAt(), request.since) : undefined }
     if (isLast) return
     if (followingPath === nextPath) throw createResponseProblem(name, 'link to another page')
     nextPath = followingPath

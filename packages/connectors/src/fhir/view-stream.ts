@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { detectEndlessPaging } from '../http-connector/paging.ts'
+import { createPagingCheck } from '../http-connector/paging.ts'
 import type { RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import { BadRecord } from '../http-connector/flatten-record.ts'
 import { SeenKeys, type KnownColumn } from '../http-connector/record-tables.ts'
@@ -22,10 +22,10 @@ export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<
   key: [],
   columns: view.columns.map(createViewColumn),
   isStoredAsJson: () => true,
-  async *pages() {
+  async *readPages() {
     // The rows have no key, so resources that occur twice are detected here. For example, a restarted search repeats some.
     const seen = new SeenKeys()
-    const checkPage = detectEndlessPaging('FHIR')
+    const checkPage = createPagingCheck('FHIR')
     for await (const { records } of pages()) {
       let hasNewRecords = false
       for (const resource of records) {

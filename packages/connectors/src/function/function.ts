@@ -40,14 +40,14 @@ export const functionSystem: HttpSystem<FunctionSettings> = {
   listOptions: (kind, { http, settings, secrets }) =>
     kind === 'functions' && isLambda(settings.functionSource, secrets) ? listFunctions(http) : undefined,
 
-  async streams(context) {
+  async openStreams(context) {
     // The first response contains the key and the columns of all rows.
     const first = await callFunction(context, 1)
     return {
       name: 'rows',
       key: first.key,
       columns: first.columns,
-      async *pages() {
+      async *readPages() {
         let list: RowList | undefined = first
         for (let page = 1; ; page += 1) {
           yield { records: list.rows }

@@ -3,7 +3,7 @@ import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession, HttpConnection, RequestToSign } from '../http-connector/http-session.ts'
 import { type SettingsOf, requireSecret } from '../http-connector/http-system.ts'
-import { detectEndlessPaging } from '../http-connector/paging.ts'
+import { createPagingCheck } from '../http-connector/paging.ts'
 import { AwsV4Signer } from 'aws4fetch'
 import { assertAccessKey } from '../object-store/assert-access-key.ts'
 
@@ -64,7 +64,7 @@ const maxListedFunctions = 20_000
 /** Lists the functions in the region that the account may list. */
 export async function listFunctions(http: HttpSession): Promise<SourceOption[]> {
   const functions: SourceOption[] = []
-  const checkPage = detectEndlessPaging(lambdaName)
+  const checkPage = createPagingCheck(lambdaName)
   let marker: string | undefined
   do {
     const query = { MaxItems: 50, Marker: marker }

@@ -45,7 +45,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
 
   listOptions: (kind, context) => (kind === 'sheets' ? listSheetOptions(context) : undefined),
 
-  async streams(context) {
+  async openStreams(context) {
     const { sheet, range, headerRow = true } = context.settings
     const tabs = await listTabs(context)
     const tab = findTab(tabs, sheet)
@@ -71,7 +71,7 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
       // Dates are converted to text below, so their type is inferred from text.
       inferStrings: true,
       unreadWarning,
-      async *pages() {
+      async *readPages() {
         yield { records: createRecords(first, headerIndex + 1) }
         for await (const window of rowWindows) yield { records: createRecords(window, 0) }
       },

@@ -6,7 +6,7 @@ import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
 import { openHttpSession } from './http-session.ts'
 import type { HttpSystem, SystemContext } from './http-system.ts'
-import { createReadReporter, type ReadReporter } from './read-reporter.ts'
+import { createMultiTableReporter, type MultiTableReporter } from './read-reporter.ts'
 import { canReadIncrement, readSystem } from './read-system.ts'
 
 /** Timeouts of one complete response, and of opening a connection. */
@@ -37,12 +37,12 @@ export function createHttpConnector(
   async function* withSession<T>(
     request: ReadRequest,
     { signal, retryPolicy, report = silentReporter, maxValues }: SessionOptions,
-    work: (system: HttpSystem, context: SystemContext, reporter: ReadReporter) => AsyncIterable<T>,
+    work: (system: HttpSystem, context: SystemContext, reporter: MultiTableReporter) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
     const system = await loadSystem()
     const { settings, secrets, query, within } = request
-    const reporter = createReadReporter(report)
+    const reporter = createMultiTableReporter(report)
     const fetchOptions = { allowed, connectLimit: connectTimeoutMs, handOnRedirects: true }
     const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
     const downloads = guardedFetch({ ...fetchOptions, timeLimit: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
@@ -55,10 +55,10 @@ export function createHttpConnector(
       ...(maxValues !== undefined && { maxValues }),
       directory,
       signal,
-      onBytes: reporter.bytes,
+      onBytes: reporter.addBytes,
       onRetry: ({ message, code }, seconds) =>
         reporter.log('WARN', 'LOW', `${message} (${code}; retried in ${Math.ceil(seconds)} seconds)`),
-      onAlive: reporter.alive,
+      onAlive: reporter.reportActivity,
     })
     try {
       yield* work(system, { http, settings, secrets, query, within, signal, log: reporter.log }, reporter)
@@ -73,7 +73,7 @@ export function createHttpConnector(
       return canReadIncrement(await loadSystem(), reading)
     },
     async getCursorKind() {
-      const { canReadIncrement, cursorAt } = await loadSystem()
+      const { canReadIncrement, createCursor: cursorAt } = await loadSystem()
       return !canReadIncrement ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
     },
     read: (reading, report, signal) =>

@@ -21,11 +21,11 @@ export interface HttpSystem<Settings = unknown> {
    * after the pipeline's own table, `__` and the stream, and the pipeline's own table lists these tables. Whether the result is
    * a list may depend only on the settings.
    */
-  streams(context: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
+  openStreams(context: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
   /** Returns whether these settings support increments, which need a key in all streams. Absent if the system has no increments. */
   canReadIncrement?(settings: Settings): boolean
   /** Returns the cursor for a timestamp such as `2026-01-01T00:00:00.000Z`. Absent if cursors are not timestamps. */
-  cursorAt?(moment: string): unknown
+  createCursor?(moment: string): unknown
 }
 
 /** What one operation of a system needs. */
@@ -56,7 +56,7 @@ export interface RecordStream extends FlattenOptions {
    * Yields all records, or those that changed since `cursor`. Records are yielded in pages, so that only one page is in memory.
    * Must not be called twice at the same time.
    */
-  pages(cursor: unknown): AsyncIterable<RecordPage>
+  readPages(cursor: unknown): AsyncIterable<RecordPage>
 }
 
 export interface RecordPage {

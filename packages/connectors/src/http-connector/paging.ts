@@ -27,7 +27,7 @@ const maxEmptyPages = 1_000
  * Returns a function that the caller must call after each page. The function throws `SourceProblem` OTHER_PROTOCOL after a
  * thousand consecutive pages without new records, because such a list has no end.
  */
-export function detectEndlessPaging(system: string): (hasNewRecords: boolean) => void {
+export function createPagingCheck(system: string): (hasNewRecords: boolean) => void {
   let emptyPages = 0
   return (hasNewRecords) => {
     emptyPages = hasNewRecords ? 0 : emptyPages + 1
@@ -44,11 +44,11 @@ export function detectEndlessPaging(system: string): (hasNewRecords: boolean) =>
  * the read, whichever is earlier. The start counts, because a record can change after it was read. Returns undefined without a
  * timestamp, or if the cursor would not advance.
  */
-export function boundCursor(latest: string, startedAt: number, previous?: string): string | undefined {
+export function createNextCursor(latest: string, startedAt: number, previous?: string): string | undefined {
   if (latest === '') return undefined
   const next =
     parseTimestamp(latest) > startedAt
-      ? formatLike(latest, Math.floor(startedAt) - overlapSeconds * 1000)
+      ? formatInSameFormat(latest, Math.floor(startedAt) - overlapSeconds * 1000)
       : subtractSeconds(latest, overlapSeconds)
   if (previous === undefined) return next
   const [nextTime, previousTime] = [parseTimestamp(next), parseTimestamp(previous)]
@@ -59,7 +59,7 @@ export function boundCursor(latest: string, startedAt: number, previous?: string
 /** Returns a timestamp that is `seconds` earlier, in the same format. Returns invalid timestamps unchanged. */
 export function subtractSeconds(timestamp: string, seconds: number): string {
   const time = parseTimestamp(timestamp)
-  return Number.isNaN(time) ? timestamp : formatLike(timestamp, time - seconds * 1000)
+  return Number.isNaN(time) ? timestamp : formatInSameFormat(timestamp, time - seconds * 1000)
 }
 
 const hasZone = (timestamp: string): boolean => /(Z|[+-]\d\d:?\d\d)$/i.test(timestamp)
@@ -67,7 +67,7 @@ const hasZone = (timestamp: string): boolean => /(Z|[+-]\d\d:?\d\d)$/i.test(time
 /** Returns milliseconds since 1970. A timestamp without a zone counts as UTC. */
 const parseTimestamp = (timestamp: string): number => Date.parse(hasZone(timestamp) ? timestamp : `${timestamp}Z`)
 
-function formatLike(timestamp: string, time: number): string {
+function formatInSameFormat(timestamp: string, time: number): string {
   const text = new Date(time).toISOString()
   return hasZone(timestamp) ? text : text.slice(0, 23)
 }

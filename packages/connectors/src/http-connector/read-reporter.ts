@@ -9,13 +9,13 @@ const maxColumnLength = 300
 const maxReasonLength = 300
 
 /** Reports the progress of the tables of one read as a whole. */
-export interface ReadReporter {
+export interface MultiTableReporter {
   /** Adds received bytes to the progress. */
-  bytes(count: number): void
+  addBytes(count: number): void
   /** Number of records that were rejected so far. */
-  readonly rejected: number
+  readonly rejectedCount: number
   /** Reports activity, so that the run does not count as stalled. */
-  alive(): void
+  reportActivity(): void
   /**
    * Returns the result of `add`. Rejects the record and returns undefined if `add` throws `BadRecord`. `number` is the position
    * of the record, from 1.
@@ -25,16 +25,16 @@ export interface ReadReporter {
   rejectRecord(number: number, record: unknown, reason: string): void
   /** Reports the reason for reading everything, although an increment was requested. */
   reportFullRead(reason: string): void
-  forTable(): LoadReport
+  createTableReporter(): LoadReport
   log: LoadReport['log']
 }
 
-export function createReadReporter(report: LoadReport): ReadReporter {
+export function createMultiTableReporter(report: LoadReport): MultiTableReporter {
   let bytesRead = 0
   let rowsOfEarlierTables = 0
   let rowsOfTable = 0
   const rejected: RejectedRow[] = []
-  let moreRejected = 0
+  let unstoredRejects = 0
 
   function reject({ line, column, reason, raw }: RejectedRow): void {
     const row: RejectedRow = {
@@ -44,20 +44,20 @@ export function createReadReporter(report: LoadReport): ReadReporter {
       raw: truncateText(raw, maxRawLength),
     }
     if (rejected.length < maxStoredRejects) rejected.push(row)
-    else moreRejected += 1
+    else unstoredRejects += 1
     report.reject(row)
   }
 
   return {
     log: (level, importance, message) => report.log(level, importance, message),
-    bytes(count) {
+    addBytes(count) {
       bytesRead += count
       report.progress({ bytesRead })
     },
-    get rejected() {
-      return rejected.length + moreRejected
+    get rejectedCount() {
+      return rejected.length + unstoredRejects
     },
-    alive: () => report.progress({}),
+    reportActivity: () => report.progress({}),
     tryRecord(number, record, add) {
       try {
         return add()
@@ -73,10 +73,10 @@ export function createReadReporter(report: LoadReport): ReadReporter {
       report.log('INFO', 'MEDIUM', reason)
       report.readsEverything?.(reason)
     },
-    forTable() {
+    createTableReporter() {
       rowsOfEarlierTables += rowsOfTable
       rowsOfTable = 0
-      const [storedBefore, moreBefore] = [rejected.length, moreRejected]
+      const [storedBefore, moreBefore] = [rejected.length, unstoredRejects]
       return {
         log: () => {},
         progress({ rowsRead }) {
@@ -85,16 +85,16 @@ export function createReadReporter(report: LoadReport): ReadReporter {
         },
         reject,
         rejectMore(count) {
-          moreRejected += count
+          unstoredRejects += count
           report.rejectMore(count)
         },
         async startOver() {
           rowsOfTable = 0
           rejected.length = storedBefore
-          moreRejected = moreBefore
+          unstoredRejects = moreBefore
           await report.startOver()
           for (const row of rejected) report.reject(row)
-          if (moreRejected > 0) report.rejectMore(moreRejected)
+          if (unstoredRejects > 0) report.rejectMore(unstoredRejects)
           report.progress({ bytesRead, rowsRead: rowsOfEarlierTables })
         },
       }

@@ -20,7 +20,7 @@ export interface KnownColumn {
   groups?: readonly string[]
 }
 
-export const createColumns = (dataType: DataType, paths: readonly string[]): KnownColumn[] =>
+export const declareColumns = (dataType: DataType, paths: readonly string[]): KnownColumn[] =>
   paths.map((path) => ({ path, dataType }))
 
 /**
@@ -56,10 +56,10 @@ const maxCachedGroups = 1_000
 
 /** Converts records to rows of their table and of the tables of their groups. Rows are spooled to disk; only keys stay in memory. */
 export class RecordTables implements Disposable {
-  readonly root: TableSpool
+  readonly rootTable: TableSpool
   readonly shape: RecordShape
   /** Number of records so far, including rejected ones. */
-  records = 0
+  recordCount = 0
   readonly #groupTables = new Map<string, TableSpool>()
   readonly #tablesByPath = new Map<string, TableSpool>()
   readonly #keys = new SeenKeys()
@@ -73,37 +73,37 @@ export class RecordTables implements Disposable {
     this.#maxBytes = maxBytes
     const known = shape.columns ?? []
     const rootColumns = known.filter(({ groups }) => groups === undefined)
-    this.root = new TableSpool(shape.table, shape.key, rootColumns, directory, maxBytes)
+    this.rootTable = new TableSpool(shape.table, shape.key, rootColumns, directory, maxBytes)
     for (const { groups } of known) if (groups) this.#findOrCreateGroupTable(groups)
   }
 
-  get all(): TableSpool[] {
-    return [this.root, ...this.#groupTables.values()]
+  get allTables(): TableSpool[] {
+    return [this.rootTable, ...this.#groupTables.values()]
   }
 
   /** Adds a record if its key is new. Returns the comparison with earlier records. Throws `BadRecord`. */
   add(record: unknown): KeyComparison {
-    this.records += 1
+    this.recordCount += 1
     if (record instanceof BadRecord) throw record
     if (typeof record !== 'object' || record === null || Array.isArray(record))
       throw new BadRecord('is not a JSON object, so it has no fields')
     const { key } = this.shape
     const ids = key.map((path) => readKeyValue(record, path))
-    const [id = this.records] = ids
+    const [id = this.recordCount] = ids
     const { row, groups } = flattenRecord(record, ids.length > 1 ? ids.map(formatId).join('/') : id, this.shape)
     const comparison = key.length > 0 ? this.#keys.compare(JSON.stringify(ids), JSON.stringify(record)) : 'NEW'
     if (comparison !== 'NEW') return comparison
-    this.root.add(row)
+    this.rootTable.add(row)
     for (const group of groups) this.#getGroupTable(group.groups).add(group.row)
     return comparison
   }
 
   flush(): void {
-    for (const table of this.all) table.flush()
+    for (const table of this.allTables) table.flush()
   }
 
   [Symbol.dispose](): void {
-    for (const table of this.all) table[Symbol.dispose]()
+    for (const table of this.allTables) table[Symbol.dispose]()
   }
 
   #getGroupTable(groups: readonly string[]): TableSpool {
@@ -136,7 +136,7 @@ export class RecordTables implements Disposable {
   /** Returns the columns that link rows of a group to their parents. References to a record have the type of its key. */
   #createLinkColumns(depth: number): KnownColumn[] {
     const { key } = this.shape
-    const dataType = key.length === 1 ? this.root.known.get(key[0]!)?.dataType : undefined
+    const dataType = key.length === 1 ? this.rootTable.declaredColumns.get(key[0]!)?.dataType : undefined
     const recordId = dataType && { dataType }
     return [
       { path: '_row_id', dataType: 'TEXT' },
@@ -197,9 +197,9 @@ export class SeenKeys {
 }
 
 /** Flags for the kinds of values in a column, combined by bitwise OR. */
-const TEXT = 1
-const OTHER = 2
-const NESTED = 4
+const TEXT_VALUE = 1
+const OTHER_VALUE = 2
+const NESTED_VALUE = 4
 
 const bufferCharacters = 64 * 1024
 const maxColumnsPerTable = 1_600
@@ -209,10 +209,10 @@ export class TableSpool implements Disposable {
   readonly name: string
   readonly key: readonly string[]
   /** Declared columns by path, whether or not records contain them. */
-  readonly known: ReadonlyMap<string, KnownColumn>
+  readonly declaredColumns: ReadonlyMap<string, KnownColumn>
   /** Flags of the values of each column by path, in the order of the first occurrence. */
-  readonly seen = new Map<string, number>()
-  rows = 0
+  readonly valueKinds = new Map<string, number>()
+  rowCount = 0
   size = 0
   readonly #maxBytes: number
   readonly #directory: string
@@ -228,7 +228,7 @@ export class TableSpool implements Disposable {
   ) {
     this.name = name
     this.key = key
-    this.known = new Map(known.map((column) => [column.path, column]))
+    this.declaredColumns = new Map(known.map((column) => [column.path, column]))
     this.#directory = directory
     this.#maxBytes = maxBytes
   }
@@ -239,11 +239,11 @@ export class TableSpool implements Disposable {
 
   add(row: RecordRow): void {
     let line = '{'
-    for (const [path, value] of this.rows === 0 ? this.#addEmptyColumns(row) : row) {
-      this.seen.set(path, (this.seen.get(path) ?? this.#addColumn()) | getValueKind(value))
+    for (const [path, value] of this.rowCount === 0 ? this.#addEmptyColumns(row) : row) {
+      this.valueKinds.set(path, (this.valueKinds.get(path) ?? this.#addColumn()) | getValueKind(value))
       line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
     }
-    this.rows += 1
+    this.rowCount += 1
     this.#buffer += `${line}}\n`
     if (this.#buffer.length >= bufferCharacters) this.flush()
   }
@@ -266,7 +266,7 @@ export class TableSpool implements Disposable {
 
   /** Returns whether all values of a column are texts. */
   isText(path: string): boolean {
-    return this.seen.get(path) === TEXT
+    return this.valueKinds.get(path) === TEXT_VALUE
   }
 
   [Symbol.dispose](): void {
@@ -276,12 +276,12 @@ export class TableSpool implements Disposable {
 
   /** Returns a row that starts with the columns that are always created. */
   #addEmptyColumns(row: RecordRow): ReadonlyMap<string, RecordValue | null> {
-    const always = [...this.known.values()].filter((column) => column.always)
+    const always = [...this.declaredColumns.values()].filter((column) => column.always)
     return new Map<string, RecordValue | null>([...always.map(({ path }) => [path, null] as const), ...row])
   }
 
   #addColumn(): number {
-    if (this.seen.size < maxColumnsPerTable) return 0
+    if (this.valueKinds.size < maxColumnsPerTable) return 0
     throw new SourceProblem(
       'TOO_MANY_COLUMNS',
       `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Select fewer fields, or load them with several pipelines.`,
@@ -291,6 +291,6 @@ export class TableSpool implements Disposable {
 
 function getValueKind(value: RecordValue | null): number {
   if (value === null) return 0
-  if (typeof value === 'string') return TEXT
-  return typeof value === 'object' && !isExactNumber(value) ? NESTED : OTHER
+  if (typeof value === 'string') return TEXT_VALUE
+  return typeof value === 'object' && !isExactNumber(value) ? NESTED_VALUE : OTHER_VALUE
 }

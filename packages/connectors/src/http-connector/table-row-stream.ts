@@ -19,7 +19,7 @@ import {
   type StoredType,
   TypesWidened,
 } from '@sluice/row-stream'
-import type { ReadReporter } from './read-reporter.ts'
+import type { MultiTableReporter } from './read-reporter.ts'
 import type { TableSpool } from './record-tables.ts'
 import { columnNames } from './table-names.ts'
 
@@ -29,7 +29,7 @@ export interface TableStreamOptions {
   streamName: string
   inferStrings: boolean
   directory: string
-  reporter: ReadReporter
+  reporter: MultiTableReporter
   signal: AbortSignal
   remembered?: RememberedFeed | undefined
 }
@@ -40,17 +40,17 @@ export interface TableStreamOptions {
  */
 export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<RowStream, void, void> {
   const { table, streamName, directory, reporter, signal, remembered } = options
-  if (table.rows === 0) return yield createEmptyStream(options)
+  if (table.rowCount === 0) return yield createEmptyStream(options)
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
     const job = { name, source: table.descriptor, size: table.size, spool, rejects, directory, options: {} }
-    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.alive)
-    const report = reporter.forTable()
+    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
+    const report = reporter.createTableReporter()
     if (normalised.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
-    const rememberedDialect = rememberedColumns(table, remembered)
-    const columns = columnOptions(options, normalised)
+    const rememberedDialect = findRememberedDialect(table, remembered)
+    const columns = createColumnOptions(options, normalised)
     const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
     const renameColumns = createColumnRenamer(table)
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
@@ -68,20 +68,20 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   }
 }
 
-function columnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: NormalisedFile): ColumnOptions[] {
+function createColumnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: NormalisedFile): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])
     if (!(inferStrings && dataType === 'TEXT' && table.isText(label)))
       types.set(label, { label, dataType, declared: true })
-  for (const { path: label, dataType } of table.known.values())
-    if (dataType && table.seen.has(label)) types.set(label, { label, dataType, declared: true })
+  for (const { path: label, dataType } of table.declaredColumns.values())
+    if (dataType && table.valueKinds.has(label)) types.set(label, { label, dataType, declared: true })
   return [...types.values()]
 }
 
 /** Returns the types of the last load with the paths of their columns. */
-function rememberedColumns(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
+function findRememberedDialect(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
-  const paths = [...table.seen.keys()]
+  const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
   const columns = feed.columns.flatMap((column) => {
     const label = pathsByName.get(column.name)
@@ -94,14 +94,14 @@ type ColumnRenamer = (columns: readonly Column[]) => Column[]
 
 /** Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool. */
 function createColumnRenamer(table: TableSpool): ColumnRenamer {
-  const paths = [...table.seen.keys()]
+  const paths = [...table.valueKinds.keys()]
   const names = columnNames(paths)
   const namesByPath = new Map(paths.map((path, index) => [path, names[index]!]))
   return (columns) =>
     columns.map((column) => ({
       ...column,
       name: namesByPath.get(column.label) ?? column.name,
-      label: table.known.get(column.label)?.label ?? column.label,
+      label: table.declaredColumns.get(column.label)?.label ?? column.label,
       ...(table.key.includes(column.label) && { primaryKey: true }),
     }))
 }
@@ -112,7 +112,7 @@ function renameContent(
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
   const { profile, facts } = content
-  const rename = <T>(items: readonly T[]) => items.map((item, index) => ({ ...item, column: columns[index]!.name }))
+  const withColumnNames = <T>(items: readonly T[]) => items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
     ...content,
     async *rows(types: readonly StoredType[]) {
@@ -122,21 +122,21 @@ function renameContent(
         throw error instanceof TypesWidened ? new TypesWidened(renameColumns(error.columns)) : error
       }
     },
-    ...(facts && { facts: () => rename(facts()) }),
-    ...(profile && { profile: () => rename(profile()) }),
+    ...(facts && { facts: () => withColumnNames(facts()) }),
+    ...(profile && { profile: () => withColumnNames(profile()) }),
   }
 }
 
 /** Returns a stream without rows that creates the table, so that later increments can be merged into it. */
 function createEmptyStream({ table, streamName, reporter, remembered }: TableStreamOptions): RowStream {
-  const paths = [...new Set([...table.key, ...table.known.keys()])]
+  const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
   const earlierColumns = columnsBefore(remembered)
   // If all records were rejected, the table is not emptied, because the source has records.
-  const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejected === 0)
-  if (!isKnown) throw emptySourceProblem(table.name, reporter.rejected)
+  const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
+  if (!isKnown) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
   const names = columnNames(paths)
   const columns = paths.map((path, index): Column => {
-    const { label = path, dataType } = table.known.get(path) ?? {}
+    const { label = path, dataType } = table.declaredColumns.get(path) ?? {}
     return {
       name: names[index]!,
       label,
@@ -147,7 +147,7 @@ function createEmptyStream({ table, streamName, reporter, remembered }: TableStr
   return emptyRowStream(streamName, [...columns, ...earlierColumns.filter(({ name }) => !names.includes(name))])
 }
 
-const emptySourceProblem = (table: string, rejected: number): SourceProblem =>
+const createEmptySourceProblem = (table: string, rejected: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
     rejected > 0

@@ -17,11 +17,11 @@ export interface ReportBlock {
 /** A block with a resource type that is linked to another block of the report. */
 export interface ReportLink extends ReportBlock {
   /** The name of the block that this link starts from. */
-  to: string
+  originBlock: string
   /** The reference in that block to this type. If undefined, the id of that block's resource. */
-  from: FhirPathExpression | undefined
+  originReference: FhirPathExpression | undefined
   /** The reference in this type to the other block. If undefined, the id of this type's resource. */
-  element: FhirPathExpression | undefined
+  targetReference: FhirPathExpression | undefined
   parameter: string
   /** Whether a row can have several of these resources. They then become a child table. */
   multiple: boolean
@@ -44,7 +44,7 @@ export const reportProfile = 'http://ihris.org/fhir/StructureDefinition/iHRISRel
 /** Parses a report. Throws `SourceProblem` OTHER_PROTOCOL if the resource is not a report, and NOT_SUPPORTED for an unsupported path. */
 export function parseReport(resource: unknown): IhrisReport {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
-  const details = extension.find((item) => isOfProfile(item, 'iHRISReportDetails'))
+  const details = extension.find((item) => hasProfile(item, 'iHRISReportDetails'))
   if (!details) throw createResponseProblem('iHRIS', 'report')
   const query = findText(details, 'query')
   const main = {
@@ -52,12 +52,12 @@ export function parseReport(resource: unknown): IhrisReport {
     search: findText(details, 'initialFilter') ?? '',
     filter: query ? compileFhirPath(query) : undefined,
   }
-  return { main, links: extension.filter((item) => isOfProfile(item, 'iHRISReportLink')).map(parseLink) }
+  return { main, links: extension.filter((item) => hasProfile(item, 'iHRISReportLink')).map(parseLink) }
 }
 
 export function parseReportTitle(resource: unknown): { code: string | undefined; label: string | undefined } {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
-  const details = extension.find((item) => isOfProfile(item, 'iHRISReportDetails'))
+  const details = extension.find((item) => hasProfile(item, 'iHRISReportDetails'))
   return { code: details && findText(details, 'name'), label: details && findText(details, 'label') }
 }
 
@@ -66,7 +66,7 @@ function parseBlock(block: ReportExtension): ReportBlock {
   if (resource === undefined) throw createResponseProblem('iHRIS', 'resource in its report')
   const columns = (block.extension ?? []).flatMap((item): ReportColumn[] => {
     const [name, path] = [findText(item, 'name'), findText(item, 'fhirpath')]
-    if (!isOfProfile(item, 'iHRISReportElement') || name === undefined || path === undefined) return []
+    if (!hasProfile(item, 'iHRISReportElement') || name === undefined || path === undefined) return []
     return [{ name, label: findText(item, 'display') ?? name, getValues: compileFhirPath(path) }]
   })
   return { name: findText(block, 'name') ?? resource, resource, columns }
@@ -80,15 +80,15 @@ function parseLink(link: ReportExtension): ReportLink {
   const [, field = ''] = element.split('.')
   return {
     ...block,
-    to,
-    from: from.length > 0 ? compileFhirPath(from.join('.')) : undefined,
-    element: isById ? undefined : compileFhirPath(element),
+    originBlock: to,
+    originReference: from.length > 0 ? compileFhirPath(from.join('.')) : undefined,
+    targetReference: isById ? undefined : compileFhirPath(element),
     parameter: isById ? '_id' : (findText(link, 'linkElementSearchParameter') ?? field),
     multiple: (link.extension ?? []).some((item) => item.url === 'multiple' && item['valueBoolean'] === true),
   }
 }
 
-const isOfProfile = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
+const hasProfile = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
 
 const findText = ({ extension = [] }: ReportExtension, url: string): string | undefined =>
   toText(extension.find((item) => item.url === url)?.['valueString'])

@@ -7,7 +7,7 @@ import {
   type SettingsOf,
   type SystemContext,
 } from '../http-connector/http-system.ts'
-import { boundCursor, detectEndlessPaging, requestFittingPage } from '../http-connector/paging.ts'
+import { createNextCursor, createPagingCheck, requestFittingPage } from '../http-connector/paging.ts'
 import {
   createLocation,
   createOption,
@@ -21,16 +21,16 @@ import { createQuestionColumn, type KnownColumn } from '../http-connector/record
 
 type KobotoolboxSettings = SettingsOf<'SOURCE_SYSTEM_E'>
 
-const name = 'KoboToolbox'
+const koboToolboxName = 'KoboToolbox'
 /** Maximum number of submissions per page. Current servers ignore a higher limit; older ones allow it. */
-const maxPageSize = 1_000
+const maxSubmissionsPerPage = 1_000
 const maxListedSurveys = 10_000
 
 /** Reads the submissions of one KoboToolbox form, with its repeat groups as child tables. */
 export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
-  name,
+  name: koboToolboxName,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment.slice(0, 23),
+  createCursor: (moment) => moment.slice(0, 23),
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
@@ -40,14 +40,14 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
 
   async testConnection({ http, settings: { survey } }) {
     const query = { format: 'json', limit: 1, q: 'asset_type:survey' }
-    parseList(await http.getJson('api/v2/assets/', { query }), name, 'results')
+    parseList(await http.getJson('api/v2/assets/', { query }), koboToolboxName, 'results')
     // A connection can be tested before a form is selected.
     if (survey !== undefined) await readForm(http, survey)
   },
 
   listOptions: (kind, context) => (kind === 'surveys' ? listSurveys(context) : undefined),
 
-  async streams({ http, settings: { survey } }) {
+  async openStreams({ http, settings: { survey } }) {
     const form = await readForm(http, survey)
     return {
       name: survey,
@@ -56,7 +56,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
       // The form declares which answers are text. The types of all others are inferred.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments' || path === '_notes',
-      async *pages(cursor) {
+      async *readPages(cursor) {
         for await (const page of readSubmissions(http, survey, toText(cursor)))
           yield { ...page, records: page.records.map((record) => parseSubmission(record, form.geopoints)) }
       },
@@ -68,11 +68,11 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
 async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
-  const checkPage = detectEndlessPaging(name)
+  const checkPage = createPagingCheck(koboToolboxName)
   let [path, options]: [string, RequestOptions] = ['api/v2/assets/', { query }]
   while (surveys.length < maxListedSurveys) {
-    const response = parseObject(await http.getJson(path, options), name)
-    const assets = parseList(response, name, 'results').map((asset) => parseObject(asset, name))
+    const response = parseObject(await http.getJson(path, options), koboToolboxName)
+    const assets = parseList(response, koboToolboxName, 'results').map((asset) => parseObject(asset, koboToolboxName))
     // Forms that are not deployed also count as progress, because an account can have thousands of them.
     checkPage(assets.length > 0)
     for (const { uid, name: title, has_deployment: isDeployed } of assets)
@@ -96,7 +96,7 @@ async function* readSubmissions(
 ): AsyncGenerator<RecordPage, void, void> {
   let lastId: number | undefined
   let latestTime = ''
-  let limit = maxPageSize
+  let limit = maxSubmissionsPerPage
   for (;;) {
     const filter = {
       ...(since !== undefined && { _submission_time: { $gte: since } }),
@@ -109,8 +109,8 @@ async function* readSubmissions(
       }),
     )
     limit = pageSize
-    const records = parseList(page, name, 'results')
-    const isLast = records.length === 0 || toText(parseObject(page, name)['next']) === undefined
+    const records = parseList(page, koboToolboxName, 'results')
+    const isLast = records.length === 0 || toText(parseObject(page, koboToolboxName)['next']) === undefined
     const previousId = lastId
     for (const record of records) {
       const { _id: id, _submission_time: time } = (record ?? {}) as Record<string, unknown>
@@ -118,9 +118,9 @@ async function* readSubmissions(
       if (typeof time === 'string' && time > latestTime) latestTime = time
     }
     // Only the last page has a cursor, because submission times are not always in the order of the ids.
-    yield { records, cursor: isLast ? boundCursor(latestTime, http.startedAt(), since) : undefined }
+    yield { records, cursor: isLast ? createNextCursor(latestTime, http.startedAt(), since) : undefined }
     if (isLast) return
-    if (lastId === previousId) throw createResponseProblem(name, 'increasing _id')
+    if (lastId === previousId) throw createResponseProblem(koboToolboxName, 'increasing _id')
   }
 }
 
@@ -152,7 +152,7 @@ const typedQuestionPattern =
   /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
 
 /** Columns that the server adds to all submissions. */
-const systemColumns: KnownColumn[] = [
+const submissionColumns: KnownColumn[] = [
   { path: '_id', dataType: 'BIGINT' },
   { path: '_uuid', dataType: 'TEXT' },
   { path: '_submission_time', dataType: 'TIMESTAMPTZ' },
@@ -171,11 +171,11 @@ async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> 
       subject: `The survey "${survey}"`,
       query: { format: 'json' },
     }),
-    name,
+    koboToolboxName,
   )
   const content = (asset['content'] ?? {}) as { survey?: unknown }
   const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []
-  const columns = [...systemColumns]
+  const columns = [...submissionColumns]
   const geopoints = new Set<string>()
   const openGroups: { name: string; repeats: boolean }[] = []
   for (const question of questions) {

@@ -16,16 +16,16 @@ export interface MysqlField {
   extendedFormat?: string
 }
 
-const unsigned = 0x20
-const bytes = 63
+const unsignedFlag = 0x20
+const binaryCharacterSet = 63
 
-export const isUnsigned = ({ flags }: MysqlField): boolean => (flags & unsigned) !== 0
-export const isBytes = ({ characterSet }: MysqlField): boolean => characterSet === bytes
+export const isUnsigned = ({ flags }: MysqlField): boolean => (flags & unsignedFlag) !== 0
+export const isBinary = ({ characterSet }: MysqlField): boolean => characterSet === binaryCharacterSet
 export const isJson = ({ columnType, extendedFormat }: MysqlField): boolean =>
   columnType === Types.JSON || extendedFormat === 'json'
 
 /** Returns whether the query must convert the column to text, because its binary format is useless to users. */
-export const needsText = ({ columnType }: MysqlField): boolean => columnType === Types.GEOMETRY
+export const needsTextConversion = ({ columnType }: MysqlField): boolean => columnType === Types.GEOMETRY
 
 /** The type for unsigned 64-bit integers, up to 18446744073709551615. */
 const unsigned64: StoredType = { dataType: 'DECIMAL', precision: 20, scale: 0 }
@@ -34,7 +34,7 @@ const unsigned64: StoredType = { dataType: 'DECIMAL', precision: 20, scale: 0 }
  * Returns the column type of a field. Ignores the display width: TINYINT(1) is a SMALLINT, because the server does not tell
  * whether it was declared as BOOLEAN.
  */
-export function columnOf(field: MysqlField): StoredType {
+export function toColumnType(field: MysqlField): StoredType {
   switch (field.columnType) {
     case Types.TINY:
     case Types.YEAR:
@@ -53,7 +53,7 @@ export function columnOf(field: MysqlField): StoredType {
       return { dataType: 'DOUBLE' }
     case Types.DECIMAL:
     case Types.NEWDECIMAL:
-      return decimal(field)
+      return toDecimalType(field)
     case Types.DATE:
     case Types.NEWDATE:
       return { dataType: 'DATE' }
@@ -69,7 +69,7 @@ export function columnOf(field: MysqlField): StoredType {
   }
 }
 
-function decimal(field: MysqlField): StoredType {
+function toDecimalType(field: MysqlField): StoredType {
   const scale = field.decimals
   const precision = field.columnLength - (scale > 0 ? 1 : 0) - (isUnsigned(field) ? 0 : 1)
   return precision >= scale && precision > 0 ? { dataType: 'DECIMAL', precision, scale } : { dataType: 'DECIMAL' }

@@ -14,7 +14,7 @@ import {
 } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { type MysqlField, columnOf, needsText } from './columns.ts'
+import { type MysqlField, toColumnType, needsTextConversion } from './columns.ts'
 import { explainMysql } from './problems.ts'
 import { RowReader } from './row-reader.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
@@ -145,15 +145,15 @@ class MysqlSession implements DatabaseSession {
     if ('query' in statement) await this.#assertNoTarget(text)
     const notes: ReadNote[] = []
     const fields = prepared.columns
-    if (fields.some(needsText)) {
+    if (fields.some(needsTextConversion)) {
       if ('name' in statement) prepared = await this.#prepare(withTexts(statement, fields))
       else notes.push(geometryNote(fields))
     }
     this.#prepared = prepared
     this.#labels = fields.map(({ name }) => name)
     const columns = prepared.columns.map((field, index): DescribedColumn => {
-      const column = { label: this.#labels[index]!, ...columnOf(field) }
-      if (needsText(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
+      const column = { label: this.#labels[index]!, ...toColumnType(field) }
+      if (needsTextConversion(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
       return 'name' in statement && isKey(field) ? { ...column, primaryKey: true } : column
     })
     return { columns, notes }
@@ -256,13 +256,13 @@ const isKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) 
 /** Returns the query of a table with its geometry as text. */
 function withTexts(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
   const columns = fields.map((field) =>
-    needsText(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
+    needsTextConversion(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
   )
   return buildStatement(statement, backticked, columns.join(', '))
 }
 
 function geometryNote(fields: readonly MysqlField[]): ReadNote {
-  const names = fields.filter(needsText).map(({ name }) => name)
+  const names = fields.filter(needsTextConversion).map(({ name }) => name)
   return {
     level: 'WARN',
     message: `Geometry in ${names.join(', ')} is kept as the bytes that the database holds, in hexadecimal digits. Use ST_AsText in the query to have it as text.`,

@@ -1,7 +1,7 @@
 import type { ReadNote } from '../database-connector/session.ts'
 import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
 import { type TupleSink, formatRawRow } from '../database-connector/tuple-sink.ts'
-import { type CellReader, cellOf } from './cells.ts'
+import { type CellReader, createCellReader } from './cells.ts'
 import type { MysqlField } from './columns.ts'
 import { PacketCursor } from './cursor.ts'
 
@@ -20,7 +20,7 @@ export class RowReader {
   constructor(fields: readonly MysqlField[], labels: readonly string[], types: readonly StoredType[], sink: TupleSink) {
     if (fields.length !== types.length)
       throw new Error(`${fields.length} columns arrived, but ${types.length} were described`)
-    this.#cells = fields.map((field, index) => cellOf(field, types[index]!))
+    this.#cells = fields.map((field, index) => createCellReader(field, types[index]!))
     this.#labels = labels
     this.#sink = sink
     this.#nulls = (fields.length + firstNullBit + 7) >> 3
@@ -32,7 +32,7 @@ export class RowReader {
     const cells = this.#cells
     const { buffer } = this.#sink
     const nulls = from + packetHeader
-    cursor.begin(bytes, nulls + this.#nulls, to)
+    cursor.start(bytes, nulls + this.#nulls, to)
     buffer.beginRow(cells.length)
     let index = 0
     try {
@@ -64,7 +64,7 @@ export class RowReader {
 
   #raw(bytes: Buffer, from: number, to: number): string {
     const nulls = from + packetHeader
-    this.#cursor.begin(bytes, nulls + this.#nulls, to)
+    this.#cursor.start(bytes, nulls + this.#nulls, to)
     const values = this.#cells.map(({ read }, index) => {
       const bit = index + firstNullBit
       return (bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1 ? null : read(this.#cursor)

@@ -8,7 +8,7 @@ import {
   parseList,
   toText,
 } from '../http-connector/parse-response.ts'
-import { createColumns, createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import {
@@ -19,7 +19,7 @@ import {
   requireSecret,
 } from '../http-connector/http-system.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
-import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
+import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 
 type OdkSettings = SettingsOf<'SOURCE_SYSTEM_G'>
 
@@ -29,7 +29,7 @@ const name = 'ODK Central'
 export const odkCentral: HttpSystem<OdkSettings> = {
   name,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect({ apiSource: { url, username } }, secrets) {
     const password = requireSecret(secrets, 'password', 'the password of an account')
@@ -58,7 +58,7 @@ export const odkCentral: HttpSystem<OdkSettings> = {
     return kind === 'forms' ? listForms(context) : undefined
   },
 
-  async streams({ http, settings, log }) {
+  async openStreams({ http, settings, log }) {
     const { project, form, includeDeleted = false } = settings
     return {
       name: form,
@@ -66,7 +66,7 @@ export const odkCentral: HttpSystem<OdkSettings> = {
       columns: await readFormColumns(http, project, form),
       // The form declares text answers. Dates are JSON texts whose types are inferred.
       inferStrings: true,
-      async *pages(cursor) {
+      async *readPages(cursor) {
         for await (const page of readSubmissions(http, { project, form, includeDeleted, log }, cursor))
           yield { ...page, records: page.records.map(parseSubmission) }
       },
@@ -100,9 +100,9 @@ const typedFieldPattern = /^(int|decimal|boolean|date|time|dateTime|geopoint|geo
 /** Columns that the server adds to all submissions. */
 const systemColumns: KnownColumn[] = [
   { path: '__id', dataType: 'TEXT' },
-  ...createColumns('TIMESTAMPTZ', ['__system.submissionDate', '__system.updatedAt', '__system.deletedAt']),
-  ...createColumns('TEXT', ['__system.submitterId', '__system.submitterName', '__system.status']),
-  ...createColumns('TEXT', ['__system.reviewState', '__system.deviceId', '__system.formVersion']),
+  ...declareColumns('TIMESTAMPTZ', ['__system.submissionDate', '__system.updatedAt', '__system.deletedAt']),
+  ...declareColumns('TEXT', ['__system.submitterId', '__system.submitterName', '__system.status']),
+  ...declareColumns('TEXT', ['__system.reviewState', '__system.deviceId', '__system.formVersion']),
 ]
 
 /** Reads the fields of all versions of the form, with their OData names. */
@@ -185,7 +185,7 @@ async function* readSubmissions(
       yield { records }
     }
   }
-  const next = boundCursor(latest, http.startedAt(), since)
+  const next = createNextCursor(latest, http.startedAt(), since)
   if (next !== undefined) yield { records: [], cursor: next }
 }
 

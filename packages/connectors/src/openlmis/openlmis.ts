@@ -1,4 +1,4 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import {
   createOption,
   parseObject,
@@ -15,7 +15,7 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { boundCursor } from '../http-connector/paging.ts'
+import { createNextCursor } from '../http-connector/paging.ts'
 
 type OpenlmisSettings = SettingsOf<'SOURCE_SYSTEM_H'>
 
@@ -28,7 +28,7 @@ const maxConcurrentRequests = 4
 export const openlmis: HttpSystem<OpenlmisSettings> = {
   name,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
@@ -47,12 +47,12 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
 
   listOptions: (kind, { http }) => (kind === 'facilities' ? listFacilities(http) : undefined),
 
-  async streams({ http, settings, signal }) {
+  async openStreams({ http, settings, signal }) {
     return {
       name: 'requisitions',
       key: ['id'],
       columns,
-      pages: (cursor) => readRequisitions({ http, settings, signal }, toText(cursor)),
+      readPages: (cursor) => readRequisitions({ http, settings, signal }, toText(cursor)),
     }
   },
 }
@@ -99,7 +99,7 @@ async function* readRequisitions(
     }
   }
   // Facilities are read one after another, so only all of them together are complete.
-  yield { records: [], cursor: boundCursor(latest, http.startedAt(), since) }
+  yield { records: [], cursor: createNextCursor(latest, http.startedAt(), since) }
 }
 
 function laterTime(latest: string, record: unknown): string {
@@ -147,11 +147,11 @@ function parsePage(response: unknown): { content: readonly unknown[]; isLast: bo
 
 /** Codes are always text. */
 const columns: KnownColumn[] = [
-  ...createColumns('TEXT', ['id', 'status', 'facility.id', 'facility.code', 'facility.name']),
-  ...createColumns('TEXT', ['program.id', 'program.code', 'program.name']),
-  ...createColumns('TEXT', ['processingPeriod.id', 'processingPeriod.name']),
-  ...createColumns('TIMESTAMPTZ', ['createdDate', 'modifiedDate']),
-  ...createColumns('TEXT', ['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName']).map(
+  ...declareColumns('TEXT', ['id', 'status', 'facility.id', 'facility.code', 'facility.name']),
+  ...declareColumns('TEXT', ['program.id', 'program.code', 'program.name']),
+  ...declareColumns('TEXT', ['processingPeriod.id', 'processingPeriod.name']),
+  ...declareColumns('TIMESTAMPTZ', ['createdDate', 'modifiedDate']),
+  ...declareColumns('TEXT', ['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName']).map(
     (column) => ({ ...column, groups: ['requisitionLineItems'] }),
   ),
 ]

@@ -7,7 +7,7 @@ import {
   createResponseProblem,
   toText,
 } from '../http-connector/parse-response.ts'
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { overlapSeconds, requestFittingPage } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
 import {
@@ -42,7 +42,7 @@ const choicePaths: Readonly<Record<string, string>> = {
 export const sormas: HttpSystem<SormasSettings> = {
   name,
   canReadIncrement: () => true,
-  cursorAt: (moment) => Date.parse(moment),
+  createCursor: (moment) => Date.parse(moment),
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
@@ -62,7 +62,7 @@ export const sormas: HttpSystem<SormasSettings> = {
     return path === undefined ? undefined : listChoices(http, path)
   },
 
-  async streams({ http, settings: { entities, startDate } }) {
+  async openStreams({ http, settings: { entities, startDate } }) {
     const first = startDate === undefined ? 0 : Date.parse(startDate)
     return entities.map(
       (entity): RecordStream => ({
@@ -71,7 +71,7 @@ export const sormas: HttpSystem<SormasSettings> = {
         columns,
         // The API returns timestamps as numbers, which this connector converts to text.
         inferStrings: true,
-        pages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : first),
+        readPages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : first),
       }),
     )
   },
@@ -137,9 +137,9 @@ async function listChoices(http: HttpSession, path: string): Promise<SourceOptio
 /** Columns of all records, and codes that are always text. */
 const columns: KnownColumn[] = [
   { path: 'uuid', dataType: 'TEXT' },
-  ...createColumns('TIMESTAMPTZ', ['creationDate', 'changeDate']),
-  ...createColumns('TEXT', ['externalID', 'externalToken', 'internalToken']),
-  ...createColumns('TEXT', ['epidNumber', 'caseIdExternalSystem', 'labSampleID']),
+  ...declareColumns('TIMESTAMPTZ', ['creationDate', 'changeDate']),
+  ...declareColumns('TEXT', ['externalID', 'externalToken', 'internalToken']),
+  ...declareColumns('TEXT', ['epidNumber', 'caseIdExternalSystem', 'labSampleID']),
 ]
 
 /** Milliseconds of the years 1973 and 2100. Counts in outbreak data are never in this range. */

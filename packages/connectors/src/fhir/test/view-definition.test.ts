@@ -121,7 +121,7 @@ describe('a view of resources', () => {
 describe('a view as a table', () => {
   it('makes the rows of one resource some at a time', async () => {
     const select = [{ forEach: 'name', column: [column('use', 'use')] }]
-    const { pages } = createViewStream(parseView({ name: 'v', resource: 'Patient', select }), async function* () {
+    const { readPages: pages } = createViewStream(parseView({ name: 'v', resource: 'Patient', select }), async function* () {
       yield { records: [{ id: 'a', name: Array.from({ length: 1_200 }, (_, at) => ({ use: at })) }] }
     })
     const sizes: number[] = []
@@ -131,7 +131,7 @@ describe('a view as a table', () => {
 
   it('takes resources one by one, and none twice that has an id', async () => {
     const view = parseView({ name: 'v', resource: 'Patient', select: [{ column: [column('id', 'id')] }] })
-    const { pages } = createViewStream(view, async function* () {
+    const { readPages: pages } = createViewStream(view, async function* () {
       yield { records: [{ id: 'a' }, {}, { id: 'a' }, {}, { id: 'b' }] }
     })
     const found = await Array.fromAsync(pages(undefined), ({ records }) => records)

@@ -57,7 +57,7 @@ async function read(streams: () => Promise<RecordStream | RecordStream[]>): Prom
     name: 'the example',
     connect: () => ({ url: 'https://example.org' }),
     testConnection: async () => {},
-    streams,
+    openStreams: streams,
   }
   const source = createHttpConnector(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
   const reading = { type: 'X', settings: {}, secrets: {}, input: {}, table: 'target' }
@@ -75,7 +75,7 @@ async function drain(pages: AsyncIterable<RecordPage>): Promise<number> {
 const pagesOf = (count: number, recordsAt: (page: number) => unknown[]): RecordStream => ({
   name: 'people',
   key: ['id'],
-  async *pages() {
+  async *readPages() {
     for (let page = 0; page < count; page += 1) yield { records: recordsAt(page) }
   },
 })
@@ -100,7 +100,7 @@ describe('endless paging', () => {
     const { http, asked } = answering((times) => ({ rows: [], nextToken: times }))
     const settings = { type: 'FUNCTION', functionSource: { url: 'https://example.org/rows' } }
     const streams = () =>
-      functionSystem.streams({ http, settings, secrets: {}, signal, log: () => {} } as SystemContext as never)
+      functionSystem.openStreams({ http, settings, secrets: {}, signal, log: () => {} } as SystemContext as never)
     await expect(read(streams)).rejects.toMatchObject(endless)
     expect(asked.times).toBe(1_001)
   })
@@ -116,7 +116,7 @@ describe('endless paging', () => {
     const view = parseView({ name: 'v', resource: 'Patient', select: [{ column: [{ name: 'id', path: 'id' }] }] })
     const pages = createViewStream(view, () =>
       searchResources(same.http, { name: 'FHIR', type: 'Patient', path: 'Patient' }),
-    ).pages
+    ).readPages
     await expect(drain(pages(undefined))).rejects.toMatchObject(endless)
   })
 

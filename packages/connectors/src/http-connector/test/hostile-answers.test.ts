@@ -208,7 +208,7 @@ describe('an invalid address', () => {
   it('is reported for a function without a name', async () => {
     const { http } = openSession()
     const settings = { type: 'FUNCTION', functionSource: {} }
-    const read = functionSystem.streams({ http, settings, secrets: {}, log: () => {} } as never)
+    const read = functionSystem.openStreams({ http, settings, secrets: {}, log: () => {} } as never)
     await expect(read).rejects.toMatchObject(invalid)
   })
 })

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, LoadReport } from '@sluice/row-stream'
 import { flattenRecord } from '../flatten-record.ts'
 import { RecordTables } from '../record-tables.ts'
-import { createReadReporter } from '../read-reporter.ts'
+import { createMultiTableReporter } from '../read-reporter.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -20,11 +20,11 @@ function taken(records: readonly unknown[]) {
     startOver: async () => {},
     log: () => {},
   }
-  const told = createReadReporter(report)
+  const told = createMultiTableReporter(report)
   using tables = new RecordTables({ table: 't', key: ['id'] }, directory, 1_000_000_000)
   for (const [index, record] of records.entries()) told.tryRecord(index + 1, record, () => tables.add(record))
   tables.flush()
-  return { rejected, rows: tables.root.rows, columns: tables.root.seen.size, tables: tables.all.length }
+  return { rejected, rows: tables.rootTable.rowCount, columns: tables.rootTable.valueKinds.size, tables: tables.allTables.length }
 }
 
 const list = (count: number): object[] => Array.from({ length: count }, () => ({}))
