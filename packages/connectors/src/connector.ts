@@ -1,6 +1,6 @@
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { OutgoingAllowList, RetryPolicy } from '@sluice/http-client'
-import type { LoadReport, RememberedFeed, RowStream } from '@sluice/row-stream'
+import type { ReadReporter, RememberedFeed, RowStream } from '@sluice/row-stream'
 
 /** Passwords and tokens of a source, by the name of the secret field. */
 export type SourceSecrets = Readonly<Record<string, string>>
@@ -52,7 +52,7 @@ export interface SourceOption {
  */
 export interface Connector {
   /** Yields each table once. Reading starts when the caller requests the first table. */
-  read(request: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
+  read(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
   /**
    * Returns whether the source can continue from the request's cursor. If so, the caller merges the rows by primary key. The
    * method is absent for a source that always reads everything.

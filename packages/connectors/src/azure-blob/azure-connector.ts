@@ -2,24 +2,24 @@ import { createHmac } from 'node:crypto'
 import type { SourceBody } from '@sluice/contracts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { Connector, ReadRequest } from '../connector.ts'
-import { objectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
+import { createObjectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
 import {
   encodeKey,
-  lengthOf,
+  parseSize,
   type ListedPage,
-  momentOf,
-  objectStore,
+  parseObjectTime,
+  createObjectStore,
   type ObjectStore,
   parseErrorResponse,
   type StoredObject,
   type StoreRequest,
 } from '../object-store/object-store.ts'
 import type { StoreClient, StoreResponse } from '../object-store/store-client.ts'
-import { childOf, parseXml, textOf, type XmlElement } from '../object-store/xml.ts'
+import { findChild, parseXml, getChildText, type XmlElement } from '../object-store/xml.ts'
 import { type AzureConfig, createAzureProblem } from './azure-problems.ts'
 
 /** Reads files of Azure Blob Storage. */
-export const createAzureConnector = (context: StoreContext): Connector => objectStoreConnector(openContainer, context)
+export const createAzureConnector = (context: StoreContext): Connector => createObjectStoreConnector(openContainer, context)
 
 function openContainer({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {
   const { blobStoreSource } = settings as Extract<SourceBody, { type: 'CLOUD_BLOB_STORAGE' }>
@@ -51,7 +51,7 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     throw createAzureProblem(errorResponse, { config, host, ...(key !== undefined && { key }) })
   }
 
-  return objectStore({
+  return createObjectStore({
     host,
     get,
     async list(prefix, next, signal) {
@@ -70,19 +70,19 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
 }
 
 function parseBlobList(page: XmlElement): ListedPage {
-  const blobs = childOf(page, 'Blobs')?.children.filter(({ name }) => name === 'Blob') ?? []
+  const blobs = findChild(page, 'Blobs')?.children.filter(({ name }) => name === 'Blob') ?? []
   const objects = blobs.map((blob): StoredObject => {
-    const properties = childOf(blob, 'Properties') ?? blob
-    const etag = textOf(properties, 'Etag')
+    const properties = findChild(blob, 'Properties') ?? blob
+    const etag = getChildText(properties, 'Etag')
     return {
-      key: decodeBlobName(childOf(blob, 'Name')),
-      size: lengthOf(textOf(properties, 'Content-Length')),
+      key: decodeBlobName(findChild(blob, 'Name')),
+      size: parseSize(getChildText(properties, 'Content-Length')),
       // The XML of a list contains the ETag without quotes; response headers contain it with quotes.
       etag: etag === '' || etag.includes('"') ? etag : `"${etag}"`,
-      lastModified: momentOf(textOf(properties, 'Last-Modified')),
+      lastModified: parseObjectTime(getChildText(properties, 'Last-Modified')),
     }
   })
-  return { objects, next: textOf(page, 'NextMarker') || undefined }
+  return { objects, next: getChildText(page, 'NextMarker') || undefined }
 }
 
 /** Decodes the name of a blob. Azure percent-encodes a name that XML cannot represent, and sets the attribute `Encoded` on its element. */

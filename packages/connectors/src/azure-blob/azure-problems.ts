@@ -1,6 +1,6 @@
 import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import { type StoreErrorResponse, unexplained } from '../object-store/object-store.ts'
+import { type StoreErrorResponse, createUnknownResponseProblem } from '../object-store/object-store.ts'
 
 /** A container and its credentials. */
 export interface AzureConfig {
@@ -101,7 +101,7 @@ export function createAzureProblem(response: StoreErrorResponse, scene: AzureReq
     (status === 401 ? credentialsRejected : undefined) ??
     (status === 403 ? accessDenied : undefined)
   if (!explanation)
-    return unexplained(response, { host, what: formatSubject(scene), secrets: [config.accountKey, ...listTokenSecrets(config)] })
+    return createUnknownResponseProblem(response, { host, what: formatSubject(scene), secrets: [config.accountKey, ...listTokenSecrets(config)] })
   return new SourceProblem(explanation[0], explanation[1](scene))
 }
 

@@ -2,7 +2,7 @@ import {
   formatCount,
   describeColumns,
   type RowStream,
-  type LoadReport,
+  type ReadReporter,
   type DataSource,
   SourceProblem,
   type StoredType,
@@ -54,7 +54,7 @@ async function* readDatabase(
   config: DatabaseConfig,
   connectable: AddressResolver,
   limits: DatabaseLimits,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
@@ -92,11 +92,11 @@ async function resolveHost(config: DatabaseConfig, connectable: AddressResolver)
 
 /** Reads the statements of one thread, one after another. */
 class DatabaseReader implements AsyncDisposable {
-  readonly #report: LoadReport
+  readonly #report: ReadReporter
   readonly #thread: ReturnType<typeof startDatabaseThread>
   #isRead = false
 
-  constructor(job: DatabaseJob, report: LoadReport, signal: AbortSignal) {
+  constructor(job: DatabaseJob, report: ReadReporter, signal: AbortSignal) {
     this.#report = report
     this.#thread = startDatabaseThread(job, signal)
   }

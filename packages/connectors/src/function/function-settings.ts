@@ -1,7 +1,7 @@
 import { functionAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertCredentialPair, defineConnectedSource } from '../settings/connected-source.ts'
-import { hostOf, normalizeAddress, parseAddress } from '../settings/source-address.ts'
+import { getHost, normalizeAddress, parseAddress } from '../settings/source-address.ts'
 
 /** A function of AWS Lambda, or a function at an HTTP address. */
 export const functionDefinition = defineConnectedSource({
@@ -33,6 +33,6 @@ export const functionDefinition = defineConnectedSource({
     headerName ?? '',
   ],
   formatSourceName({ functionSource: { url, functionName } }) {
-    return (functionName ?? hostOf(url!)).slice(0, 255)
+    return (functionName ?? getHost(url!)).slice(0, 255)
   },
 })

@@ -1,7 +1,7 @@
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { backgroundRetry, guardedFetch, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
 import { openHttpSession } from './http-session.ts'
@@ -19,7 +19,7 @@ const maxDownloadBytes = 8_000_000_000
 interface SessionOptions {
   signal: AbortSignal
   retryPolicy: RetryPolicy
-  report?: LoadReport
+  report?: ReadReporter
   maxValues?: number
 }
 
@@ -43,7 +43,7 @@ export function createHttpConnector(
     const system = await loadSystem()
     const { settings, secrets, query, within } = request
     const reporter = createMultiTableReporter(report)
-    const fetchOptions = { allowed, connectLimit: connectTimeoutMs, handOnRedirects: true }
+    const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
     const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
     const downloads = guardedFetch({ ...fetchOptions, timeLimit: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
     const http = openHttpSession(system.connect(settings, secrets), {
@@ -105,7 +105,7 @@ export function createHttpConnector(
   }
 }
 
-const silentReporter: LoadReport = {
+const silentReporter: ReadReporter = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

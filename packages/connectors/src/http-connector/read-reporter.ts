@@ -1,4 +1,4 @@
-import type { LoadReport, RejectedRow } from '@sluice/row-stream'
+import type { ReadReporter, RejectedRow } from '@sluice/row-stream'
 import { BadRecord } from './flatten-record.ts'
 
 /** Maximum number of rejected rows in memory. They are reported again if a table is read again. */
@@ -25,11 +25,11 @@ export interface MultiTableReporter {
   rejectRecord(number: number, record: unknown, reason: string): void
   /** Reports the reason for reading everything, although an increment was requested. */
   reportFullRead(reason: string): void
-  createTableReporter(): LoadReport
-  log: LoadReport['log']
+  createTableReporter(): ReadReporter
+  log: ReadReporter['log']
 }
 
-export function createMultiTableReporter(report: LoadReport): MultiTableReporter {
+export function createMultiTableReporter(report: ReadReporter): MultiTableReporter {
   let bytesRead = 0
   let rowsOfEarlierTables = 0
   let rowsOfTable = 0

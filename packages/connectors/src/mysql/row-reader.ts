@@ -6,10 +6,10 @@ import type { MysqlField } from './columns.ts'
 import { PacketCursor } from './cursor.ts'
 
 const packetHeader = 1
-/** The null bitmap of a row begins with the third bit. */
+/** In the null bitmap of a row, the first column has the third bit. */
 const firstNullBit = 2
 
-/** Copies rows of the binary protocol into tuples: https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
+/** Converts rows of MySQL's binary protocol to tuples. See https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
 export class RowReader {
   readonly #cells: CellReader[]
   readonly #labels: readonly string[]
@@ -26,7 +26,7 @@ export class RowReader {
     this.#nulls = (fields.length + firstNullBit + 7) >> 3
   }
 
-  /** Takes one row, from its packet's first byte on. Returns false if the sink needs a pause. */
+  /** Reads a row from its packet. Returns false if the sink needs a pause. */
   take(bytes: Buffer, from: number, to: number): boolean {
     const cursor = this.#cursor
     const cells = this.#cells
@@ -56,7 +56,7 @@ export class RowReader {
         : [
             {
               level: 'WARN',
-              message: `${formatCount(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero for the year, month or day became null.`,
+              message: `${formatCount(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero as year, month or day became null.`,
             },
           ],
     )

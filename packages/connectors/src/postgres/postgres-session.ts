@@ -20,15 +20,15 @@ import {
   type PostgresField,
   type PostgresType,
   assertQueryRuns,
-  columnOf,
+  toColumnType,
   readExpression,
 } from './columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
-import { explainPostgres } from './problems.ts'
+import { classifyPostgresError } from './problems.ts'
 
-export const engine: DatabaseEngine = { name: 'PostgreSQL', open, classifyError: explainPostgres }
+export const postgresEngine: DatabaseEngine = { name: 'PostgreSQL', open: openSession, classifyError: classifyPostgresError }
 
-/** Session settings for readings of any length; settings that the server does not know are skipped. */
+/** Session settings that disable timeouts, so that a read can take any time. Settings that the server does not know are skipped. */
 const settings = {
   timezone: 'UTC',
   datestyle: 'ISO, YMD',
@@ -39,12 +39,12 @@ const settings = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
   transaction_timeout: '0',
-  // Ends an abandoned query on the server too.
+  // The server then also ends a query whose client has disconnected.
   client_connection_check_interval: '10s',
 }
 
-async function open(access: SessionParameters): Promise<DatabaseSession> {
-  const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, engine.name), async (opened) => {
+async function openSession(access: SessionParameters): Promise<DatabaseSession> {
+  const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, postgresEngine.name), async (opened) => {
     await opened.query('begin isolation level repeatable read read only')
     await opened.query(
       `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
@@ -78,7 +78,7 @@ class PostgresSession implements DatabaseSession {
 
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
     this.#text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
-    // The query is described alone first: only one whole statement may be embedded in another one.
+    // The query is described alone first, because only a single complete statement may be embedded in another query.
     const fields = await this.#fieldsOf(this.#text)
     if (fields.length === 0) throw new StatementNotAllowedError()
     this.#types = await this.#typesOf(fields)
@@ -86,7 +86,7 @@ class PostgresSession implements DatabaseSession {
     await assertQueryRuns(this.#client, wrapQuery(this.#text, ['*'], fields.length))
     const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
-      const column: DescribedColumn = { label: field.name, ...columnOf(this.#types[index]!) }
+      const column: DescribedColumn = { label: field.name, ...toColumnType(this.#types[index]!) }
       return keys.has(field.name) ? { ...column, primaryKey: true } : column
     })
     const bytes = await this.#estimate(fields.length)
@@ -117,8 +117,8 @@ class PostgresSession implements DatabaseSession {
   }
 
   /**
-   * Returns the planner's estimate of the result in bytes. It decides only whether the writer starts for many rows or for
-   * few; a wrong estimate causes no error.
+   * Returns the planner's estimate of the result in bytes. The warehouse uses it to prepare for many or few rows, so a wrong
+   * estimate does no harm.
    */
   async #estimate(columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')

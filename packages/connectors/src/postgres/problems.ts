@@ -19,7 +19,7 @@ const byState: Record<string, DatabaseProblemCode> = {
   '25006': 'STATEMENT_NOT_ALLOWED',
 }
 
-const byMessage: MessagePatterns = [
+const postgresMessagePatterns: MessagePatterns = [
   [/does not support SSL/, 'TLS_NOT_OFFERED'],
   [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
   [/timeout expired|due to connection timeout/, 'CONNECTION_TIMEOUT'],
@@ -28,15 +28,15 @@ const byMessage: MessagePatterns = [
   [/^Received unexpected \w+ message|^received invalid response|^Unknown authenticationOk/, 'OTHER_PROTOCOL'],
 ]
 
-export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
+export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
   const state = listErrorCodes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
-    const code = findCodeByMessage(byMessage, message)
+    const code = findCodeByMessage(postgresMessagePatterns, message)
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
-  // pg_hba.conf errors say "no encryption" or "SSL off", and have the same state for every reason.
+  // These errors have the same SQLSTATE for every reason. Only the texts "no encryption" and "SSL off" tell that the server requires TLS.
   if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
   return classifyWithMessage(byState[state] ?? 'STATEMENT_FAILED', message)
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import { createConnectorRegistry } from './connector-registry.ts'
 
 it.each([
@@ -14,7 +14,7 @@ it.each([
   [undefined, []],
 ] as const)('logs that a source without increments is read in full, for a read in mode %s', async (mode, expected) => {
   const lines: unknown[] = []
-  const report = { log: (...line: unknown[]) => void lines.push(line) } as unknown as LoadReport
+  const report = { log: (...line: unknown[]) => void lines.push(line) } as unknown as ReadReporter
   const allowed = outgoingAllowed().fallback!
   const connectors = createConnectorRegistry({ filesDirectory: tmpdir(), allowed })
   const file = { uid: randomUUID(), name: 'a.csv' }

@@ -5,21 +5,21 @@ import type { ConnectorDefinition, KnownType } from '../settings/connector-defin
 import type { HttpSystem } from '../http-connector/http-system.ts'
 
 export interface RegistryContext extends ConnectorContext {
-  /** If absent, public datasets cannot be read. */
+  /** The warehouse of public datasets. If it is absent, they cannot be read. */
   datasets?: DatasetDatabase
 }
 
 interface RegisteredConnector<Type extends KnownType> {
-  /** Imports the part that the API needs to save a pipeline. */
+  /** Imports the definition, which the API needs to save a pipeline. */
   define(): Promise<ConnectorDefinition<Type, any>>
   /**
-   * Imports the connector at its first use: most processes use few connectors, and unused modules take no memory. Returns
-   * undefined if this process lacks what the connector needs.
+   * Imports the connector at its first use, because most processes use few connectors and unused modules would take memory.
+   * Returns undefined if this process lacks what the connector needs.
    */
   load(context: RegistryContext): Promise<Connector | undefined>
 }
 
-/** Maps wire tokens (the values of `type` in the API) to connectors. The compiler reports a missing pipeline type. */
+/** Modules of the connectors by pipeline type (the values of `type` in the API). A missing type is a compile error. */
 export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
   CLOUD_BLOB_STORAGE: {
     define: async () => (await import('../azure-blob/azure-settings.ts')).azureDefinition,
@@ -27,86 +27,86 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   CSV_UPLOAD: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).csvUploadDefinition,
-    load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).csvUpload(context),
+    load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).createCsvUploadConnector(context),
   },
   FHIR: {
     define: async () => (await import('../fhir/fhir-settings.ts')).fhirDefinition,
-    load: httpConnector(async () => (await import('../fhir/fhir.ts')).fhir),
+    load: loadHttpConnector(async () => (await import('../fhir/fhir.ts')).fhir),
   },
   FUNCTION: {
     define: async () => (await import('../function/function-settings.ts')).functionDefinition,
-    load: httpConnector(async () => (await import('../function/function.ts')).functionSystem),
+    load: loadHttpConnector(async () => (await import('../function/function.ts')).functionSystem),
   },
   OBJECT_STORAGE_BUCKET: {
     define: async () => (await import('../s3/s3-settings.ts')).s3Definition,
-    load: async (context) => (await import('../s3/s3-connector.ts')).s3Connector(context),
+    load: async (context) => (await import('../s3/s3-connector.ts')).createS3Connector(context),
   },
   ONLINE_SPREADSHEET: {
     define: async () => (await import('../google-sheets/google-sheets-settings.ts')).googleSheetsDefinition,
-    load: httpConnector(async () => (await import('../google-sheets/google-sheets.ts')).googleSheets),
+    load: loadHttpConnector(async () => (await import('../google-sheets/google-sheets.ts')).googleSheets),
   },
   PARQUET_UPLOAD: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).parquetUploadDefinition,
-    load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).parquetUpload(context),
+    load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).createParquetUploadConnector(context),
   },
   PUBLIC_DATASET: {
     define: async () => (await import('../public-dataset/public-dataset-settings.ts')).publicDatasetDefinition,
     load: async ({ datasets }) =>
-      datasets && (await import('../public-dataset/public-datasets.ts')).publicDatasets(datasets),
+      datasets && (await import('../public-dataset/public-datasets.ts')).createPublicDatasetConnector(datasets),
   },
   SOURCE_SYSTEM_A: {
     define: async () => (await import('../bhima/bhima-settings.ts')).bhimaDefinition,
-    load: httpConnector(async () => (await import('../bhima/bhima.ts')).bhima),
+    load: loadHttpConnector(async () => (await import('../bhima/bhima.ts')).bhima),
   },
   SOURCE_SYSTEM_B: {
     define: async () => (await import('../commcare/commcare-settings.ts')).commcareDefinition,
-    load: httpConnector(async () => (await import('../commcare/commcare.ts')).commcare),
+    load: loadHttpConnector(async () => (await import('../commcare/commcare.ts')).commcare),
   },
   SOURCE_SYSTEM_C: {
     define: async () => (await import('../dhis2/dhis2-settings.ts')).dhis2Definition,
-    load: httpConnector(async () => (await import('../dhis2/dhis2.ts')).dhis2),
+    load: loadHttpConnector(async () => (await import('../dhis2/dhis2.ts')).dhis2),
   },
   SOURCE_SYSTEM_D: {
     define: async () => (await import('../ihris/ihris-settings.ts')).ihrisDefinition,
-    load: httpConnector(async () => (await import('../ihris/ihris.ts')).ihris),
+    load: loadHttpConnector(async () => (await import('../ihris/ihris.ts')).ihris),
   },
   SOURCE_SYSTEM_E: {
     define: async () => (await import('../kobotoolbox/kobotoolbox-settings.ts')).kobotoolboxDefinition,
-    load: httpConnector(async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox),
+    load: loadHttpConnector(async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox),
   },
   SOURCE_SYSTEM_F: {
     define: async () => (await import('../community-health-toolkit/cht-settings.ts')).communityHealthToolkitDefinition,
-    load: httpConnector(
+    load: loadHttpConnector(
       async () => (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit,
     ),
   },
   SOURCE_SYSTEM_G: {
     define: async () => (await import('../odk-central/odk-settings.ts')).odkCentralDefinition,
-    load: httpConnector(async () => (await import('../odk-central/odk-central.ts')).odkCentral),
+    load: loadHttpConnector(async () => (await import('../odk-central/odk-central.ts')).odkCentral),
   },
   SOURCE_SYSTEM_H: {
     define: async () => (await import('../openlmis/openlmis-settings.ts')).openlmisDefinition,
-    load: httpConnector(async () => (await import('../openlmis/openlmis.ts')).openlmis),
+    load: loadHttpConnector(async () => (await import('../openlmis/openlmis.ts')).openlmis),
   },
   SOURCE_SYSTEM_I: {
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
-    load: httpConnector(async () => (await import('../sormas/sormas.ts')).sormas),
+    load: loadHttpConnector(async () => (await import('../sormas/sormas.ts')).sormas),
   },
-  SQL_DATABASE_A: database(
+  SQL_DATABASE_A: loadDatabaseConnector(
     'SQL_DATABASE_A',
     async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer,
   ),
-  SQL_DATABASE_B: database('SQL_DATABASE_B', async () => (await import('../mysql/mysql-connector.ts')).mysql),
-  SQL_DATABASE_C: database('SQL_DATABASE_C', async () => (await import('../oracle/oracle-connector.ts')).oracle),
-  SQL_DATABASE_D: database('SQL_DATABASE_D', async () => (await import('../postgres/postgres-connector.ts')).postgres),
-  WAREHOUSE_A: database('WAREHOUSE_A', async () => (await import('../redshift/redshift-connector.ts')).redshift),
+  SQL_DATABASE_B: loadDatabaseConnector('SQL_DATABASE_B', async () => (await import('../mysql/mysql-connector.ts')).mysql),
+  SQL_DATABASE_C: loadDatabaseConnector('SQL_DATABASE_C', async () => (await import('../oracle/oracle-connector.ts')).oracle),
+  SQL_DATABASE_D: loadDatabaseConnector('SQL_DATABASE_D', async () => (await import('../postgres/postgres-connector.ts')).postgres),
+  WAREHOUSE_A: loadDatabaseConnector('WAREHOUSE_A', async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
-export function httpConnector(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
+export function loadHttpConnector(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
   return async (context) => (await import('../http-connector/http-connector.ts')).createHttpConnector(load, context)
 }
 
-function database<Type extends DatabaseType>(
+function loadDatabaseConnector<Type extends DatabaseType>(
   type: Type,
   loadProduct: () => Promise<DatabaseProduct>,
 ): RegisteredConnector<Type> {

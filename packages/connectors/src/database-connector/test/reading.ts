@@ -2,7 +2,7 @@ import { sqlType } from '@sluice/row-stream/testing/sql-type'
 import { randomBytes } from 'node:crypto'
 import { Client, escapeIdentifier } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import type { RowStream, Column, RejectedRow, LoadReport, StoredType } from '@sluice/row-stream'
+import type { RowStream, Column, RejectedRow, ReadReporter, StoredType } from '@sluice/row-stream'
 import type { AddressResolver, DatabaseConfig } from '../database-config.ts'
 
 /** The tests' own PostgreSQL, as its superuser. */
@@ -23,7 +23,7 @@ export const here: AddressResolver = async () => [{ address: '127.0.0.1', family
 /** A report that remembers. */
 export function listener() {
   const heard = { rejected: [] as RejectedRow[], logs: [] as string[], totals: { bytesRead: 0, rowsRead: 0 } }
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: (totals) => void Object.assign(heard.totals, totals),
     reject: (row) => void heard.rejected.push(row),
     rejectMore: () => {},

@@ -10,7 +10,7 @@ import { searchResources } from '../../fhir/search.ts'
 import { parseView } from '../../fhir/view-definition.ts'
 import { createViewStream } from '../../fhir/view-stream.ts'
 import { kobotoolbox } from '../../kobotoolbox/kobotoolbox.ts'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import type { SystemContext, RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
 import { createHttpConnector } from '../http-connector.ts'
 
@@ -43,7 +43,7 @@ function answering(answer: (asked: number) => unknown) {
   return { http: http as HttpSession, asked }
 }
 
-const silentReport: LoadReport = {
+const silentReport: ReadReporter = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import type { RejectedRow, LoadReport } from '@sluice/row-stream'
+import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
 import { flattenRecord } from '../flatten-record.ts'
 import { RecordTables } from '../record-tables.ts'
 import { createMultiTableReporter } from '../read-reporter.ts'
@@ -13,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 /** What was set aside of records, and whether the others became rows. */
 function taken(records: readonly unknown[]) {
   const rejected: RejectedRow[] = []
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},

@@ -34,7 +34,7 @@ const waits: number[] = []
 const paths = () => server.requests.map(({ path }) => path)
 
 function openSession(connection: Partial<HttpConnection> = {}, { maxBytes = 10_000, allowed = '127.0.0.1' } = {}) {
-  const fetch = guardedFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, handOnRedirects: true })
+  const fetch = guardedFetch({ allowed: outgoingAllowed().parse(allowed), maxBytes, returnRedirects: true })
   return openHttpSession(
     { url: `${server.url}/at/api/`, ignoredSegments: ['api'], headers: { 'x-token': token }, ...connection },
     {

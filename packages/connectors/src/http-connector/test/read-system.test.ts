@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { ReadRequest } from '../../connector.ts'
-import { type RowStream, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import { type RowStream, type RejectedRow, type ReadReporter, TypesWidened } from '@sluice/row-stream'
 import type { RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
 import { createHttpConnector } from '../http-connector.ts'
 
@@ -38,7 +38,7 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<ReadR
   const rejected: RejectedRow[] = []
   const messages: string[] = []
   const whole: string[] = []
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},
