@@ -62,10 +62,7 @@ export interface Connector {
   getCursorKind?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
   /** Sends a small request that needs the credentials. The method is absent if the source has no connection to test. */
   testConnection?(request: ReadRequest, signal: AbortSignal): Promise<void>
-  /**
-   * Lists the options of a setting in display order. Returns undefined for an unknown kind. The method is absent if no setting
-   * has options.
-   */
+  /** Lists the options of a setting in display order. Returns undefined for an unknown kind. The method is absent if no setting has options. */
   listOptions?(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
   /** Returns the first rows. If the method is absent, a preview calls `read` and stops after these rows. */
   preview?(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>

@@ -19,7 +19,8 @@ import { findChild, parseXml, getChildText, type XmlElement } from '../object-st
 import { type AzureConfig, createAzureProblem } from './azure-problems.ts'
 
 /** Reads files of Azure Blob Storage. */
-export const createAzureConnector = (context: StoreContext): Connector => createObjectStoreConnector(openContainer, context)
+export const createAzureConnector = (context: StoreContext): Connector =>
+  createObjectStoreConnector(openContainer, context)
 
 function openContainer({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {
   const { blobStoreSource } = settings as Extract<SourceBody, { type: 'CLOUD_BLOB_STORAGE' }>
@@ -42,8 +43,7 @@ function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
     const url = buildContainerUrl(config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
-    // signature stays valid.
+    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
     const response = await send(url, signHeaders(url, headers, config), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
@@ -101,10 +101,7 @@ function decodeBlobName(element: XmlElement | undefined): string {
  */
 const emptyHeaderLines = '\n'.repeat(5)
 
-/**
- * Returns the headers of a GET request, with a Shared Key signature if there is an account key. Throws AUTHENTICATION_FAILED
- * for an invalid key.
- */
+/** Returns the headers of a GET request, with a Shared Key signature if there is an account key. Throws AUTHENTICATION_FAILED for an invalid key. */
 function signHeaders(
   url: URL,
   headers: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import { type StoreErrorResponse, createUnknownResponseProblem } from '../object-store/object-store.ts'
+import { type StoreErrorResponse, createStatusProblem } from '../object-store/object-store.ts'
 
 /** A container and its credentials. */
 export interface AzureConfig {
@@ -81,7 +81,10 @@ const explanationsByCode: Readonly<Record<string, AzureExplanation>> = {
   ContainerBeingDeleted: containerMissing,
   ContainerDisabled: containerMissing,
   BlobNotFound: blobMissing,
-  BlobArchived: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is in the archive tier. Move it to the hot or cool tier, then run again.`],
+  BlobArchived: [
+    'OBJECT_ARCHIVED',
+    ({ key }) => `"${key ?? ''}" is in the archive tier. Move it to the hot or cool tier, then run again.`,
+  ],
   BlobBeingRehydrated: [
     'OBJECT_ARCHIVED',
     ({ key }) => `"${key ?? ''}" is being restored from the archive tier. Run again when it is available.`,
@@ -93,7 +96,8 @@ export function createAzureProblem(response: StoreErrorResponse, scene: AzureReq
   const { status, code } = response
   const { config, host, key } = scene
   const isAnonymous = config.accountKey === undefined && config.sasToken === undefined
-  if (isAnonymous && (status === 404 || status === 403)) return new SourceProblem(anonymousAccessDenied[0], anonymousAccessDenied[1](scene))
+  if (isAnonymous && (status === 404 || status === 403))
+    return new SourceProblem(anonymousAccessDenied[0], anonymousAccessDenied[1](scene))
   const missing = status === 404 ? (key === undefined ? containerMissing : blobMissing) : undefined
   const explanation =
     (Object.hasOwn(explanationsByCode, code) ? explanationsByCode[code] : undefined) ??
@@ -101,7 +105,11 @@ export function createAzureProblem(response: StoreErrorResponse, scene: AzureReq
     (status === 401 ? credentialsRejected : undefined) ??
     (status === 403 ? accessDenied : undefined)
   if (!explanation)
-    return createUnknownResponseProblem(response, { host, what: formatSubject(scene), secrets: [config.accountKey, ...listTokenSecrets(config)] })
+    return createStatusProblem(response, {
+      host,
+      what: formatSubject(scene),
+      secrets: [config.accountKey, ...listTokenSecrets(config)],
+    })
   return new SourceProblem(explanation[0], explanation[1](scene))
 }
 

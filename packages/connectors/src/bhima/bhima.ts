@@ -119,7 +119,7 @@ interface BhimaResource {
 const periodParameters = ['custom_period_start', 'custom_period_end'] as const
 const dateParameters = ['dateFrom', 'dateTo'] as const
 
-const createTypedColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => declareColumns(dataType, paths)
+const toColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => declareColumns(dataType, paths)
 
 /** Ids, codes and user-assigned numbers are always text. */
 const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
@@ -127,8 +127,8 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
     path: 'patients',
     key: ['uuid'],
     columns: [
-      ...createTypedColumns('TEXT', 'uuid', 'reference', 'display_name', 'hospital_no', 'sex', 'debtor_uuid'),
-      ...createTypedColumns('TIMESTAMPTZ', 'registration_date'),
+      ...toColumns('TEXT', 'uuid', 'reference', 'display_name', 'hospital_no', 'sex', 'debtor_uuid'),
+      ...toColumns('TIMESTAMPTZ', 'registration_date'),
     ],
     query: { detailed: 1 },
     dayParameters: periodParameters,
@@ -137,15 +137,15 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
   VISITS: {
     path: 'patients/visits',
     key: ['uuid'],
-    columns: [...createTypedColumns('TEXT', 'uuid', 'patient_uuid'), ...createTypedColumns('TIMESTAMPTZ', 'start_date', 'end_date')],
+    columns: [...toColumns('TEXT', 'uuid', 'patient_uuid'), ...toColumns('TIMESTAMPTZ', 'start_date', 'end_date')],
     dayParameters: periodParameters,
   },
   INVOICES: {
     path: 'invoices',
     key: ['uuid'],
     columns: [
-      ...createTypedColumns('TEXT', 'uuid', 'reference', 'debtor_uuid', 'service_uuid'),
-      ...createTypedColumns('TIMESTAMPTZ', 'date'),
+      ...toColumns('TEXT', 'uuid', 'reference', 'debtor_uuid', 'service_uuid'),
+      ...toColumns('TIMESTAMPTZ', 'date'),
     ],
     dayParameters: periodParameters,
     isFilteredByProject: true,
@@ -153,14 +153,14 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
   CASH: {
     path: 'cash',
     key: ['uuid'],
-    columns: [...createTypedColumns('TEXT', 'uuid', 'reference', 'debtor_uuid'), ...createTypedColumns('TIMESTAMPTZ', 'date')],
+    columns: [...toColumns('TEXT', 'uuid', 'reference', 'debtor_uuid'), ...toColumns('TIMESTAMPTZ', 'date')],
     dayParameters: periodParameters,
   },
   STOCK_MOVEMENTS: {
     path: 'stock/movements',
     // An adjustment up and down, and both sides of a transfer, are two rows of one document.
     key: ['document_uuid', 'is_exit'],
-    columns: [...createTypedColumns('TEXT', 'document_uuid', 'depot_uuid'), ...createTypedColumns('TIMESTAMPTZ', 'date')],
+    columns: [...toColumns('TEXT', 'document_uuid', 'depot_uuid'), ...toColumns('TIMESTAMPTZ', 'date')],
     dayParameters: dateParameters,
   },
   // Its uuid is that of the lot, which can have many movements.
@@ -168,8 +168,8 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
     path: 'stock/lots/movements',
     key: [],
     columns: [
-      ...createTypedColumns('TEXT', 'uuid', 'label', 'code', 'document_uuid', 'depot_uuid', 'inventory_uuid'),
-      ...createTypedColumns('TIMESTAMPTZ', 'date'),
+      ...toColumns('TEXT', 'uuid', 'label', 'code', 'document_uuid', 'depot_uuid', 'inventory_uuid'),
+      ...toColumns('TIMESTAMPTZ', 'date'),
     ],
     dayParameters: dateParameters,
   },
@@ -178,13 +178,13 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
     path: 'stock/lots/depots',
     key: ['uuid', 'depot_uuid'],
     query: { fullList: 1, skipTags: 1 },
-    columns: createTypedColumns('TEXT', 'uuid', 'label', 'code', 'depot_uuid', 'inventory_uuid'),
+    columns: toColumns('TEXT', 'uuid', 'label', 'code', 'depot_uuid', 'inventory_uuid'),
   },
-  DEPOTS: { path: 'depots', key: ['uuid'], columns: createTypedColumns('TEXT', 'uuid', 'text') },
-  INVENTORY: { path: 'inventory/metadata', key: ['uuid'], columns: createTypedColumns('TEXT', 'uuid', 'code', 'label') },
-  SERVICES: { path: 'services', key: [], columns: createTypedColumns('TEXT', 'name') },
-  EMPLOYEES: { path: 'employees', key: ['uuid'], columns: createTypedColumns('TEXT', 'uuid', 'code', 'display_name') },
-  FISCAL_YEARS: { path: 'fiscal', key: ['id'], columns: createTypedColumns('TEXT', 'label') },
-  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: createTypedColumns('TEXT', 'uuid', 'name') },
-  GENERAL_LEDGER: { path: 'general_ledger', key: [], columns: createTypedColumns('TEXT', 'label') },
+  DEPOTS: { path: 'depots', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'text') },
+  INVENTORY: { path: 'inventory/metadata', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'code', 'label') },
+  SERVICES: { path: 'services', key: [], columns: toColumns('TEXT', 'name') },
+  EMPLOYEES: { path: 'employees', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'code', 'display_name') },
+  FISCAL_YEARS: { path: 'fiscal', key: ['id'], columns: toColumns('TEXT', 'label') },
+  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'name') },
+  GENERAL_LEDGER: { path: 'general_ledger', key: [], columns: toColumns('TEXT', 'label') },
 }

@@ -14,9 +14,8 @@ const openingBrackets = new Set([0x5b, 0x7b])
 const closingBrackets = new Set([0x5d, 0x7d])
 
 /**
- * Parses a JSON list in UTF-8 and yields its members in batches of at most 500 members or 4 MB, so that only one batch is in
- * memory. Throws `SourceProblem` if the text is not a complete list, or if a member is larger than 16 MB or has too many
- * values.
+ * Parses a JSON list in UTF-8 and yields its members in batches of at most 500 members or 4 MB, so that only one batch is in memory. Throws
+ * `SourceProblem` if the text is not a complete list, or if a member is larger than 16 MB or has too many values.
  */
 export async function* readJsonRecords(
   chunks: AsyncIterable<Buffer>,

@@ -14,9 +14,8 @@ const commCareName = 'CommCare'
 const maxFormsPerPage = 1_000
 
 /**
- * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended,
- * because offsets shift while the server receives forms. Increments always request archived forms, so that a form that was
- * archived later is updated.
+ * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended, because offsets shift
+ * while the server receives forms. Increments always request archived forms, so that a form that was archived later is updated.
  */
 export async function* readForms(
   http: HttpSession,

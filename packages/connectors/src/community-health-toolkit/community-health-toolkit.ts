@@ -21,7 +21,10 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
     url,
     ignoredSegments: ['v1', 'api', '_utils', 'medic'],
     headers: {
-      authorization: formatBasicAuthorization(username, requireSecret(secrets, 'password', 'the password of an account')),
+      authorization: formatBasicAuthorization(
+        username,
+        requireSecret(secrets, 'password', 'the password of an account'),
+      ),
     },
   }),
 
@@ -116,9 +119,8 @@ type DocumentFields = Readonly<Record<string, unknown>>
 const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
 
 /**
- * Converts a document to a row. The contents are the only row of a nested group, because each group becomes a table: one for
- * each form and each kind of contact. Returns undefined for a document that is neither a report nor a contact, or that the
- * settings exclude.
+ * Converts a document to a row. The contents are the only row of a nested group, because each group becomes a table: one for each form and each kind
+ * of contact. Returns undefined for a document that is neither a report nor a contact, or that the settings exclude.
  */
 function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
   const { id, deleted, doc } = (result ?? {}) as DocumentFields

@@ -28,9 +28,8 @@ export interface ResolvedAddress {
 }
 
 /**
- * Resolves a host to the IP addresses that this process may connect to. The caller connects to one of these without a second
- * DNS lookup, which could return another address. Throws an error with a message for users if no address is allowed; its code
- * is ENOTFOUND if the host does not exist.
+ * Resolves a host to the IP addresses that this process may connect to. The caller connects to one of these without a second DNS lookup, which could
+ * return another address. Throws an error with a message for users if no address is allowed; its code is ENOTFOUND if the host does not exist.
  */
 export type AddressResolver = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
 

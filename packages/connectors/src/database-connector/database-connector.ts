@@ -34,7 +34,8 @@ export function createDatabaseConnector(product: DatabaseProduct, { allowed }: C
       return config.tables?.length === 1 ? renameToPipelineTable(streams) : streams
     },
     listOptions: async (kind, request, signal) => (kind === 'tables' ? listTables(request, signal) : undefined),
-    testConnection: (request, signal) => testDatabaseConnection(getDatabaseConfig(product.kind, request), resolveAddresses, signal),
+    testConnection: (request, signal) =>
+      testDatabaseConnection(getDatabaseConfig(product.kind, request), resolveAddresses, signal),
   }
 }
 

@@ -40,7 +40,10 @@ export function defineDatabaseConnector<Type extends DatabaseType>(
 
 function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
   if (hostname.includes(':') && !isIPv6(hostname))
-    throw new InvalidSetting('/jdbcSource/hostname', 'The host name contains a colon. Enter the port in jdbcSource.port instead.')
+    throw new InvalidSetting(
+      '/jdbcSource/hostname',
+      'The host name contains a colon. Enter the port in jdbcSource.port instead.',
+    )
 }
 
 function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
@@ -51,5 +54,5 @@ function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQ
   if (sqlQuery !== undefined && sqlQuery.trim() === '')
     throw new InvalidSetting('/sqlQuery', 'sqlQuery is blank. Enter a query that begins with SELECT.')
   if (tables.length > 1)
-    throw new InvalidSetting('/tables/1', 'A pipeline loads only one table. Create another pipeline for each further table.')
+    throw new InvalidSetting('/tables/1', 'A pipeline loads one table. Create a pipeline for each further table.')
 }

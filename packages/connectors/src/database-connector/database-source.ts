@@ -11,17 +11,16 @@ import {
   suspendSpareThreads,
 } from '@sluice/row-stream'
 import { type AddressResolver, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
-import { listErrorCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
+import { listCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
 import type { ReadNote, SourceStatement } from './session.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 
 /**
- * Reads a database as row streams: one for the query, or one for each table. A thread holds the connection and encodes the
- * rows, so that the event loop stays free and memory use does not depend on the number of rows. The consumer must read the rows
- * of a stream before it requests the next one. All tables are read in one snapshot if the database supports snapshots.
- * README.md in this directory describes each database.
+ * Reads a database as row streams: one for the query, or one for each table. A thread holds the connection and encodes the rows, so that the event
+ * loop stays free and memory use does not depend on the number of rows. The consumer must read the rows of a stream before it requests the next one.
+ * All tables are read in one snapshot if the database supports snapshots. README.md in this directory describes each database.
  */
 export function createDatabaseSource(
   resolveAddresses: AddressResolver,
@@ -30,10 +29,7 @@ export function createDatabaseSource(
   return { read: (config, report, signal) => readDatabase(config, resolveAddresses, limits, report, signal) }
 }
 
-/**
- * Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws
- * `SourceProblem`.
- */
+/** Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws `SourceProblem`. */
 export async function testDatabaseConnection(
   config: DatabaseConfig,
   connectable: AddressResolver,
@@ -77,14 +73,17 @@ async function* readDatabase(
 function listStatements({ query, tables }: DatabaseConfig): SourceStatement[] {
   if (query?.trim()) return [{ table: '', query }]
   if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
-  throw new SourceProblem('NOTHING_TO_READ', 'The settings contain neither a query nor tables. Enter a query, or select a table.')
+  throw new SourceProblem(
+    'NOTHING_TO_READ',
+    'The settings contain neither a query nor tables. Enter a query, or select a table.',
+  )
 }
 
 async function resolveHost(config: DatabaseConfig, connectable: AddressResolver): Promise<DatabaseJob['addresses']> {
   try {
     return await connectable(config.host, config.port)
   } catch (cause) {
-    const unknown = listErrorCodes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
+    const unknown = listCodes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
     if (unknown) throw createDatabaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
     throw new SourceProblem('ADDRESS_NOT_ALLOWED', getErrorMessage(cause), { cause })
   }

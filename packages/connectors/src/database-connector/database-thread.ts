@@ -16,7 +16,7 @@ type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 /** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
 const beforeRows: WatchedSink = { isFull: false, rows: 1 }
 
-const mainThread = parentPort
+const port = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
 // A thread talks to one database, so it loads only this driver.
 const databaseEngine = await loadEngine(config.kind)
@@ -28,7 +28,7 @@ let isSignedIn = false
 let currentSession: DatabaseSession | undefined
 let isEnding = false
 
-mainThread.on('message', (command: DatabaseCommand) => {
+port.on('message', (command: DatabaseCommand) => {
   if (command.kind === 'more') return sink?.addCredit()
   if (command.kind === 'reuse') return sink?.recycleMemory(command.memory)
   if (command.kind === 'cancel') return void cancelAndExit()
@@ -62,7 +62,7 @@ async function receiveCommand(): Promise<DatabaseCommand> {
 
 /** Sends a message unless the thread is ending. After a cancellation, a query can look complete although rows are missing. */
 function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
-  if (!isEnding) mainThread.postMessage(message, transfer)
+  if (!isEnding) port.postMessage(message, transfer)
 }
 
 async function readStatements(session: DatabaseSession): Promise<void> {
@@ -94,7 +94,9 @@ async function readStatements(session: DatabaseSession): Promise<void> {
 function openSession(): Promise<DatabaseSession> {
   const currentSession: Socket[] = []
   const received = () => currentSession.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-  return runWithSilenceTimeout({ received }, beforeRows, () => databaseEngine.open({ config, addresses, limits, openedSockets: currentSession }))
+  return runWithSilenceTimeout({ received }, beforeRows, () =>
+    databaseEngine.open({ config, addresses, limits, openedSockets: currentSession }),
+  )
 }
 
 /** Runs an operation. Ends the thread with the problem SOURCE_SILENT if the database sends no data for too long. */
@@ -107,7 +109,10 @@ async function runWithSilenceTimeout<T>(
     session,
     what,
     limits,
-    () => void endWithProblem(createDatabaseProblem({ code: 'SOURCE_SILENT' }, config, databaseEngine.name), { cancels: true }),
+    () =>
+      void endWithProblem(createDatabaseProblem({ code: 'SOURCE_SILENT' }, config, databaseEngine.name), {
+        cancels: true,
+      }),
   )
   return await act()
 }
@@ -121,8 +126,8 @@ async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: bo
   isEnding = true
   if (cancels) await cancelQuery()
   const { code, message, cause } = problem
-  mainThread.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
-  mainThread.close()
+  port.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
+  port.close()
   // The process exits after a second, because the driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()
 }
@@ -132,7 +137,7 @@ try {
   currentSession = session
   isSignedIn = true
   await readStatements(session)
-  if (!isEnding) mainThread.close()
+  if (!isEnding) port.close()
 } catch (error) {
   if (!isEnding) {
     const problem = findDatabaseProblem(error, config, databaseEngine, isSignedIn)

@@ -63,7 +63,8 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   /** Watches a stream. Must be called at the start of a message. */
   watch(stream: Duplex): void {
     const [driver, ...others] = stream.listeners('data') as DataListener[]
-    if (!driver || others.length > 0) throw new Error('Internal error: the stream must have one data listener, that of the driver.')
+    if (!driver || others.length > 0)
+      throw new Error('Internal error: the stream must have one data listener, that of the driver.')
     const header = Buffer.alloc(this.#headerBytes)
     let filled = 0
     let remaining = 0

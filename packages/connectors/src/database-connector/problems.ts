@@ -1,7 +1,12 @@
 import { wholeWords } from '@sluice/process'
 import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
-import { type DatabaseEngine, type DatabaseProblemCode, type ClassifiedError, StatementNotAllowedError } from './session.ts'
+import {
+  type DatabaseEngine,
+  type DatabaseProblemCode,
+  type ClassifiedError,
+  StatementNotAllowedError,
+} from './session.ts'
 
 type SentenceTemplate = (config: DatabaseConfig, engine: string) => string
 
@@ -9,7 +14,8 @@ const formatServer = ({ host, port }: DatabaseConfig) => `${host}, port ${port}`
 
 const problemSentences: Record<DatabaseProblemCode, SentenceTemplate> = {
   HOST_UNKNOWN: ({ host }) => `The host ${host} does not exist. Check the host name.`,
-  ADDRESS_NOT_ALLOWED: ({ host }) => `Connections to ${host} are not allowed. Use a public address, or ask an operator to allow this one.`,
+  ADDRESS_NOT_ALLOWED: ({ host }) =>
+    `Connections to ${host} are not allowed. Use a public address, or ask an operator to allow this one.`,
   CONNECTION_REFUSED: (config, engine) =>
     `Nothing accepts connections at ${formatServer(config)}. Check the port, that ${engine} runs there, and that no firewall blocks this server.`,
   CONNECTION_TIMEOUT: (config) =>
@@ -20,7 +26,8 @@ const problemSentences: Record<DatabaseProblemCode, SentenceTemplate> = {
     `The connection to ${formatServer(config)} broke before everything was read. The old data stays; run again.`,
   TOO_MANY_CONNECTIONS: (config) =>
     `${formatServer(config)} has reached its maximum number of connections. Run again later, or increase that maximum.`,
-  OTHER_PROTOCOL: (config, engine) => `The server at ${formatServer(config)} is not ${engine}. Check the type and the port.`,
+  OTHER_PROTOCOL: (config, engine) =>
+    `The server at ${formatServer(config)} is not ${engine}. Check the type and the port.`,
   TLS_NOT_OFFERED: (config) =>
     `${formatServer(config)} does not offer encrypted connections. Turn on TLS in the database, or turn off SSL in the pipeline.`,
   TLS_REQUIRED: (config) => `${formatServer(config)} accepts encrypted connections only. Turn on SSL in the pipeline.`,
@@ -51,8 +58,7 @@ export function createDatabaseProblem(
   engine: string,
   options?: ErrorOptions,
 ): SourceProblem {
-  // The password is redacted first: shortening the text or collapsing its white space could leave a part of the password that
-  // no longer matches.
+  // The password is redacted first: shortening the text or collapsing its white space could leave a part of the password that no longer matches.
   const words = detail && redactPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
   const message = redactPassword(problemSentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
   return new SourceProblem(code, message, options)
@@ -70,7 +76,10 @@ export function findDatabaseProblem(
   if (problem) return problem
   if (isBug(error)) return undefined
   const known =
-    classifyStatementError(error) ?? engine.classifyError(error, config) ?? classifyTlsError(error) ?? classifyNetworkError(error)
+    classifyStatementError(error) ??
+    engine.classifyError(error, config) ??
+    classifyTlsError(error) ??
+    classifyNetworkError(error)
   if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
   return known && createDatabaseProblem(known, config, engine.name, { cause: redactError(error, config) })
 }
@@ -102,7 +111,7 @@ export const findCodeByErrorCode = (
   table: Readonly<Record<string, DatabaseProblemCode>>,
   error: unknown,
 ): DatabaseProblemCode | undefined =>
-  listErrorCodes(error)
+  listCodes(error)
     .map((code) => table[code])
     .find((code) => code !== undefined)
 
@@ -144,14 +153,14 @@ function classifyNetworkError(error: unknown): ClassifiedError | undefined {
 const certificateErrorPattern = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/
 
 function classifyTlsError(error: unknown): ClassifiedError | undefined {
-  if (listErrorCodes(error).some((code) => certificateErrorPattern.test(code)))
+  if (listCodes(error).some((code) => certificateErrorPattern.test(code)))
     return { code: 'CERTIFICATE_NOT_TRUSTED', detail: getErrorMessage(error) }
-  if (listErrorCodes(error).some((code) => /^ERR_SSL|^EPROTO$/.test(code)))
+  if (listCodes(error).some((code) => /^ERR_SSL|^EPROTO$/.test(code)))
     return { code: 'OTHER_PROTOCOL', detail: getErrorMessage(error) }
   return undefined
 }
 
-export function listErrorCodes(error: unknown): string[] {
+export function listCodes(error: unknown): string[] {
   return listCauses(error).map(getErrorCode)
 }
 

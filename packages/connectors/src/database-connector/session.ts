@@ -97,10 +97,7 @@ export class StatementNotAllowedError extends Error {
   }
 }
 
-/**
- * Returns the text of the statement. For a table, this is a query of its readable columns. `quoted` quotes a name in the syntax
- * of the database.
- */
+/** Returns the text of the statement. For a table, this is a query of its readable columns. `quoted` quotes a name in the syntax of the database. */
 export function buildStatement(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement
@@ -108,9 +105,8 @@ export function buildStatement(statement: SourceStatement, quoted: (name: string
 }
 
 /**
- * Returns a query that evaluates expressions over the columns c1, c2 … of an inner query. The database has already parsed the
- * inner query alone, so it is complete: its brackets, quotes and comments cannot reach outside. A line break ends a line
- * comment at its end.
+ * Returns a query that evaluates expressions over the columns c1, c2 … of an inner query. The database has already parsed the inner query alone, so
+ * it is complete: its brackets, quotes and comments cannot reach outside. A line break ends a line comment at its end.
  */
 export function wrapQuery(query: string, expressions: readonly string[], columns: number): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')

@@ -101,7 +101,9 @@ export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unk
 
 /** Returns the row as JSON for the list of rejected rows. Long values are truncated. */
 export function formatRawRow(row: readonly unknown[]): string {
-  return JSON.stringify(row.map(truncateValue), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  return JSON.stringify(row.map(truncateValue), (_key, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  )
 }
 
 function truncateValue(value: unknown): unknown {

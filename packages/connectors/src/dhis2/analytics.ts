@@ -11,7 +11,11 @@ interface AnalyticsQuery {
 }
 
 /** Returns the stream of aggregated values by data item, period and organisation unit. */
-export async function createAnalyticsStream({ http, settings, log }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+export async function createAnalyticsStream({
+  http,
+  settings,
+  log,
+}: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
 

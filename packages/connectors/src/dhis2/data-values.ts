@@ -32,11 +32,10 @@ const dataValueColumns: KnownColumn[] = [
 ]
 
 /**
- * Returns the stream of reported data values. The API has no paging, so each request covers one data set, period and
- * organisation unit, and its response is downloaded to disk. The format is CSV, because from version 2.43 on, JSON omits fields
- * that all rows share.
+ * Returns the stream of reported data values. The API has no paging, so each request covers one data set, period and organisation unit, and its
+ * response is downloaded to disk. The format is CSV, because from version 2.43 on, JSON omits fields that all rows share.
  */
-export async function createDataValueStream({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+export async function createValueStream({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataSets = [], dataElements = [], periods = [], startDate, endDate, outputIdScheme } = settings
   const server = await readServerInfo(http)
   const units = await listUnitIds(http, settings.orgUnits)
@@ -151,8 +150,14 @@ const periodRules: PeriodRule[] = [
   [/^(\d{4})S([12])$/, ([year, half]) => createMonthRange('SixMonthly', Number(year), Number(half) * 6 - 6, 6)],
   // A period id contains the year in which its first half starts, if that is in April. If the first half starts in November,
   // the id contains the following year.
-  [/^(\d{4})AprilS([12])$/, ([year, half]) => createMonthRange('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6)],
-  [/^(\d{4})NovS([12])$/, ([year, half]) => createMonthRange('SixMonthlyNov', Number(year) - 1, Number(half) * 6 + 4, 6)],
+  [
+    /^(\d{4})AprilS([12])$/,
+    ([year, half]) => createMonthRange('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6),
+  ],
+  [
+    /^(\d{4})NovS([12])$/,
+    ([year, half]) => createMonthRange('SixMonthlyNov', Number(year) - 1, Number(half) * 6 + 4, 6),
+  ],
   [/^(\d{4})$/, ([year]) => createMonthRange('Yearly', Number(year), 0, 12)],
   [
     /^(\d{4})(April|July|Sep|Oct|Nov)$/,

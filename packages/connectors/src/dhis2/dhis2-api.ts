@@ -7,10 +7,7 @@ interface Dhis2Credentials {
   authToken?: string | undefined
 }
 
-/**
- * Returns the headers that authenticate a request with a token, or with a username and a password. Returns undefined without
- * credentials.
- */
+/** Returns the headers that authenticate a request with a token, or with a username and a password. Returns undefined without credentials. */
 export function createAuthHeaders({
   username,
   password,

@@ -3,7 +3,7 @@ import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions
 import { SourceProblem } from '@sluice/row-stream'
 import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { createAnalyticsStream } from './analytics.ts'
-import { createDataValueStream } from './data-values.ts'
+import { createValueStream } from './data-values.ts'
 import { createEventStreams } from './events.ts'
 import { createMetadataStreams, createOrganisationUnitStream } from './metadata.ts'
 import { subtractSeconds } from '../http-connector/paging.ts'
@@ -14,7 +14,7 @@ const streamFactories: Record<
   Dhis2Settings['content'],
   (context: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>
 > = {
-  DATA_VALUES: createDataValueStream,
+  DATA_VALUES: createValueStream,
   ANALYTICS: createAnalyticsStream,
   EVENTS: createEventStreams,
   ORGANISATION_UNITS: createOrganisationUnitStream,

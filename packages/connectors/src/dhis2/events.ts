@@ -113,10 +113,7 @@ async function* readEventPages(
 
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
 
-/**
- * Adds a column for each data value, with the name of its data element. An element that the stage no longer contains keeps its
- * id as its name.
- */
+/** Adds a column for each data value, with the name of its data element. An element that the stage no longer contains keeps its id as its name. */
 function nameDataValues(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...fields } = event as { dataValues?: unknown }

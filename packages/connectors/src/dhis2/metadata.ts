@@ -32,7 +32,10 @@ const metadataKinds: Record<MetadataKind, { plural: string; fields: string }> = 
 }
 
 /** Returns the stream of organisation units: all of them, or those at and below the selected units. */
-export async function createOrganisationUnitStream({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+export async function createOrganisationUnitStream({
+  http,
+  settings,
+}: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { nextCursor } = await readServerInfo(http)
   const { orgUnits = [] } = settings
   const unitFilters = orgUnits.length > 0 ? orgUnits.map((id) => [`path:like:${id}`]) : [[]]
@@ -69,17 +72,16 @@ const createMetadataStream = (name: string, pages: RecordStream['readPages']): R
 
 const createTimeFilter = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
-/**
- * Reads pages ordered by id, so that edits during the read do not shift the pages. Only a creation or deletion shifts them, by
- * one object.
- */
+/** Reads pages ordered by id, so that edits during the read do not shift the pages. Only a creation or deletion shifts them, by one object. */
 async function* readMetadataPages(
   http: HttpSession,
   plural: string,
   query: QueryParameters,
 ): AsyncGenerator<RecordPage, void, void> {
   for (let page = 1; ; page += 1) {
-    const response = await http.getJson(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize: objectsPerPage } })
+    const response = await http.getJson(`api/${plural}`, {
+      query: { ...query, order: 'id:asc', page, pageSize: objectsPerPage },
+    })
     const records = parseList(response, 'DHIS2', plural)
     if (records.length > 0) yield { records }
     if (isLastPage(response, records.length)) return

@@ -12,10 +12,7 @@ export interface Dhis2Server {
   version: string
   /** The minor version, such as 41. 0 if it is unknown. */
   release: number
-  /**
-   * The cursor of the next increment: the current time of the server minus five minutes. Undefined if the server does not
-   * return its time.
-   */
+  /** The cursor of the next increment: the current time of the server minus five minutes. Undefined if the server does not return its time. */
   nextCursor: string | undefined
   isoCalendar: boolean
 }

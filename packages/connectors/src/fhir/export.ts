@@ -142,10 +142,7 @@ async function downloadFile(http: HttpSession, url: string, needsToken: boolean)
   return await http.createPublicSession(origin).download(`${pathname}${search}`, { headers })
 }
 
-/**
- * Maximum resources and characters of a batch. A limit on the number alone is not enough, because one resource can contain a
- * million values.
- */
+/** Maximum resources and characters of a batch. A limit on the number alone is not enough, because one resource can contain a million values. */
 const maxBatchResources = 200
 const maxBatchLength = 4_000_000
 /** Maximum characters of a resource. */

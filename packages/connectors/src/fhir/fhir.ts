@@ -82,7 +82,8 @@ export const fhir: HttpSystem<FhirSettings> = {
   },
 }
 
-const getPathPrefix = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
+const getPathPrefix = ({ url }: FhirSettings['apiSource']): string =>
+  new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 /**
  * Returns the stream of a resource type. Its lists of objects become child tables. Extensions and contained resources stay
@@ -94,7 +95,10 @@ export const createResourceStream = (
 ): RecordStream => ({
   name: type,
   key: ['id'],
-  columns: [...declareColumns('TEXT', ['id', 'meta.versionId']), ...declareColumns('TIMESTAMPTZ', ['meta.lastUpdated'])],
+  columns: [
+    ...declareColumns('TEXT', ['id', 'meta.versionId']),
+    ...declareColumns('TIMESTAMPTZ', ['meta.lastUpdated']),
+  ],
   isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
   readPages: (cursor) => read(toText(cursor)),
 })

@@ -25,7 +25,10 @@ const operatorLevels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='
  * Compiles the subset of FHIRPath that reports and views use: paths, operators and the functions below. `%name` refers to the
  * value of `name` in `variables` at evaluation. Throws `SourceProblem` NOT_SUPPORTED for everything else.
  */
-export function compileFhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): FhirPathExpression {
+export function compileFhirPath(
+  expression: string,
+  variables: Readonly<Record<string, unknown>> = {},
+): FhirPathExpression {
   const tokens = tokenize(expression)
   let at = 0
   const peek = (): PathToken => tokens[at] ?? { kind: 'end', text: '' }

@@ -8,8 +8,7 @@ export interface ResourceView {
   resource: string
   columns: readonly ViewColumn[]
   /**
-   * Returns the rows of a resource. Values are in the order of the columns. Throws `BadRecord` if a column without `collection`
-   * has several values.
+   * Returns the rows of a resource. Values are in the order of the columns. Throws `BadRecord` if a column without `collection` has several values.
    */
   rows(resource: unknown): ViewRow[]
 }
@@ -34,18 +33,21 @@ export function parseView(definition: unknown): ResourceView {
   const view = toObject(definition)
   const name = toText(view['name']) ?? toText(view['resource']) ?? ''
   const createProblem = (reason: string) =>
-    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct the view in the settings.`)
+    new SourceProblem(
+      'VIEW_WRONG',
+      `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct the view in the settings.`,
+    )
   /** The FHIRPath variable `%rowIndex` is the current index in the innermost `forEach`. */
   const variables: Record<string, unknown> = { rowIndex: 0, ...readConstants(view['constant'], createProblem) }
 
-  const compilePath = (value: unknown): FhirPathExpression => {
+  const compile = (value: unknown): FhirPathExpression => {
     if (typeof value !== 'string' || value === '') throw createProblem('each path must be a non-empty text')
     return compileFhirPath(value, variables)
   }
 
   function compileSelect(select: DefinitionFields): SelectPart {
     const ownColumns = toList(select['column'], createProblem).map(
-      (column): SelectPart => compileColumn(column, compilePath, createProblem),
+      (column): SelectPart => compileColumn(column, compile, createProblem),
     )
     const nestedSelects = toList(select['select'], createProblem).map(compileSelect)
     const unionParts = toList(select['unionAll'], createProblem).map(compileSelect)
@@ -71,7 +73,9 @@ export function parseView(definition: unknown): ResourceView {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
     const listElements =
-      repeat === undefined ? compilePath(forEach ?? forEachOrNull) : compileRepeat(toList(repeat, createProblem, true).map(compilePath))
+      repeat === undefined
+        ? compile(forEach ?? forEachOrNull)
+        : compileRepeat(toList(repeat, createProblem, true).map(compile))
     return (focus) => {
       const items = listElements(focus)
       const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
@@ -95,7 +99,7 @@ export function parseView(definition: unknown): ResourceView {
   )
   if (duplicate) throw createProblem(`it has two columns "${duplicate.name}"`)
   const conditions = toList(view['where'], createProblem).map((where) =>
-    compileCondition(compilePath(toObject(where)['path']), createProblem),
+    compileCondition(compile(toObject(where)['path']), createProblem),
   )
   return {
     name,
@@ -140,8 +144,8 @@ function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression
   return (focus) => {
     const values: unknown[] = []
     const walk = (from: unknown, depth: number): void => {
-      for (const compilePath of paths)
-        for (const item of compilePath(from)) {
+      for (const compile of paths)
+        for (const item of compile(from)) {
           if (depth > maxRepeatDepth || values.length === maxRows)
             throw new BadRecord(`has a cycle, or more than ${maxRows} elements, in a repeat of the view`)
           values.push(item)
@@ -156,7 +160,8 @@ function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression
 function compileCondition(path: FhirPathExpression, createProblem: CreateProblem): (focus: unknown) => boolean {
   return (focus) => {
     const [value = false, ...others] = path(focus)
-    if (typeof value !== 'boolean' || others.length > 0) throw createProblem('each path in "where" must return a boolean')
+    if (typeof value !== 'boolean' || others.length > 0)
+      throw createProblem('each path in "where" must return a boolean')
     return value
   }
 }
@@ -221,5 +226,7 @@ function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
 function assertRowLimit(rows: number, width: number, where: string): void {
   if (rows > maxRows) throw new BadRecord(`produces more than ${maxRows} rows${where}`)
   if (rows * width > maxRowValues)
-    throw new BadRecord(`produces more than ${maxRowValues} values, in at least ${rows} rows of ${width} columns${where}`)
+    throw new BadRecord(
+      `produces more than ${maxRowValues} values, in at least ${rows} rows of ${width} columns${where}`,
+    )
 }

@@ -113,8 +113,7 @@ async function callFunction(
 }
 
 /**
- * Returns the problem of a Lambda function that threw an error, or exceeded its time, memory or 6 MB of response. AWS reports
- * these with status 200.
+ * Returns the problem of a Lambda function that threw an error, or exceeded its time, memory or 6 MB of response. AWS reports these with status 200.
  */
 function createFunctionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>

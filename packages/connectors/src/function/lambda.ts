@@ -32,7 +32,10 @@ function getRegion({ functionName = '', region }: LambdaFunction): string {
   const arnRegion = arnPattern.exec(functionName)?.groups?.['region']
   if (arnRegion !== undefined) return arnRegion
   if (region !== undefined && region !== 'DEFAULT') return region.toLowerCase().replaceAll('_', '-')
-  throw new SourceProblem('REGION_MISSING', 'The region of the function is unknown. Enter its region, or its ARN as the function name.')
+  throw new SourceProblem(
+    'REGION_MISSING',
+    'The region of the function is unknown. Enter its region, or its ARN as the function name.',
+  )
 }
 
 export function getInvocationPath({ functionName = '', qualifier }: LambdaFunction): string {
@@ -40,10 +43,7 @@ export function getInvocationPath({ functionName = '', qualifier }: LambdaFuncti
   return `${functionsPath}/${encodeURIComponent(functionName)}/invocations${query}`
 }
 
-/**
- * Awaits a request. If AWS rejected the access key, throws AUTHENTICATION_FAILED instead of PERMISSION_DENIED, because AWS
- * returns 403 for both.
- */
+/** Awaits a request. If AWS rejected the access key, throws AUTHENTICATION_FAILED instead of PERMISSION_DENIED, because AWS returns 403 for both. */
 export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
   try {
     return await request

@@ -39,5 +39,7 @@ function assertServiceAccountKey(text: string): void {
     throw refuse('This is not JSON. Send the unchanged text of the downloaded key file.')
   }
   if (typeof key?.client_email !== 'string' || typeof key.private_key !== 'string')
-    throw refuse('client_email or private_key is missing. Send the unchanged text of the key file of a service account.')
+    throw refuse(
+      'client_email or private_key is missing. Send the unchanged text of the key file of a service account.',
+    )
 }

@@ -10,7 +10,7 @@ import type { RecordValue } from '../http-connector/flatten-record.ts'
 
 type GoogleSheetsSettings = SettingsOf<'ONLINE_SPREADSHEET'>
 
-const googleSheetsName = 'Google Sheets'
+const sheetsName = 'Google Sheets'
 /**
  * Maximum cells and rows of one request. A cell takes some hundred bytes in the response. The requests are large, because
  * Google allows only sixty per minute.
@@ -23,7 +23,7 @@ const rowNumberColumn = '_row'
 
 /** Reads the rows of one tab of a Google spreadsheet, or of a range in it. */
 export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
-  name: googleSheetsName,
+  name: sheetsName,
 
   connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
     // Saved pipelines always have Google's address. Any other address is a test server with the same API.
@@ -114,7 +114,8 @@ async function* readWindows(
 
 /** Returns the rows of a response. Missing lists count as empty, because Google omits empty cells and rows at the end, and empty lists. */
 function parseGrid(response: unknown): SheetRow[] {
-  const [sheet] = parseObject(response, googleSheetsName)['sheets'] === undefined ? [] : parseList(response, googleSheetsName, 'sheets')
+  const [sheet] =
+    parseObject(response, sheetsName)['sheets'] === undefined ? [] : parseList(response, sheetsName, 'sheets')
   const [data] = listField(sheet, 'data')
   return listField(data, 'rowData').map((row) => {
     const values = listField(row, 'values').map(parseCell)
@@ -130,11 +131,14 @@ const listField = (object: unknown, key: string): readonly unknown[] => {
 async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {
   const fields = 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))'
   const response = await requestSpreadsheet(context, { fields })
-  return parseList(response, googleSheetsName, 'sheets').flatMap((item) => {
-    const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(item, googleSheetsName)['properties'], googleSheetsName)
+  return parseList(response, sheetsName, 'sheets').flatMap((item) => {
+    const { sheetId, title, sheetType, gridProperties } = parseObject(
+      parseObject(item, sheetsName)['properties'],
+      sheetsName,
+    )
     // A tab can also be a chart, which has no cells and is omitted.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
-    const { rowCount, columnCount } = parseObject(gridProperties ?? {}, googleSheetsName)
+    const { rowCount, columnCount } = parseObject(gridProperties ?? {}, sheetsName)
     const [text, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
     return text === undefined ? [] : [{ id: toText(sheetId) ?? '0', title: text, rows, columns }]
   })
@@ -160,10 +164,14 @@ async function describeUnreadTabs(
   const unread = listField(response, 'sheets').filter((sheet) =>
     listField(sheet, 'data')
       .flatMap((data) => listField(data, 'rowData'))
-      .some((row) => listField(row, 'values').some((cell) => parseObject(cell, googleSheetsName)['effectiveValue'] !== undefined)),
+      .some((row) =>
+        listField(row, 'values').some((cell) => parseObject(cell, sheetsName)['effectiveValue'] !== undefined),
+      ),
   )
   if (unread.length === 0) return undefined
-  const titles = unread.map((sheet) => toText(parseObject(parseObject(sheet, googleSheetsName)['properties'], googleSheetsName)['title']))
+  const titles = unread.map((sheet) =>
+    toText(parseObject(parseObject(sheet, sheetsName)['properties'], sheetsName)['title']),
+  )
   return `Only the sheet "${readTab.title}" was read. These sheets also have rows: ${titles.map((title) => `"${title}"`).join(', ')}. Select the sheet to read in the setting sheet.`
 }
 
@@ -217,7 +225,10 @@ function parseCell(cell: unknown): RecordValue | undefined {
   const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
   if (typeof stringValue === 'string') return stringValue === '' ? undefined : stringValue
   if (typeof boolValue === 'boolean') return boolValue
-  if (typeof numberValue !== 'number' && !(typeof numberValue === 'object' && numberValue && isExactNumber(numberValue)))
+  if (
+    typeof numberValue !== 'number' &&
+    !(typeof numberValue === 'object' && numberValue && isExactNumber(numberValue))
+  )
     return undefined
   return formatSerial(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
 }

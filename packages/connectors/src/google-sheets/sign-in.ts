@@ -4,7 +4,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession } from '../http-connector/http-session.ts'
 
-const googleSheetsName = 'Google Sheets'
+const sheetsName = 'Google Sheets'
 const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
 const defaultTokenEndpoint = 'https://oauth2.googleapis.com/token'
 /** Lifetime of the assertion in seconds; Google accepts at most 3,600. */
@@ -19,8 +19,7 @@ interface KeyFile {
 }
 
 /**
- * Signs in as a service account: exchanges a signed JWT assertion for an access token that is valid for an hour. Returns the
- * authorization header.
+ * Signs in as a service account: exchanges a signed JWT assertion for an access token that is valid for an hour. Returns the authorization header.
  */
 export async function signInAsServiceAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
   const { email, key, keyId, tokenEndpoint } = parseKeyFile(keyFile)
@@ -31,8 +30,10 @@ export async function signInAsServiceAccount(http: HttpSession, keyFile: string)
     assertion: signJwt({ algorithm: 'RS256', keyId, key }, claims, assertionLifetime),
   })
   try {
-    const response = await http.createPublicSession(origin).getJson(pathname, { method: 'POST', body, isIdempotent: true })
-    return { authorization: `Bearer ${parseText(response, googleSheetsName, 'access_token')}` }
+    const response = await http
+      .createPublicSession(origin)
+      .getJson(pathname, { method: 'POST', body, isIdempotent: true })
+    return { authorization: `Bearer ${parseText(response, sheetsName, 'access_token')}` }
   } catch (error) {
     // Google responds to an unknown or deleted key with 400 instead of 401.
     if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
@@ -47,7 +48,7 @@ export async function signInAsServiceAccount(http: HttpSession, keyFile: string)
 /** Parses a key file. The message of a `SourceProblem` never contains text of the file. */
 function parseKeyFile(text: string): KeyFile {
   try {
-    const file = parseObject(JSON.parse(text), googleSheetsName)
+    const file = parseObject(JSON.parse(text), sheetsName)
     const email = toText(file['client_email'])
     const key = createPrivateKey(String(file['private_key']))
     const tokenEndpoint = toText(file['token_uri']) ?? defaultTokenEndpoint

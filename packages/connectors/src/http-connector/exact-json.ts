@@ -52,9 +52,8 @@ const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws
- * ANSWER_TOO_LARGE for too many values, so that the caller requests smaller pages, and OTHER_PROTOCOL for too deep nesting.
- * Checking 31 MB takes 0.1 seconds.
+ * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws ANSWER_TOO_LARGE for
+ * too many values, so that the caller requests smaller pages, and OTHER_PROTOCOL for too deep nesting. Checking 31 MB takes 0.1 seconds.
  */
 function assertJsonLimits(text: string, maxValues: number): void {
   let [values, depth, greatestDepth] = [1, 0, 0]

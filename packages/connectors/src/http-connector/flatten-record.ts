@@ -40,16 +40,12 @@ const maxGroupRows = 100_000
 const maxKeyLength = 500
 const maxPathLength = 2_000
 const maxIdLength = 2_000
-/**
- * Maximum characters of all paths and ids of a record. In a deeply nested record with short names, they are much longer than
- * the record.
- */
+/** Maximum characters of all paths and ids of a record. In a deeply nested record with short names, they are much longer than the record. */
 const maxTotalNameLength = 50_000_000
 
 /**
- * Converts a record to rows. Nested objects become columns named by their paths, lists of objects become rows of child tables,
- * and GeoJSON points become three columns. Other lists and shapes stay JSON. `id` must be unique to the record. Throws
- * `BadRecord`.
+ * Converts a record to rows. Nested objects become columns named by their paths, lists of objects become rows of child tables, and GeoJSON points
+ * become three columns. Other lists and shapes stay JSON. `id` must be unique to the record. Throws `BadRecord`.
  */
 export function flattenRecord(record: object, id: RecordValue, options: FlattenOptions = {}): FlattenedRecord {
   const row: RecordRow = new Map()
@@ -116,7 +112,13 @@ function addNameLength(name: string, path: string, flattening: FlattenState): vo
 const removeGroupPath = (key: string, path: string): string =>
   path !== '' && key.startsWith(`${path}/`) ? key.slice(path.length + 1) : key
 
-function flattenList(values: unknown[], key: string, path: string, position: FlattenPosition, flattening: FlattenState): void {
+function flattenList(
+  values: unknown[],
+  key: string,
+  path: string,
+  position: FlattenPosition,
+  flattening: FlattenState,
+): void {
   if (values.length === 0) return
   if (!values.every((value) => isNestedObject(value))) return setValue(position.row, path, values)
   const groups = [...position.groups, path]

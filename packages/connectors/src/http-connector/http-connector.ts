@@ -6,7 +6,7 @@ import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
 import { openHttpSession } from './http-session.ts'
 import type { HttpSystem, SystemContext } from './http-system.ts'
-import { createMultiTableReporter, type MultiTableReporter } from './read-reporter.ts'
+import { createTablesReporter, type TablesReporter } from './read-reporter.ts'
 import { canReadIncrement, readSystem } from './read-system.ts'
 
 /** Timeouts of one complete response, and of opening a connection. */
@@ -37,12 +37,12 @@ export function createHttpConnector(
   async function* withSession<T>(
     request: ReadRequest,
     { signal, retryPolicy, report = silentReporter, maxValues }: SessionOptions,
-    work: (system: HttpSystem, context: SystemContext, reporter: MultiTableReporter) => AsyncIterable<T>,
+    work: (system: HttpSystem, context: SystemContext, reporter: TablesReporter) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
     const system = await loadSystem()
     const { settings, secrets, query, within } = request
-    const reporter = createMultiTableReporter(report)
+    const reporter = createTablesReporter(report)
     const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
     const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
     const downloads = guardedFetch({ ...fetchOptions, timeLimit: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })

@@ -35,7 +35,12 @@ const adviceByCode: Partial<Record<OutgoingCode, string>> = {
   ANSWER_TOO_LARGE: ' Select less data.',
 }
 
-export function createStatusFailure(status: number, headers: Headers, text: string, target: RequestTarget): FailedRequest {
+export function createStatusFailure(
+  status: number,
+  headers: Headers,
+  text: string,
+  target: RequestTarget,
+): FailedRequest {
   const { system, host, redactText, subject } = target
   const errorText = findErrorText(text)
   const says = errorText ? ` It says: ${redactText(errorText)}` : ''
@@ -91,7 +96,8 @@ const describeFailure = (place: string, status: number): string =>
   `${place} failed (${status}). Check the system, then run again.`
 
 /** Returns whether the request is for the system itself, such as `the function`. The message then names only its host. */
-const startsWithSystem = (subject: string, system: string): boolean => subject.toLowerCase().startsWith(system.toLowerCase())
+const startsWithSystem = (subject: string, system: string): boolean =>
+  subject.toLowerCase().startsWith(system.toLowerCase())
 
 const capitalizeArticle = (text: string): string => text.replace(/^the /, 'The ')
 
@@ -106,7 +112,10 @@ function describePause(seconds: number | undefined): string {
 export function createWebPageFailure(text: string, { system, host }: RequestTarget): FailedRequest {
   const isSignInPage = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
   if (!isSignInPage)
-    return createFailure('OTHER_PROTOCOL', `${host} returned a web page instead of data from ${system}. Check the address.`)
+    return createFailure(
+      'OTHER_PROTOCOL',
+      `${host} returned a web page instead of data from ${system}. Check the address.`,
+    )
   const message = `${host} returned a sign-in page, so ${system} rejected the credentials. Check the address, and the username and password or the token.`
   return { ...createFailure('AUTHENTICATION_FAILED', message), isSignedOut: true }
 }

@@ -32,10 +32,7 @@ export interface HttpConnection {
    * sessions expire. Requests with `http` have no session headers.
    */
   signIn?(http: HttpSession): Promise<Readonly<Record<string, string>>>
-  /**
-   * Ends the session, for systems whose sessions do not expire. Called after the last request, with a timeout of two seconds.
-   * Errors are ignored.
-   */
+  /** Ends the session, for systems whose sessions do not expire. Called after the last request, with a timeout of two seconds. Errors are ignored. */
   signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
   /** Returns headers that sign a request. Called before each attempt. */
   sign?(request: RequestToSign): Promise<Readonly<Record<string, string>>>
@@ -68,10 +65,7 @@ export interface DownloadedBody extends Disposable {
   chunks(): AsyncIterable<Buffer>
 }
 
-/**
- * Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem`, or the reason of the signal
- * after an abort.
- */
+/** Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem`, or the reason of the signal after an abort. */
 export interface HttpSession {
   /** `https://host/prefix`, without a trailing slash. */
   readonly base: string
@@ -86,10 +80,7 @@ export interface HttpSession {
   getResponse(path: string, options?: RequestOptions): Promise<{ json: unknown; headers: Headers }>
   /** Downloads a body to disk, because it can be larger than the limit for bodies in memory. */
   download(path: string, options?: RequestOptions): Promise<DownloadedBody>
-  /**
-   * Converts a link in a response to a path of this session. Throws `SourceProblem` for another host, which must not receive
-   * the credentials.
-   */
+  /** Converts a link in a response to a path of this session. Throws `SourceProblem` for another host, which must not receive the credentials. */
   resolveLink(link: string): string
   /** Returns a session without credentials for another address, such as a token endpoint or a file server. */
   createPublicSession(url: string): HttpSession
@@ -304,7 +295,13 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
 }
 
 /** Returns the address of a redirect. Throws `UnusableResponse` if the redirect must not be followed. */
-function getRedirectTarget(location: string, current: URL, method: string, redirects: number, target: RequestTarget): URL {
+function getRedirectTarget(
+  location: string,
+  current: URL,
+  method: string,
+  redirects: number,
+  target: RequestTarget,
+): URL {
   const next = URL.canParse(location, current.href) ? new URL(location, current) : undefined
   // The ports must be equal, because another port can be another server. The only exception is a redirect from http to https
   // with default ports, which `host` omits.
@@ -338,10 +335,7 @@ function buildUrl(base: string, path: string, query: QueryParameters = {}): URL 
   return url
 }
 
-/**
- * Returns the path of a link relative to `base`. Ignores its scheme and port, because systems behind a proxy do not know their
- * public ones.
- */
+/** Returns the path of a link relative to `base`. Ignores its scheme and port, because systems behind a proxy do not know their public ones. */
 function resolveLinkPath(link: string, base: string, target: RequestTarget): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined

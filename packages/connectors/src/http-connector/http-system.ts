@@ -17,9 +17,8 @@ export interface HttpSystem<Settings = unknown> {
   /** Lists the options of a setting. Returns undefined for an unknown kind. */
   listOptions?(kind: string, context: SystemContext<Settings>): Promise<SourceOption[]> | undefined
   /**
-   * Returns the streams to read. A single stream fills the pipeline's own table. Each stream of a list fills a table named
-   * after the pipeline's own table, `__` and the stream, and the pipeline's own table lists these tables. Whether the result is
-   * a list may depend only on the settings.
+   * Returns the streams to read. A single stream fills the pipeline's own table. Each stream of a list fills a table named after the pipeline's own
+   * table, `__` and the stream, and the pipeline's own table lists these tables. Whether the result is a list may depend only on the settings.
    */
   openStreams(context: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
   /** Returns whether these settings support increments, which need a key in all streams. Absent if the system has no increments. */

@@ -9,7 +9,7 @@ const maxColumnLength = 300
 const maxReasonLength = 300
 
 /** Reports the progress of the tables of one read as a whole. */
-export interface MultiTableReporter {
+export interface TablesReporter {
   /** Adds received bytes to the progress. */
   addBytes(count: number): void
   /** Number of records that were rejected so far. */
@@ -29,7 +29,7 @@ export interface MultiTableReporter {
   log: ReadReporter['log']
 }
 
-export function createMultiTableReporter(report: ReadReporter): MultiTableReporter {
+export function createTablesReporter(report: ReadReporter): TablesReporter {
   let bytesRead = 0
   let rowsOfEarlierTables = 0
   let rowsOfTable = 0
@@ -113,8 +113,7 @@ function formatRecord(record: unknown): string {
 }
 
 /**
- * Truncates a text and replaces characters that a database cannot store. Copies it, because a JavaScript substring keeps the
- * whole text in memory.
+ * Truncates a text and replaces characters that a database cannot store. Copies it, because a JavaScript substring keeps the whole text in memory.
  */
 function truncateText(text: string, maxLength: number): string {
   const truncated = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()

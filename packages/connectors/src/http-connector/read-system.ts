@@ -5,7 +5,7 @@ import { formatCount, type RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
 import type { HttpSystem, RecordStream, SystemContext } from './http-system.ts'
 import { createPagingCheck } from './paging.ts'
-import type { MultiTableReporter } from './read-reporter.ts'
+import type { TablesReporter } from './read-reporter.ts'
 import { declareColumns, RecordTables, TableSpool } from './record-tables.ts'
 import { columnNames as createColumnNames, groupColumns, tableName as createTableName } from './table-names.ts'
 import { openTableStream } from './table-row-stream.ts'
@@ -28,7 +28,7 @@ export interface SystemRead {
   context: SystemContext
   reading: ReadRequest
   directory: string
-  reporter: MultiTableReporter
+  reporter: TablesReporter
   /** Maximum number of records of a preview, which reads only the first stream. */
   maxRecords?: number
 }
@@ -44,10 +44,7 @@ export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
   (reset === undefined || (reset.from !== undefined && system.createCursor !== undefined))
 
-/**
- * Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first one, the
- * pipeline's own table.
- */
+/** Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first one, the pipeline's own table. */
 export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, void, void> {
   const { system, context, reading: request, directory, reporter, maxRecords } = read
   const ownTable = request.table ?? 'preview'
@@ -58,7 +55,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   const lastState = parseIncrementState(request.cursor)
   const cursors =
     request.mode === 'INCREMENTAL' && canReadIncrement(system, request) ? (lastState?.cursorsByStream ?? {}) : undefined
-  if (request.mode === 'INCREMENTAL' && !cursors) reporter.reportFullRead(describeFullReadReason(system, request))
+  if (request.mode === 'INCREMENTAL' && !cursors) reporter.reportFullRead(explainFullRead(system, request))
   const resetTo = request.reset?.from && system.createCursor?.(request.reset.from)
   if (cursors && resetTo !== undefined)
     reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
@@ -190,7 +187,7 @@ function parseIncrementState(cursor: unknown): IncrementState | undefined {
 
 const hashSettings = (settings: unknown): string => hash('sha256', JSON.stringify(settings)).slice(0, 32)
 
-function describeFullReadReason(system: HttpSystem, { settings, cursor, reset }: ReadRequest): string {
+function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRequest): string {
   if (!system.canReadIncrement?.(settings))
     return 'All records are read and replace the old rows, because the source does not report changes.'
   if (reset)
@@ -204,10 +201,7 @@ function describeFullReadReason(system: HttpSystem, { settings, cursor, reset }:
     : 'All records are read, because the settings of the pipeline changed since the last load.'
 }
 
-/**
- * Lists group tables of earlier reads that have no rows now. A full read empties them; an increment deletes the rows of the
- * changed records.
- */
+/** Lists group tables of earlier reads that have no rows now. A full read empties them; an increment deletes the rows of the changed records. */
 const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
   lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
 
@@ -220,7 +214,8 @@ function findParentTable(table: string, streams: readonly StreamTables[], ownTab
     .toSorted((a, b) => b.name.length - a.name.length)
   if (!root) return undefined
   // The names are computed from all paths, because two paths with the same name get a hash as suffix.
-  const paths = root.rowCount > 0 ? [...root.valueKinds.keys()] : [...new Set([...root.key, ...root.declaredColumns.keys()])]
+  const paths =
+    root.rowCount > 0 ? [...root.valueKinds.keys()] : [...new Set([...root.key, ...root.declaredColumns.keys()])]
   const names = createColumnNames(paths)
   const keys = root.key.map((path) => names[paths.indexOf(path)]!)
   return { table: root.name === ownTable ? '' : root.name, keys, column: '_root_row_id' }
@@ -233,7 +228,10 @@ async function* attachCursor(
   for await (const feed of feeds) yield { ...feed, cursor: () => state }
 }
 
-const contentsColumns = [...declareColumns('TEXT', ['table_name', 'content']), ...declareColumns('BIGINT', ['rows_read'])]
+const contentsColumns = [
+  ...declareColumns('TEXT', ['table_name', 'content']),
+  ...declareColumns('BIGINT', ['rows_read']),
+]
 const maxContentsBytes = 10_000_000
 
 /** Creates the pipeline's own table of a pipeline with several streams. It lists their tables with the number of rows of the last read. */

@@ -5,7 +5,14 @@ import { diskProblem, openSpool } from '@sluice/file-formats/spool/spool-file'
 import { tooLarge } from '@sluice/file-formats/spool/spool-writer'
 import { SourceProblem } from '@sluice/row-stream'
 import { isExactNumber } from './exact-json.ts'
-import { BadRecord, flattenRecord, type FlattenOptions, formatId, type RecordRow, type RecordValue } from './flatten-record.ts'
+import {
+  BadRecord,
+  flattenRecord,
+  type FlattenOptions,
+  formatId,
+  type RecordRow,
+  type RecordValue,
+} from './flatten-record.ts'
 import { tableName } from './table-names.ts'
 
 /** A column that the system or its settings declare. */

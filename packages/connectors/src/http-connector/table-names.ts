@@ -7,9 +7,8 @@ const maxNameBytes = 63
 export const groupColumns = ['_row_id', '_parent_row_id', '_root_row_id', '_index'] as const
 
 /**
- * Returns the column names of paths: snake_case, with parts joined by `_` and a leading `_` kept. A truncated name, or a name
- * that two paths would share, ends in eight digits of the path's hash, so that names do not depend on the order of paths. A
- * path that equals the name keeps it.
+ * Returns the column names of paths: snake_case, with parts joined by `_` and a leading `_` kept. A truncated name, or a name that two paths would
+ * share, ends in eight digits of the path's hash, so that names do not depend on the order of paths. A path that equals the name keeps it.
  */
 export function columnNames(paths: readonly string[]): string[] {
   const identifierNames = paths.map(toIdentifier)

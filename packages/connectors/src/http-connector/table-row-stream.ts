@@ -19,7 +19,7 @@ import {
   type StoredType,
   TypesWidened,
 } from '@sluice/row-stream'
-import type { MultiTableReporter } from './read-reporter.ts'
+import type { TablesReporter } from './read-reporter.ts'
 import type { TableSpool } from './record-tables.ts'
 import { columnNames } from './table-names.ts'
 
@@ -29,7 +29,7 @@ export interface TableStreamOptions {
   streamName: string
   inferStrings: boolean
   directory: string
-  reporter: MultiTableReporter
+  reporter: TablesReporter
   signal: AbortSignal
   remembered?: RememberedFeed | undefined
 }
@@ -68,7 +68,10 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   }
 }
 
-function createColumnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: NormalisedFile): ColumnOptions[] {
+function createColumnOptions(
+  { table, inferStrings }: TableStreamOptions,
+  { dialect }: NormalisedFile,
+): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])
     if (!(inferStrings && dataType === 'TEXT' && table.isText(label)))
@@ -112,7 +115,8 @@ function renameContent(
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
   const { profile, facts } = content
-  const withColumnNames = <T>(items: readonly T[]) => items.map((item, index) => ({ ...item, column: columns[index]!.name }))
+  const withColumnNames = <T>(items: readonly T[]) =>
+    items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
     ...content,
     async *rows(types: readonly StoredType[]) {

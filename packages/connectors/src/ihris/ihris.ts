@@ -127,10 +127,15 @@ async function* readReportRows(
 }
 
 /** Returns the references (`Type/id`) from a row to the linked resources. */
-function listKeys({ originBlock: to, originReference: from, resource: type }: ReportLink, row: ReferencedResources): string[] {
+function listKeys(
+  { originBlock: to, originReference: from, resource: type }: ReportLink,
+  row: ReferencedResources,
+): string[] {
   const { block, resources } = row.get(to) ?? { block: undefined, resources: [] }
   return resources.flatMap((resource) =>
-    from ? from(resource).map((value) => toReferenceKey(String(value), type)) : [`${block!.resource}/${String(resource['id'])}`],
+    from
+      ? from(resource).map((value) => toReferenceKey(String(value), type))
+      : [`${block!.resource}/${String(resource['id'])}`],
   )
 }
 

@@ -21,14 +21,14 @@ import { createQuestionColumn, type KnownColumn } from '../http-connector/record
 
 type KobotoolboxSettings = SettingsOf<'SOURCE_SYSTEM_E'>
 
-const koboToolboxName = 'KoboToolbox'
+const koboName = 'KoboToolbox'
 /** Maximum number of submissions per page. Current servers ignore a higher limit; older ones allow it. */
 const maxSubmissionsPerPage = 1_000
 const maxListedSurveys = 10_000
 
 /** Reads the submissions of one KoboToolbox form, with its repeat groups as child tables. */
 export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
-  name: koboToolboxName,
+  name: koboName,
   canReadIncrement: () => true,
   createCursor: (moment) => moment.slice(0, 23),
 
@@ -40,7 +40,7 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
 
   async testConnection({ http, settings: { survey } }) {
     const query = { format: 'json', limit: 1, q: 'asset_type:survey' }
-    parseList(await http.getJson('api/v2/assets/', { query }), koboToolboxName, 'results')
+    parseList(await http.getJson('api/v2/assets/', { query }), koboName, 'results')
     // A connection can be tested before a form is selected.
     if (survey !== undefined) await readForm(http, survey)
   },
@@ -68,11 +68,11 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
 async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
-  const checkPage = createPagingCheck(koboToolboxName)
+  const checkPage = createPagingCheck(koboName)
   let [path, options]: [string, RequestOptions] = ['api/v2/assets/', { query }]
   while (surveys.length < maxListedSurveys) {
-    const response = parseObject(await http.getJson(path, options), koboToolboxName)
-    const assets = parseList(response, koboToolboxName, 'results').map((asset) => parseObject(asset, koboToolboxName))
+    const response = parseObject(await http.getJson(path, options), koboName)
+    const assets = parseList(response, koboName, 'results').map((asset) => parseObject(asset, koboName))
     // Forms that are not deployed also count as progress, because an account can have thousands of them.
     checkPage(assets.length > 0)
     for (const { uid, name: title, has_deployment: isDeployed } of assets)
@@ -85,9 +85,8 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
 }
 
 /**
- * Reads submissions in the order of `_id`. Each page starts after the last id of the previous one, so that changes during the
- * read do not shift the pages. Increments miss edits, which keep the submission time, and deletions; the next full read
- * includes both.
+ * Reads submissions in the order of `_id`. Each page starts after the last id of the previous one, so that changes during the read do not shift the
+ * pages. Increments miss edits, which keep the submission time, and deletions; the next full read includes both.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -109,8 +108,8 @@ async function* readSubmissions(
       }),
     )
     limit = pageSize
-    const records = parseList(page, koboToolboxName, 'results')
-    const isLast = records.length === 0 || toText(parseObject(page, koboToolboxName)['next']) === undefined
+    const records = parseList(page, koboName, 'results')
+    const isLast = records.length === 0 || toText(parseObject(page, koboName)['next']) === undefined
     const previousId = lastId
     for (const record of records) {
       const { _id: id, _submission_time: time } = (record ?? {}) as Record<string, unknown>
@@ -120,7 +119,7 @@ async function* readSubmissions(
     // Only the last page has a cursor, because submission times are not always in the order of the ids.
     yield { records, cursor: isLast ? createNextCursor(latestTime, http.startedAt(), since) : undefined }
     if (isLast) return
-    if (lastId === previousId) throw createResponseProblem(koboToolboxName, 'increasing _id')
+    if (lastId === previousId) throw createResponseProblem(koboName, 'increasing _id')
   }
 }
 
@@ -171,7 +170,7 @@ async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> 
       subject: `The survey "${survey}"`,
       query: { format: 'json' },
     }),
-    koboToolboxName,
+    koboName,
   )
   const content = (asset['content'] ?? {}) as { survey?: unknown }
   const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []

@@ -20,7 +20,8 @@ export type ReadValue = (cursor: PacketCursor) => unknown
 export function createCellReader(field: MysqlField, stored: StoredType): CellReader {
   const nulled = { zeroDates: 0 }
   const read = createValueReader(field)
-  const direct = stored.dataType === toColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
+  const direct =
+    stored.dataType === toColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
   if (direct) return { read, nulled, write: direct }
   const writeValue = valueWriter(stored, nulled)
   return {

@@ -259,7 +259,9 @@ const isPrimaryKey = ({ flags }: MysqlField): boolean => ((flags as unknown as n
 /** Returns the query of a table, in which geometry is converted to text. */
 function buildTableQuery(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
   const columns = fields.map((field) =>
-    needsTextConversion(field) ? `st_astext(${quoteName(field.name)}) as ${quoteName(field.name)}` : quoteName(field.name),
+    needsTextConversion(field)
+      ? `st_astext(${quoteName(field.name)}) as ${quoteName(field.name)}`
+      : quoteName(field.name),
   )
   return buildStatement(statement, quoteName, columns.join(', '))
 }
@@ -309,9 +311,8 @@ class MysqlByteLimit extends FramedByteLimit {
 const quoteName = (name: string): string => `\`${name.replaceAll('`', '``')}\``
 
 /**
- * Throws `StatementNotAllowedError` if the statement does not begin like a query. The protocol allows only one statement, and
- * the read-only transaction prevents changes. This check also refuses statements that end a transaction, or that query the
- * server instead of tables.
+ * Throws `StatementNotAllowedError` if the statement does not begin like a query. The protocol allows only one statement, and the read-only
+ * transaction prevents changes. This check also refuses statements that end a transaction, or that query the server instead of tables.
  */
 function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[ \t][^\n]*(?:\n|$)|--\n|#[^\n]*(?:\n|$)|\/\*(?![!+M])[^]*?\*\/|\()+/, '')

@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import {
-  listErrorCodes,
+  listCodes,
   findCodeByErrorCode,
   findCodeByMessage,
   type MessagePatterns,
@@ -47,7 +47,7 @@ const mysqlMessagePatterns: MessagePatterns = [
 
 export function classifyMysqlError(error: unknown, { username }: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  if (listErrorCodes(error).includes('HANDSHAKE_SSL_ERROR'))
+  if (listCodes(error).includes('HANDSHAKE_SSL_ERROR'))
     return {
       code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
       detail: message,
@@ -72,5 +72,5 @@ const removeHexLiterals = (message: string): string => message.replaceAll(/\bX'[
 function isDriverError(error: unknown): boolean {
   const { errno, sqlMessage } = error as { errno?: unknown; sqlMessage?: unknown }
   if (typeof sqlMessage === 'string' && typeof errno === 'number') return true
-  return listErrorCodes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
+  return listCodes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
 }

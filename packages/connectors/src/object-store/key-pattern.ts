@@ -22,10 +22,9 @@ const maxTokens = 10_000
 const maxKeyLength = 2_048
 
 /**
- * Compiles a key pattern. `*` and `?` match inside one folder, `**` matches any number of folders, `[a-z]` one character of a
- * set, `[!a-z]` one outside of it, and `{a,b}` either alternative; a backslash escapes a character. A slash at the end matches
- * everything below the folder. Throws `SourceProblem` PATTERN_TOO_LARGE or PATTERN_INVALID; a saved pattern can also be
- * invalid, because variables can insert any text.
+ * Compiles a key pattern. `*` and `?` match inside one folder, `**` matches any number of folders, `[a-z]` one character of a set, `[!a-z]` one
+ * outside of it, and `{a,b}` either alternative; a backslash escapes a character. A slash at the end matches everything below the folder. Throws
+ * `SourceProblem` PATTERN_TOO_LARGE or PATTERN_INVALID; a saved pattern can also be invalid, because variables can insert any text.
  */
 export function compileKeyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
@@ -73,11 +72,13 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
     const sign = signs[at]!
     if (sign === '\\') {
       const escaped = signs[++at]
-      if (escaped === undefined) return invalid('The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.')
+      if (escaped === undefined)
+        return invalid('The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.')
       add({ kind: 'sign', sign: escaped })
     } else if (sign === '[') {
       const end = signs.indexOf(']', at + 2)
-      if (end < 0) return invalid('The bracket [ is not closed, or is empty. Add ], or write \\[ for a literal bracket.')
+      if (end < 0)
+        return invalid('The bracket [ is not closed, or is empty. Add ], or write \\[ for a literal bracket.')
       add(parseCharacterSet(signs.slice(at + 1, end)))
       at = end
     } else if (sign === '{') {
@@ -92,8 +93,7 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
         alternatives = alternatives.flatMap((tokens) => closed.map((choice) => [...tokens, ...choice]))
     } else if (sign === '*' && signs[at + 1] === '*') {
       const isAlone = (at === 0 || signs[at - 1] === '/') && [undefined, '/'].includes(signs[at + 2])
-      if (!isAlone)
-        return invalid('** matches whole folders, so it must be between slashes, as in data/**/cases.csv.')
+      if (!isAlone) return invalid('** matches whole folders, so it must be between slashes, as in data/**/cases.csv.')
       add({ kind: 'folders' })
       // The slash after `**` belongs to it: `a/**/b` also matches `a/b`.
       at += 2

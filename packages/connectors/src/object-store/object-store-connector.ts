@@ -45,7 +45,11 @@ export function createObjectStoreConnector(
       await using store = open(request, interactiveIdleTimeoutMs)
       try {
         const reading = readingOf(request, store, interactiveRetry)
-        const increment = await findIncrement(reading, createObjectsRequest(request), AbortSignal.timeout(incrementTimeoutMs))
+        const increment = await findIncrement(
+          reading,
+          createObjectsRequest(request),
+          AbortSignal.timeout(incrementTimeoutMs),
+        )
         if (increment) increments.set(request, increment)
         return increment !== undefined
       } catch {

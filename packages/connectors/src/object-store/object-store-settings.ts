@@ -9,6 +9,9 @@ export function assertObjectSettings({ key, csvOptions = {} }: Pick<ObjectStoreS
   const patternProblem = findKeyPatternProblem(key)
   if (patternProblem) throw new InvalidSetting('/key', patternProblem)
   if (csvOptions.delimiter !== undefined)
-    throw new InvalidSetting('/csvOptions/delimiter', 'Object stores do not support this field. Use the field delimiter of the source instead.')
+    throw new InvalidSetting(
+      '/csvOptions/delimiter',
+      'Object stores do not support this field. Use the field delimiter of the source instead.',
+    )
   assertCsvOptions(csvOptions)
 }

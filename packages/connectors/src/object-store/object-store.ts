@@ -110,10 +110,7 @@ const createRangeHeaders = (etag: string, from: number, to: number): Record<stri
 /** Some stores mark ETags as weak because they may compress the response. Weak ETags never match in If-Match. */
 const isStrongETag = (etag: string): boolean => etag.startsWith('"')
 
-/**
- * Returns the bytes of a response to a range request, which has a success status or 412. Throws OBJECT_CHANGED if they belong
- * to another version.
- */
+/** Returns the bytes of a response to a range request, which has a success status or 412. Throws OBJECT_CHANGED if they belong to another version. */
 async function parseRangeResponse(
   { status, headers, chunks, cancel }: StoreResponse,
   { key, etag }: StoredObject,
@@ -200,7 +197,7 @@ export function parseErrorResponse(status: number, headers: Headers, body: strin
   }
 }
 
-export function createUnknownResponseProblem(
+export function createStatusProblem(
   { status, code, words, headers }: StoreErrorResponse,
   { host, what, secrets }: { host: string; what: string; secrets: readonly (string | undefined)[] },
 ): SourceProblem | TransientError {

@@ -132,7 +132,11 @@ const mostUnread = 3
 function describeAllUnreadParts(unread: readonly string[]): string {
   const more = unread.length - mostUnread
   const others =
-    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read. Select a sheet in the settings to read it.`] : []
+    more > 0
+      ? [
+          `${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read. Select a sheet in the settings to read it.`,
+        ]
+      : []
   return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 

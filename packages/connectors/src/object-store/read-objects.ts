@@ -23,9 +23,8 @@ export interface ObjectIncrement {
 }
 
 /**
- * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: if an object was
- * deleted, if the only object changed, or if the number of rows of a changed object is unknown. Throws the errors of
- * `selectObjects`.
+ * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: if an object was deleted, if the only
+ * object changed, or if the number of rows of a changed object is unknown. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
   reading: ObjectReading,
@@ -76,7 +75,11 @@ export async function* readIncrement(
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
-  report.log('INFO', 'LOW', `${formatObjectCount(fresh.length)} new${others}; ${same.length} ${formatIsOrAre(same.length)} unchanged.`)
+  report.log(
+    'INFO',
+    'LOW',
+    `${formatObjectCount(fresh.length)} new${others}; ${same.length} ${formatIsOrAre(same.length)} unchanged.`,
+  )
   const came = sortByKey([...fresh, ...changed])
   if (came.length === 0) return
   const counts = new Map<string, number>()
@@ -194,7 +197,8 @@ function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): O
  * Returns the version of an object: its ETag, or else its size, and its time of change. The time is included, because writing
  * the same content again keeps the ETag but changes the column `_object_last_modified`.
  */
-const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string => `${etag || size} ${lastModified.getTime()}`
+const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
+  `${etag || size} ${lastModified.getTime()}`
 
 const hashReadSettings = (settings: unknown): string =>
   createHash('sha256').update(JSON.stringify(settings)).digest('base64url').slice(0, 22)

@@ -18,8 +18,7 @@ export interface StoreResponse {
 }
 
 /**
- * Sends a request to a store. Returns responses of any status. Throws `TransientError`, `SourceProblem`, or the reason of the
- * signal after an abort.
+ * Sends a request to a store. Returns responses of any status. Throws `TransientError`, `SourceProblem`, or the reason of the signal after an abort.
  */
 export interface StoreClient extends AsyncDisposable {
   (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
@@ -81,7 +80,10 @@ async function sendRequest(
         for await (const part of readChunks(body, timer, explain)) {
           size += part.length
           if (size > maxTextBytes)
-            throw new SourceProblem('OTHER_PROTOCOL', `The list of objects from ${url.host} is too large. Check that the endpoint is an object store.`)
+            throw new SourceProblem(
+              'OTHER_PROTOCOL',
+              `The list of objects from ${url.host} is too large. Check that the endpoint is an object store.`,
+            )
           parts.push(part)
         }
         return Buffer.concat(parts).toString('utf8')
@@ -119,9 +121,12 @@ async function* readChunks(
 }
 
 function createIdleTimeoutProblem(host: string, idleTimeoutMs: number): OutgoingProblem {
-  return new OutgoingProblem(`${host} sent nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds. Check the network and the object store, then run again.`, {
-    code: 'CONNECTION_TIMEOUT',
-  })
+  return new OutgoingProblem(
+    `${host} sent nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds. Check the network and the object store, then run again.`,
+    {
+      code: 'CONNECTION_TIMEOUT',
+    },
+  )
 }
 
 const hints: Partial<Record<OutgoingCode, string>> = {
@@ -133,10 +138,7 @@ const hints: Partial<Record<OutgoingCode, string>> = {
   OTHER_PROTOCOL: ' Check the endpoint and its port.',
 }
 
-/**
- * Converts an error of the guarded fetch to a problem. Its message contains only the host of the URL, because the query can
- * contain a signature.
- */
+/** Converts an error of the guarded fetch to a problem. Its message contains only the host of the URL, because the query can contain a signature. */
 function toSourceProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error

@@ -85,12 +85,15 @@ async function listProjects({ http }: SystemContext): Promise<SourceOption[]> {
 /** Lists the published forms of a project. */
 async function listForms({ http, within, settings }: SystemContext<OdkSettings>): Promise<SourceOption[]> {
   const project = within ?? settings.project
-  if (!project) throw new SourceProblem('PROJECT_MISSING', 'Select a project first, because each form belongs to a project.')
+  if (!project)
+    throw new SourceProblem('PROJECT_MISSING', 'Select a project first, because each form belongs to a project.')
   const path = `v1/projects/${encodeURIComponent(project)}/forms`
-  const forms = parseList(await http.getJson(path, { subject: `The project ${project}` }), odkCentralName).flatMap((item) => {
-    const { xmlFormId, name: title, publishedAt } = parseObject(item, odkCentralName)
-    return publishedAt === null ? [] : createOption(xmlFormId, { name: title })
-  })
+  const forms = parseList(await http.getJson(path, { subject: `The project ${project}` }), odkCentralName).flatMap(
+    (item) => {
+      const { xmlFormId, name: title, publishedAt } = parseObject(item, odkCentralName)
+      return publishedAt === null ? [] : createOption(xmlFormId, { name: title })
+    },
+  )
   return forms.toSorted(compareNames)
 }
 
@@ -155,9 +158,8 @@ interface SubmissionQuery {
 const maxSubmissionsPerPage = 1_000
 
 /**
- * Reads submissions, newest first. Each page continues where the previous one ended, so that changes during the read do not
- * shift the pages. An increment reads submissions that were created or edited since the cursor, then those that were deleted
- * since, with a deletion mark.
+ * Reads submissions, newest first. Each page continues where the previous one ended, so that changes during the read do not shift the pages. An
+ * increment reads submissions that were created or edited since the cursor, then those that were deleted since, with a deletion mark.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -199,7 +201,11 @@ async function* readDeletedSubmissions(
     yield* readSubmissionPages(http, query, filter)
   } catch (error) {
     if (!/\(501\)/.test((error as Error).message)) throw error
-    query.log('WARN', 'LOW', 'This version of ODK Central does not report deleted submissions. Run a full load to remove them.')
+    query.log(
+      'WARN',
+      'LOW',
+      'This version of ODK Central does not report deleted submissions. Run a full load to remove them.',
+    )
   }
 }
 

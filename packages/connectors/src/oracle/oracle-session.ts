@@ -44,7 +44,8 @@ async function openSession(access: SessionParameters): Promise<DatabaseSession> 
   if (config.ssl && config.trustServerCertificate)
     session.notes.push({
       level: 'WARN',
-      message: 'trustServerCertificate has a limited effect: Oracle’s driver always checks the issuer of the certificate and skips only the check of its name.',
+      message:
+        'trustServerCertificate has a limited effect: Oracle’s driver always checks the issuer of the certificate and skips only the check of its name.',
     })
   await byteLimit.request(() => connection.execute(sessionSettings))
   await byteLimit.request(() => connection.execute('set transaction read only'))
@@ -146,7 +147,8 @@ function restrictConnections({ addresses, config, openedSockets: opened }: Sessi
   Object.assign(net, { connect: pinned })
 }
 
-const createRedirectError = (host: string): Error => new Error(`the database redirects its clients to ${host}, which is not an allowed address`)
+const createRedirectError = (host: string): Error =>
+  new Error(`the database redirects its clients to ${host}, which is not an allowed address`)
 
 /** Types with values of up to megabytes. The driver holds all rows of a response in memory at once. */
 const large: ReadonlySet<unknown> = new Set([

@@ -1,5 +1,5 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { listErrorCodes, findCodeByMessage, type MessagePatterns, getErrorMessage } from '../database-connector/problems.ts'
+import { listCodes, findCodeByMessage, type MessagePatterns, getErrorMessage } from '../database-connector/problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
@@ -65,9 +65,10 @@ export class UnsupportedName extends Error {
 export function classifyOracleError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   if (error instanceof UnsupportedName) return { code: error.code }
   const message = getErrorMessage(error)
-  const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? listErrorCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
+  const oracleCode =
+    /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? listCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
   // Network errors from below the driver have a code of the operating system or of TLS, not of the driver.
-  if (oracleCode === undefined && !listErrorCodes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
+  if (oracleCode === undefined && !listCodes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
     return undefined
   const network = findCodeByMessage(oracleMessagePatterns, message)
   const known = oracleCode === undefined ? undefined : byCode[oracleCode]

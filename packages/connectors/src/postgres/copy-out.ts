@@ -48,7 +48,8 @@ export class CopyOut implements Submittable {
   submit(connection: Connection): void {
     const socket = connection.stream as Socket
     const listeners = socket.listeners('data') as CopyListener[]
-    if (listeners.length !== 1) throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
+    if (listeners.length !== 1)
+      throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
     this.#socket = socket
     this.#driver = listeners[0]!
     if (!takeDirectly(socket, this.#read)) {

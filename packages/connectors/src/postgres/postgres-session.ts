@@ -26,7 +26,11 @@ import {
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
 import { classifyPostgresError } from './problems.ts'
 
-export const postgresEngine: DatabaseEngine = { name: 'PostgreSQL', open: openSession, classifyError: classifyPostgresError }
+export const postgresEngine: DatabaseEngine = {
+  name: 'PostgreSQL',
+  open: openSession,
+  classifyError: classifyPostgresError,
+}
 
 /** Session settings that disable timeouts, so that a read can take any time. Settings that the server does not know are skipped. */
 const settings = {
@@ -44,14 +48,18 @@ const settings = {
 }
 
 async function openSession(access: SessionParameters): Promise<DatabaseSession> {
-  const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, postgresEngine.name), async (opened) => {
-    await opened.query('begin isolation level repeatable read read only')
-    await opened.query(
-      `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+  const { client, socket } = await signIn(
+    access,
+    new PostgresByteLimit(access.config, postgresEngine.name),
+    async (opened) => {
+      await opened.query('begin isolation level repeatable read read only')
+      await opened.query(
+        `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
        where name in (select lower(name) from pg_settings)`,
-      [JSON.stringify(settings)],
-    )
-  })
+        [JSON.stringify(settings)],
+      )
+    },
+  )
   return new PostgresSession(client, socket, access)
 }
 
@@ -117,8 +125,7 @@ class PostgresSession implements DatabaseSession {
   }
 
   /**
-   * Returns the planner's estimate of the result in bytes. The warehouse uses it to prepare for many or few rows, so a wrong
-   * estimate does no harm.
+   * Returns the planner's estimate of the result in bytes. The warehouse uses it to prepare for many or few rows, so a wrong estimate does no harm.
    */
   async #estimate(columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')

@@ -1,5 +1,11 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { listErrorCodes, findCodeByMessage, type MessagePatterns, getErrorMessage, classifyWithMessage } from '../database-connector/problems.ts'
+import {
+  listCodes,
+  findCodeByMessage,
+  type MessagePatterns,
+  getErrorMessage,
+  classifyWithMessage,
+} from '../database-connector/problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 import { UnexpectedFormat } from './copy-out.ts'
 
@@ -30,7 +36,7 @@ const postgresMessagePatterns: MessagePatterns = [
 
 export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
-  const state = listErrorCodes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
+  const state = listCodes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
     const code = findCodeByMessage(postgresMessagePatterns, message)
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }

@@ -44,7 +44,9 @@ export async function signIn(
     if (!ssl)
       socket.once('data', (bytes: Buffer) => {
         if (!firstBytes.has(bytes[0]!))
-          socket.destroy(Object.assign(new Error('The server does not use the PostgreSQL protocol.'), { code: 'ERR_SSL' }))
+          socket.destroy(
+            Object.assign(new Error('The server does not use the PostgreSQL protocol.'), { code: 'ERR_SSL' }),
+          )
       })
     await connecting
     await begin(client)

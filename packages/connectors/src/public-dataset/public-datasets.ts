@@ -37,14 +37,18 @@ export function createPublicDatasetConnector(datasets: DatasetDatabase): Connect
     if (!found)
       throw new SourceProblem('DATASET_MISSING', `The public dataset "${key}" does not exist. Select another one.`)
     if (!found.table)
-      throw new SourceProblem('DATASET_NOT_LOADED', `The public dataset "${key}" has no data yet. Run again after data was uploaded to it.`)
+      throw new SourceProblem(
+        'DATASET_NOT_LOADED',
+        `The public dataset "${key}" has no data yet. Run again after data was uploaded to it.`,
+      )
     return found.table
   }
 
   return {
     async *read(reading, report, signal) {
       const { labels, ...table } = await tableOf(reading)
-      for await (const feed of source.read(createDatabaseConfig(table), report, signal)) yield restoreUploadLabels(feed, labels)
+      for await (const feed of source.read(createDatabaseConfig(table), report, signal))
+        yield restoreUploadLabels(feed, labels)
     },
     async testConnection(reading, signal) {
       await testDatabaseConnection(createDatabaseConfig(await tableOf(reading)), connectable, signal)

@@ -38,7 +38,11 @@ function classifyRedshiftError(error: unknown, config: DatabaseConfig): Classifi
   return classifyPostgresError(error, config)
 }
 
-export const redshiftEngine: DatabaseEngine = { name: 'Amazon Redshift', open: openSession, classifyError: classifyRedshiftError }
+export const redshiftEngine: DatabaseEngine = {
+  name: 'Amazon Redshift',
+  open: openSession,
+  classifyError: classifyRedshiftError,
+}
 
 /** Each setting is a separate statement, because Redshift has neither `set_config` nor a list of known settings. */
 const connectionSettings = [
@@ -62,10 +66,7 @@ async function openSession(access: SessionParameters): Promise<DatabaseSession> 
   return new RedshiftSession(client, socket, byteLimit, access)
 }
 
-/**
- * Throws if the server is PostgreSQL. It would accept all statements, but this connector would read slowly and ignore
- * PostgreSQL's own types.
- */
+/** Throws if the server is PostgreSQL. It would accept all statements, but this connector would read slowly and ignore PostgreSQL's own types. */
 async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
   if (/redshift/i.test(rows[0]?.version ?? '')) return
@@ -75,10 +76,7 @@ async function assertRedshift(client: Client, { host, port }: DatabaseConfig): P
   )
 }
 
-/**
- * A session that reads rows through a cursor. Redshift does not support COPY to a client, and sends the complete result of a
- * plain query at once.
- */
+/** A session that reads rows through a cursor. Redshift does not support COPY to a client, and sends the complete result of a plain query at once. */
 class RedshiftSession implements DatabaseSession {
   readonly notes: ReadNote[] = []
   readonly #client: Client

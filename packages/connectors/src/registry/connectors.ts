@@ -31,11 +31,11 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   FHIR: {
     define: async () => (await import('../fhir/fhir-settings.ts')).fhirDefinition,
-    load: loadHttpConnector(async () => (await import('../fhir/fhir.ts')).fhir),
+    load: loadHttp(async () => (await import('../fhir/fhir.ts')).fhir),
   },
   FUNCTION: {
     define: async () => (await import('../function/function-settings.ts')).functionDefinition,
-    load: loadHttpConnector(async () => (await import('../function/function.ts')).functionSystem),
+    load: loadHttp(async () => (await import('../function/function.ts')).functionSystem),
   },
   OBJECT_STORAGE_BUCKET: {
     define: async () => (await import('../s3/s3-settings.ts')).s3Definition,
@@ -43,7 +43,7 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   ONLINE_SPREADSHEET: {
     define: async () => (await import('../google-sheets/google-sheets-settings.ts')).googleSheetsDefinition,
-    load: loadHttpConnector(async () => (await import('../google-sheets/google-sheets.ts')).googleSheets),
+    load: loadHttp(async () => (await import('../google-sheets/google-sheets.ts')).googleSheets),
   },
   PARQUET_UPLOAD: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).parquetUploadDefinition,
@@ -56,57 +56,60 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   SOURCE_SYSTEM_A: {
     define: async () => (await import('../bhima/bhima-settings.ts')).bhimaDefinition,
-    load: loadHttpConnector(async () => (await import('../bhima/bhima.ts')).bhima),
+    load: loadHttp(async () => (await import('../bhima/bhima.ts')).bhima),
   },
   SOURCE_SYSTEM_B: {
     define: async () => (await import('../commcare/commcare-settings.ts')).commcareDefinition,
-    load: loadHttpConnector(async () => (await import('../commcare/commcare.ts')).commcare),
+    load: loadHttp(async () => (await import('../commcare/commcare.ts')).commcare),
   },
   SOURCE_SYSTEM_C: {
     define: async () => (await import('../dhis2/dhis2-settings.ts')).dhis2Definition,
-    load: loadHttpConnector(async () => (await import('../dhis2/dhis2.ts')).dhis2),
+    load: loadHttp(async () => (await import('../dhis2/dhis2.ts')).dhis2),
   },
   SOURCE_SYSTEM_D: {
     define: async () => (await import('../ihris/ihris-settings.ts')).ihrisDefinition,
-    load: loadHttpConnector(async () => (await import('../ihris/ihris.ts')).ihris),
+    load: loadHttp(async () => (await import('../ihris/ihris.ts')).ihris),
   },
   SOURCE_SYSTEM_E: {
     define: async () => (await import('../kobotoolbox/kobotoolbox-settings.ts')).kobotoolboxDefinition,
-    load: loadHttpConnector(async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox),
+    load: loadHttp(async () => (await import('../kobotoolbox/kobotoolbox.ts')).kobotoolbox),
   },
   SOURCE_SYSTEM_F: {
     define: async () => (await import('../community-health-toolkit/cht-settings.ts')).communityHealthToolkitDefinition,
-    load: loadHttpConnector(
+    load: loadHttp(
       async () => (await import('../community-health-toolkit/community-health-toolkit.ts')).communityHealthToolkit,
     ),
   },
   SOURCE_SYSTEM_G: {
     define: async () => (await import('../odk-central/odk-settings.ts')).odkCentralDefinition,
-    load: loadHttpConnector(async () => (await import('../odk-central/odk-central.ts')).odkCentral),
+    load: loadHttp(async () => (await import('../odk-central/odk-central.ts')).odkCentral),
   },
   SOURCE_SYSTEM_H: {
     define: async () => (await import('../openlmis/openlmis-settings.ts')).openlmisDefinition,
-    load: loadHttpConnector(async () => (await import('../openlmis/openlmis.ts')).openlmis),
+    load: loadHttp(async () => (await import('../openlmis/openlmis.ts')).openlmis),
   },
   SOURCE_SYSTEM_I: {
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
-    load: loadHttpConnector(async () => (await import('../sormas/sormas.ts')).sormas),
+    load: loadHttp(async () => (await import('../sormas/sormas.ts')).sormas),
   },
-  SQL_DATABASE_A: loadDatabaseConnector(
+  SQL_DATABASE_A: loadDatabase(
     'SQL_DATABASE_A',
     async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer,
   ),
-  SQL_DATABASE_B: loadDatabaseConnector('SQL_DATABASE_B', async () => (await import('../mysql/mysql-connector.ts')).mysql),
-  SQL_DATABASE_C: loadDatabaseConnector('SQL_DATABASE_C', async () => (await import('../oracle/oracle-connector.ts')).oracle),
-  SQL_DATABASE_D: loadDatabaseConnector('SQL_DATABASE_D', async () => (await import('../postgres/postgres-connector.ts')).postgres),
-  WAREHOUSE_A: loadDatabaseConnector('WAREHOUSE_A', async () => (await import('../redshift/redshift-connector.ts')).redshift),
+  SQL_DATABASE_B: loadDatabase('SQL_DATABASE_B', async () => (await import('../mysql/mysql-connector.ts')).mysql),
+  SQL_DATABASE_C: loadDatabase('SQL_DATABASE_C', async () => (await import('../oracle/oracle-connector.ts')).oracle),
+  SQL_DATABASE_D: loadDatabase(
+    'SQL_DATABASE_D',
+    async () => (await import('../postgres/postgres-connector.ts')).postgres,
+  ),
+  WAREHOUSE_A: loadDatabase('WAREHOUSE_A', async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
-export function loadHttpConnector(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
+export function loadHttp(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {
   return async (context) => (await import('../http-connector/http-connector.ts')).createHttpConnector(load, context)
 }
 
-function loadDatabaseConnector<Type extends DatabaseType>(
+function loadDatabase<Type extends DatabaseType>(
   type: Type,
   loadProduct: () => Promise<DatabaseProduct>,
 ): RegisteredConnector<Type> {

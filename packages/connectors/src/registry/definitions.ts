@@ -19,6 +19,7 @@ export const findDefinition = (type: string): AnyDefinition | undefined => defin
 /** Returns the definition of a type. Throws for a type that only a later version has. */
 export function getDefinition(type: string): AnyDefinition {
   const definition = definitions.get(type)
-  if (!definition) throw new Error(`This version of Sluice does not support data pipelines of type ${type}. Update Sluice.`)
+  if (!definition)
+    throw new Error(`This version of Sluice does not support data pipelines of type ${type}. Update Sluice.`)
   return definition
 }

@@ -50,8 +50,7 @@ function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
     const url = buildBucketUrl(config, requestedRegion)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the
-    // signature stays valid.
+    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
     const response = await send(url, await signHeaders(url, headers, config, requestedRegion), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
@@ -118,10 +117,7 @@ function decodeKey(key: string): string {
 
 const hashOfEmptyBody = createHash('sha256').digest('hex')
 
-/**
- * Returns the headers of a GET request, signed with AWS Signature Version 4 if there is an access key. Throws `SourceProblem`
- * for an invalid key.
- */
+/** Returns the headers of a GET request, signed with AWS Signature Version 4 if there is an access key. Throws `SourceProblem` for an invalid key. */
 export async function signHeaders(
   url: URL,
   headers: Readonly<Record<string, string>>,

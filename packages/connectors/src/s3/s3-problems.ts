@@ -1,6 +1,6 @@
 import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import { type StoreErrorResponse, createUnknownResponseProblem } from '../object-store/object-store.ts'
+import { type StoreErrorResponse, createStatusProblem } from '../object-store/object-store.ts'
 
 /** A bucket and its credentials. */
 export interface S3Config {
@@ -24,12 +24,16 @@ interface S3Request {
 
 type S3Explanation = [code: string, sentence: (scene: S3Request) => string]
 
-const formatSubject = ({ key, config }: S3Request): string => (key === undefined ? `bucket "${config.bucket}"` : `"${key}"`)
+const formatSubject = ({ key, config }: S3Request): string =>
+  key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
 
-const noKey: S3Explanation = ['AUTHENTICATION_FAILED', ({ host }) => `${host} does not know the access key. Check that it is complete and was not deleted.`]
+const noKey: S3Explanation = [
+  'AUTHENTICATION_FAILED',
+  ({ host }) => `${host} does not know the access key. Check the access key.`,
+]
 const otherRegion: S3Explanation = [
   'OTHER_REGION',
-  ({ config }) => `Bucket "${config.bucket}" is in another region than "${config.region ?? ''}". Enter the correct region.`,
+  ({ config }) => `Bucket "${config.bucket}" is in another region than "${config.region ?? ''}". Correct the region.`,
 ]
 const forbidden: S3Explanation = [
   'PERMISSION_DENIED',
@@ -66,7 +70,7 @@ const known: Readonly<Record<string, S3Explanation>> = {
   AccessDenied: forbidden,
   AllAccessDisabled: forbidden,
   AccountProblem: forbidden,
-  InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore the object, then run again.`],
+  InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore it, then run again.`],
   PermanentRedirect: otherRegion,
   AuthorizationHeaderMalformed: otherRegion,
   IllegalLocationConstraintException: otherRegion,
@@ -76,17 +80,18 @@ const known: Readonly<Record<string, S3Explanation>> = {
 
 const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: forbidden }
 
-/**
- * Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the store
- * repeats them.
- */
+/** Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the store repeats them. */
 export function createS3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = scene
   const missing = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
   const explained = (Object.hasOwn(known, code) ? known[code] : undefined) ?? missing ?? byStatus[status]
   if (!explained)
-    return createUnknownResponseProblem(refusal, { host, what: formatSubject(scene), secrets: [config.secretKey, config.accessKey] })
+    return createStatusProblem(refusal, {
+      host,
+      what: formatSubject(scene),
+      secrets: [config.secretKey, config.accessKey],
+    })
   const where = explained === otherRegion && region ? ` The bucket is in "${region.slice(0, 50)}".` : ''
   return new SourceProblem(explained[0], explained[1](scene) + where)
 }

@@ -15,11 +15,11 @@ export function parseAddress(pointer: string, text: string, { query = false, fra
   const url = URL.canParse(plain) ? new URL(plain) : undefined
   if (!url?.hostname) throw new InvalidSetting(pointer, 'Invalid address. Use the form https://data.example.org.')
   if (url.username || url.password)
-    throw new InvalidSetting(pointer, 'The address must not contain a username or a password. Enter them in their own fields.')
+    throw new InvalidSetting(pointer, 'The address contains a username or password. Use the fields for them.')
   if (url.search && !query)
-    throw new InvalidSetting(pointer, 'The address must not have a query. Remove the question mark and everything after it.')
+    throw new InvalidSetting(pointer, 'Remove the question mark and everything after it from the address.')
   if (url.hash && !fragment)
-    throw new InvalidSetting(pointer, 'The address must not have a fragment. Remove the # character and everything after it.')
+    throw new InvalidSetting(pointer, 'Remove the # character and everything after it from the address.')
   return url
 }
 

@@ -48,7 +48,10 @@ export const sormas: HttpSystem<SormasSettings> = {
     url,
     ignoredSegments: [apiRoot, 'sormas-ui'],
     headers: {
-      authorization: formatBasicAuthorization(username, requireSecret(secrets, 'password', 'the password of the account')),
+      authorization: formatBasicAuthorization(
+        username,
+        requireSecret(secrets, 'password', 'the password of the account'),
+      ),
     },
   }),
 

@@ -70,13 +70,14 @@ const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerF
 export const quoteName = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
 /**
- * Throws `StatementNotAllowedError` if the statement does not begin with SELECT. The query is then embedded in another query,
- * because T-SQL statements can follow each other without a separator. There, a second statement, WITH, and ORDER BY without TOP
- * or OFFSET are syntax errors.
+ * Throws `StatementNotAllowedError` if the statement does not begin with SELECT. The query is then embedded in another query, because T-SQL
+ * statements can follow each other without a separator. There, a second statement, WITH, and ORDER BY without TOP or OFFSET are syntax errors.
  */
 export function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')
   if (/^with\b/i.test(start))
-    throw new StatementNotAllowedError('A query that begins with WITH is not supported. Create a view from it in the database, and read the view.')
+    throw new StatementNotAllowedError(
+      'A query that begins with WITH is not supported. Create a view from it in the database, and read the view.',
+    )
   if (!/^select\b/i.test(start)) throw new StatementNotAllowedError()
 }

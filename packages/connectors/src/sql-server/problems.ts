@@ -1,6 +1,12 @@
 import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { listErrorCodes, findCodeByMessage, type MessagePatterns, getErrorMessage, classifyWithMessage } from '../database-connector/problems.ts'
+import {
+  listCodes,
+  findCodeByMessage,
+  type MessagePatterns,
+  getErrorMessage,
+  classifyWithMessage,
+} from '../database-connector/problems.ts'
 import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byNumber: Record<number, DatabaseProblemCode> = {
@@ -40,7 +46,7 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
   const message = getErrorMessage(error)
   const number = listErrorNumbers(error).find((each) => byNumber[each] !== undefined)
   if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
-  const all = listErrorCodes(error)
+  const all = listCodes(error)
   // For a rejected sign-in, the driver keeps only the message of the server and not its number.
   if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
@@ -57,7 +63,8 @@ export function classifySqlServerError(error: unknown, _config: DatabaseConfig):
  */
 function isDriverError(error: unknown): boolean {
   return (
-    error instanceof mssql.MSSQLError || (listErrorCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((each) => each > 0))
+    error instanceof mssql.MSSQLError ||
+    (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((each) => each > 0))
   )
 }
 

@@ -21,7 +21,11 @@ import { type ServerField, quoteName, toColumnType, assertQuery, readExpression 
 import { encryptedOnly } from '@sluice/database'
 import { classifySqlServerError } from './problems.ts'
 
-export const sqlServerEngine: DatabaseEngine = { name: 'SQL Server', open: openSession, classifyError: classifySqlServerError }
+export const sqlServerEngine: DatabaseEngine = {
+  name: 'SQL Server',
+  open: openSession,
+  classifyError: classifySqlServerError,
+}
 
 /** Bytes of a packet of the protocol: four times the driver's default, and below the maximum of a TLS record. */
 const packetSize = 16_000

@@ -31,13 +31,13 @@ export function assertCsvOptions({
   columns = [],
 }: CsvOptions): void {
   if (comment !== undefined && comment === (delimiters[delimiter] ?? delimiter))
-    throw createInvalidSetting('/comment', 'The comment character and the delimiter must differ.')
+    throw invalidSetting('/comment', 'The comment character and the delimiter must differ.')
   if (headerRow === false && headerLines !== undefined)
-    throw createInvalidSetting('/headerLines', 'headerLines requires a header row. Remove it, or set headerRow to true.')
+    throw invalidSetting('/headerLines', 'headerLines requires a header row. Remove it, or set headerRow to true.')
   if (sheet !== undefined && sheetNumber !== undefined)
-    throw createInvalidSetting('/sheetNumber', 'Select the sheet by its name or by its number, not by both.')
+    throw invalidSetting('/sheetNumber', 'Select the sheet by its name or by its number, not by both.')
   if (encoding !== undefined && !isKnownEncoding(encoding))
-    throw createInvalidSetting(
+    throw invalidSetting(
       '/encoding',
       `${encoding} is not a known encoding. Use utf-8, windows-1252 or another encoding label.`,
     )
@@ -48,13 +48,13 @@ type CsvColumn = NonNullable<CsvOptions['columns']>[number]
 
 function assertColumn(column: CsvColumn, index: number, all: readonly CsvColumn[]): void {
   const { label, index: place, name, dataType, precision, scale, dateFormat } = column
-  const refuse = (detail: string) => createInvalidSetting(`/columns/${index}`, detail)
+  const refuse = (detail: string) => invalidSetting(`/columns/${index}`, detail)
   if ((label === undefined) === (place === undefined))
     throw refuse('Identify the column either by its label or by its index, which starts at 0.')
   if (all.findIndex((other) => other.label === label && other.index === place) < index)
     throw refuse('This column is listed twice. Remove one of the entries.')
   const wrong = name === undefined ? undefined : identifierProblem(name)
-  if (wrong) throw createInvalidSetting(`/columns/${index}/name`, wrong)
+  if (wrong) throw invalidSetting(`/columns/${index}/name`, wrong)
   if ((precision !== undefined || scale !== undefined) && dataType !== 'DECIMAL')
     throw refuse('Only columns of type DECIMAL have a precision and a scale. Remove them.')
   if (scale !== undefined && (precision === undefined || scale > precision))
@@ -63,7 +63,7 @@ function assertColumn(column: CsvColumn, index: number, all: readonly CsvColumn[
     throw refuse('Only columns of type DATE, TIMESTAMP and TIMESTAMPTZ have a date format. Remove it.')
 }
 
-const createInvalidSetting = (pointer: string, detail: string) => new InvalidSetting(`/csvOptions${pointer}`, detail)
+const invalidSetting = (pointer: string, detail: string) => new InvalidSetting(`/csvOptions${pointer}`, detail)
 
 function isKnownEncoding(label: string): boolean {
   try {

@@ -149,7 +149,11 @@ describe('a SQL Server that means harm', () => {
       },
     })
     const { report, totals } = listener()
-    for await (const { columns: found, content } of createDatabaseSource(here).read(config(server.port), report, never)) {
+    for await (const { columns: found, content } of createDatabaseSource(here).read(
+      config(server.port),
+      report,
+      never,
+    )) {
       if (content.format !== 'copy-binary') continue
       for await (const { release } of content.rows(found)) release?.()
     }

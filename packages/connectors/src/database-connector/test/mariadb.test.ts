@@ -172,7 +172,9 @@ describeUnless(missing)('MariaDB as a source', () => {
     `with a as (select 'into' as b) select b, b as c from a order by 1`,
     `select a as b, 'into' as b from one`,
   ])('reads %j, which only speaks of INTO', async (query) => {
-    await expect(testDatabaseConnection(config({ query, username: 'root', password: '' }), here, never)).resolves.toBeUndefined()
+    await expect(
+      testDatabaseConnection(config({ query, username: 'root', password: '' }), here, never),
+    ).resolves.toBeUndefined()
   })
 
   it.each<[string, Partial<DatabaseConfig>, RegExp]>([

@@ -247,7 +247,11 @@ describe('PostgreSQL as a source', () => {
     }
     await expect(loading(feeds)).rejects.toMatchObject({ code: 'SOURCE_SILENT' })
     const cancel = new AbortController()
-    const aborted = createDatabaseSource(here).read(postgresConfig(database, { query }), listener().report, cancel.signal)
+    const aborted = createDatabaseSource(here).read(
+      postgresConfig(database, { query }),
+      listener().report,
+      cancel.signal,
+    )
     setTimeout(() => cancel.abort(new Error('cancelled')), 200)
     const started = performance.now()
     await expect(loading(aborted)).rejects.toThrow('cancelled')

@@ -38,7 +38,9 @@ describe('a database that cannot be reached', () => {
     const port = await serve(() => {})
     const config = { ...somewhere, kind: 'mysql' as const, port }
     const began = performance.now()
-    const error = await testDatabaseConnection(config, here, never, { ...databaseLimits, greeting: 300 }).catch((thrown) => thrown)
+    const error = await testDatabaseConnection(config, here, never, { ...databaseLimits, greeting: 300 }).catch(
+      (thrown) => thrown,
+    )
     expect(error).toMatchObject({
       code: 'CONNECTION_TIMEOUT',
       message: expect.stringContaining('Check the type and the port.'),

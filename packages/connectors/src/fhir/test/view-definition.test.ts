@@ -121,9 +121,12 @@ describe('a view of resources', () => {
 describe('a view as a table', () => {
   it('makes the rows of one resource some at a time', async () => {
     const select = [{ forEach: 'name', column: [column('use', 'use')] }]
-    const { readPages: pages } = createViewStream(parseView({ name: 'v', resource: 'Patient', select }), async function* () {
-      yield { records: [{ id: 'a', name: Array.from({ length: 1_200 }, (_, at) => ({ use: at })) }] }
-    })
+    const { readPages: pages } = createViewStream(
+      parseView({ name: 'v', resource: 'Patient', select }),
+      async function* () {
+        yield { records: [{ id: 'a', name: Array.from({ length: 1_200 }, (_, at) => ({ use: at })) }] }
+      },
+    )
     const sizes: number[] = []
     for await (const { records } of pages(undefined)) sizes.push(records.length)
     expect(sizes).toEqual([500, 500, 200])

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
 import { flattenRecord } from '../flatten-record.ts'
 import { RecordTables } from '../record-tables.ts'
-import { createMultiTableReporter } from '../read-reporter.ts'
+import { createTablesReporter } from '../read-reporter.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -20,11 +20,16 @@ function taken(records: readonly unknown[]) {
     startOver: async () => {},
     log: () => {},
   }
-  const told = createMultiTableReporter(report)
+  const told = createTablesReporter(report)
   using tables = new RecordTables({ table: 't', key: ['id'] }, directory, 1_000_000_000)
   for (const [index, record] of records.entries()) told.tryRecord(index + 1, record, () => tables.add(record))
   tables.flush()
-  return { rejected, rows: tables.rootTable.rowCount, columns: tables.rootTable.valueKinds.size, tables: tables.allTables.length }
+  return {
+    rejected,
+    rows: tables.rootTable.rowCount,
+    columns: tables.rootTable.valueKinds.size,
+    tables: tables.allTables.length,
+  }
 }
 
 const list = (count: number): object[] => Array.from({ length: count }, () => ({}))
@@ -44,7 +49,9 @@ describe('a record that expands when it is flattened', () => {
       'id is longer than 2000',
     ],
   ])('is rejected for %s that is too long', (_what, record, reason) => {
-    expect(() => flattenRecord(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
+    expect(() => flattenRecord(record, 1)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(reason) }),
+    )
   })
 
   it('is rejected if the names of all its rows are too long in total', () => {

@@ -85,7 +85,11 @@ const people = (from: number, count: number) => Array.from({ length: count }, (_
 
 describe('readSystem', () => {
   it('fills the own table of the pipeline from one stream, and further tables from several', async () => {
-    const stream = (name: string): RecordStream => ({ name, key: ['id'], readPages: pagesOf({ records: people(1, 2) }) })
+    const stream = (name: string): RecordStream => ({
+      name,
+      key: ['id'],
+      readPages: pagesOf({ records: people(1, 2) }),
+    })
     expect((await read(stream('visits'))).feeds).toMatchObject([{ table: '', columns: ['id SMALLINT'], key: ['id'] }])
     const { feeds } = await read([stream('Visit 1'), stream('Visit-1'), stream('other')])
     const tables = feeds.map(({ table }) => table)
@@ -196,7 +200,11 @@ describe('readSystem', () => {
   })
 
   it('empties the tables of groups without rows in a full read, and yields them in an increment', async () => {
-    const stream = (records: object[]): RecordStream => ({ name: 'people', key: ['id'], readPages: pagesOf({ records }) })
+    const stream = (records: object[]): RecordStream => ({
+      name: 'people',
+      key: ['id'],
+      readPages: pagesOf({ records }),
+    })
     const { cursor } = await read(stream([{ id: 1, pet: [{ name: 'Rex' }] }]))
     expect(cursor.tables).toEqual(['target', 'target__pet'])
     const full = await read(stream([{ id: 1 }]), { cursor })

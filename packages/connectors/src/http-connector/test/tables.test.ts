@@ -85,7 +85,9 @@ describe('a record', () => {
     [{ a: '\ud83d' }, 'surrogate'],
     [{ list: ['\ud83d'] }, 'surrogate'],
   ])('is rejected if no row can hold it: %j', (record, reason) => {
-    expect(() => flattenRecord(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
+    expect(() => flattenRecord(record, 1)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(reason) }),
+    )
   })
 
   it('is rejected if it is nested too deeply', () => {

@@ -103,7 +103,12 @@ it('what Azure signs has its lines where it wants them', () => {
 describe('an answer of a store', () => {
   it('is read where it is XML, and refused where it is anything else', () => {
     const page = parseXml('<?xml version="1.0"?><!-- x --><a:R x=">"><K>1 &amp; &#x41;<![CDATA[<]]></K><E/></a:R>', 'h')
-    expect([page.name, getChildText(page, 'K'), getChildText(page, 'E'), getChildText(page, 'Z')]).toEqual(['R', '1 & A<', '', ''])
+    expect([page.name, getChildText(page, 'K'), getChildText(page, 'E'), getChildText(page, 'Z')]).toEqual([
+      'R',
+      '1 & A<',
+      '',
+      '',
+    ])
     const hostile = [
       '',
       'text',
