@@ -81,10 +81,7 @@ const explanationsByCode: Readonly<Record<string, AzureExplanation>> = {
   ContainerBeingDeleted: containerMissing,
   ContainerDisabled: containerMissing,
   BlobNotFound: blobMissing,
-  BlobArchived: [
-    'OBJECT_ARCHIVED',
-    ({ key }) => `"${key ?? ''}" is in the archive tier. Move it to the hot or cool tier, then run again.`,
-  ],
+  BlobArchived: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is in the archive tier. Restore it, then run again.`],
   BlobBeingRehydrated: [
     'OBJECT_ARCHIVED',
     ({ key }) => `"${key ?? ''}" is being restored from the archive tier. Run again when it is available.`,

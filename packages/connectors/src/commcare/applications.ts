@@ -20,7 +20,7 @@ export interface CommCareForm {
   geopoints: Set<string>
 }
 
-const commCareName = 'CommCare'
+export const commCareName = 'CommCare'
 /** The page is small, because each application contains all its questions. */
 const maxApplicationsPerPage = 10
 

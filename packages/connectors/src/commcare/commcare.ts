@@ -10,14 +10,12 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { type CommCareForm, listApplications, listForms } from './applications.ts'
+import { commCareName, type CommCareForm, listApplications, listForms } from './applications.ts'
 import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import { createNextCursor } from '../http-connector/paging.ts'
 
 type CommCareSettings = SettingsOf<'SOURCE_SYSTEM_B'>
-
-const commCareName = 'CommCare'
 
 /** CommCare HQ: a table for each form, with its repeat groups as child tables, and a table for each case type. */
 export const commcare: HttpSystem<CommCareSettings> = {

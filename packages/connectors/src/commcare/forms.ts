@@ -2,7 +2,7 @@ import { parseGeopoint, parseObject, parseList, toText } from '../http-connector
 import type { HttpSession } from '../http-connector/http-session.ts'
 import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 import type { RecordPage } from '../http-connector/http-system.ts'
-import type { CommCareForm } from './applications.ts'
+import { commCareName, type CommCareForm } from './applications.ts'
 
 export interface FormQuery {
   domain: string
@@ -10,7 +10,6 @@ export interface FormQuery {
   includeArchived: boolean
 }
 
-const commCareName = 'CommCare'
 const maxFormsPerPage = 1_000
 
 /**

@@ -33,10 +33,7 @@ export function parseView(definition: unknown): ResourceView {
   const view = toObject(definition)
   const name = toText(view['name']) ?? toText(view['resource']) ?? ''
   const createProblem = (reason: string) =>
-    new SourceProblem(
-      'VIEW_WRONG',
-      `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct the view in the settings.`,
-    )
+    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct it.`)
   /** The FHIRPath variable `%rowIndex` is the current index in the innermost `forEach`. */
   const variables: Record<string, unknown> = { rowIndex: 0, ...readConstants(view['constant'], createProblem) }
 

@@ -16,7 +16,7 @@ interface IncrementState {
   /** A hash of the settings. If they change, everything is read again. */
   settingsHash: string
   /** Cursors by the name of the stream. */
-  cursorsByStream: Record<string, unknown>
+  at: Record<string, unknown>
   tables: string[]
 }
 
@@ -54,7 +54,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   const streams = hasSeveral ? openedStreams : [openedStreams]
   const lastState = parseIncrementState(request.cursor)
   const cursors =
-    request.mode === 'INCREMENTAL' && canReadIncrement(system, request) ? (lastState?.cursorsByStream ?? {}) : undefined
+    request.mode === 'INCREMENTAL' && canReadIncrement(system, request) ? (lastState?.at ?? {}) : undefined
   if (request.mode === 'INCREMENTAL' && !cursors) reporter.reportFullRead(explainFullRead(system, request))
   const resetTo = request.reset?.from && system.createCursor?.(request.reset.from)
   if (cursors && resetTo !== undefined)
@@ -82,7 +82,7 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
   const nextState: IncrementState = {
     version: 2,
     settingsHash: hashSettings(request.settings),
-    cursorsByStream: nextCursors,
+    at: nextCursors,
     tables: filledTables,
   }
   const openStream = (table: TableSpool, stream?: RecordStream) =>
@@ -180,7 +180,7 @@ async function spoolPages(
 
 function parseIncrementState(cursor: unknown): IncrementState | undefined {
   const state = cursor as IncrementState | null | undefined
-  return state?.version === 2 && typeof state.settingsHash === 'string' && typeof state.cursorsByStream === 'object'
+  return state?.version === 2 && typeof state.settingsHash === 'string' && typeof state.at === 'object'
     ? state
     : undefined
 }

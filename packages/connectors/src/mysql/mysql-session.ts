@@ -20,7 +20,7 @@ import { RowReader } from './row-reader.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 
-export const mysqlEngine: DatabaseEngine = { name: 'MySQL', open: openSession, classifyError: classifyMysqlError }
+export const engine: DatabaseEngine = { name: 'MySQL', open: openSession, classifyError: classifyMysqlError }
 
 /** The timeout of the server for a client that does not read. The client pauses while the warehouse is busy. */
 const serverTimeoutSeconds = 86_400

@@ -80,10 +80,7 @@ async function sendRequest(
         for await (const part of readChunks(body, timer, explain)) {
           size += part.length
           if (size > maxTextBytes)
-            throw new SourceProblem(
-              'OTHER_PROTOCOL',
-              `The list of objects from ${url.host} is too large. Check that the endpoint is an object store.`,
-            )
+            throw new SourceProblem('OTHER_PROTOCOL', `The list from ${url.host} is too long. Check the endpoint.`)
           parts.push(part)
         }
         return Buffer.concat(parts).toString('utf8')
@@ -122,7 +119,7 @@ async function* readChunks(
 
 function createIdleTimeoutProblem(host: string, idleTimeoutMs: number): OutgoingProblem {
   return new OutgoingProblem(
-    `${host} sent nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds. Check the network and the object store, then run again.`,
+    `${host} sent nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds. Check the network and the store.`,
     {
       code: 'CONNECTION_TIMEOUT',
     },

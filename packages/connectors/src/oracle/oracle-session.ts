@@ -18,7 +18,7 @@ import { classifyOracleError, UnsupportedName } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
-export const oracleEngine: DatabaseEngine = { name: 'Oracle', open: openSession, classifyError: classifyOracleError }
+export const engine: DatabaseEngine = { name: 'Oracle', open: openSession, classifyError: classifyOracleError }
 
 /**
  * Dates are fetched as text, because JavaScript dates of the driver have only milliseconds. The year has a sign, because years
@@ -217,7 +217,7 @@ export class OracleByteLimit extends InboundByteLimit implements Disposable {
   #problem: SourceProblem | undefined
 
   constructor({ config, openedSockets: opened }: Pick<SessionParameters, 'config' | 'openedSockets'>) {
-    super(config, oracleEngine.name)
+    super(config, engine.name)
     this.#sockets = opened
     this.#timer = setInterval(() => this.#check(), checkIntervalMs).unref()
   }

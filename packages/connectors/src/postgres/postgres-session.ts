@@ -26,7 +26,7 @@ import {
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
 import { classifyPostgresError } from './problems.ts'
 
-export const postgresEngine: DatabaseEngine = {
+export const engine: DatabaseEngine = {
   name: 'PostgreSQL',
   open: openSession,
   classifyError: classifyPostgresError,
@@ -48,18 +48,14 @@ const settings = {
 }
 
 async function openSession(access: SessionParameters): Promise<DatabaseSession> {
-  const { client, socket } = await signIn(
-    access,
-    new PostgresByteLimit(access.config, postgresEngine.name),
-    async (opened) => {
-      await opened.query('begin isolation level repeatable read read only')
-      await opened.query(
-        `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
+  const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, engine.name), async (opened) => {
+    await opened.query('begin isolation level repeatable read read only')
+    await opened.query(
+      `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
        where name in (select lower(name) from pg_settings)`,
-        [JSON.stringify(settings)],
-      )
-    },
-  )
+      [JSON.stringify(settings)],
+    )
+  })
   return new PostgresSession(client, socket, access)
 }
 

@@ -38,7 +38,7 @@ function classifyRedshiftError(error: unknown, config: DatabaseConfig): Classifi
   return classifyPostgresError(error, config)
 }
 
-export const redshiftEngine: DatabaseEngine = {
+export const engine: DatabaseEngine = {
   name: 'Amazon Redshift',
   open: openSession,
   classifyError: classifyRedshiftError,
@@ -58,7 +58,7 @@ const connectionSettings = [
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
 async function openSession(access: SessionParameters): Promise<DatabaseSession> {
-  const byteLimit = new PostgresByteLimit(access.config, redshiftEngine.name)
+  const byteLimit = new PostgresByteLimit(access.config, engine.name)
   const { client, socket } = await signIn(access, byteLimit, async (opened) => {
     await assertRedshift(opened, access.config)
     for (const statement of connectionSettings) await opened.query(statement)

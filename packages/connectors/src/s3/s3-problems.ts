@@ -29,7 +29,7 @@ const formatSubject = ({ key, config }: S3Request): string =>
 
 const noKey: S3Explanation = [
   'AUTHENTICATION_FAILED',
-  ({ host }) => `${host} does not know the access key. Check the access key.`,
+  ({ host }) => `${host} does not know the access key. Correct it.`,
 ]
 const otherRegion: S3Explanation = [
   'OTHER_REGION',

@@ -21,7 +21,7 @@ import { type ServerField, quoteName, toColumnType, assertQuery, readExpression 
 import { encryptedOnly } from '@sluice/database'
 import { classifySqlServerError } from './problems.ts'
 
-export const sqlServerEngine: DatabaseEngine = {
+export const engine: DatabaseEngine = {
   name: 'SQL Server',
   open: openSession,
   classifyError: classifySqlServerError,
@@ -33,7 +33,7 @@ const packetSize = 16_000
 async function openSession(access: SessionParameters): Promise<DatabaseSession> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const sockets: Socket[] = []
-  const byteLimit = new SqlServerByteLimit(access.config, sqlServerEngine.name)
+  const byteLimit = new SqlServerByteLimit(access.config, engine.name)
   const pool = new mssql.ConnectionPool({
     server: host,
     port,

@@ -56,9 +56,9 @@ describe('a server that means harm', () => {
     const home = await mkdtemp(join(tmpdir(), 'sluice-home-'))
     await writeFile(join(home, '.pgpass'), '*:*:*:*:operators-file\n', { mode: 0o600 })
     const source = new URL('../database-source.ts', import.meta.url).href
-    const program = `const { tryDatabase } = await import(${JSON.stringify(source)})
+    const program = `const { testDatabaseConnection } = await import(${JSON.stringify(source)})
       const here = async () => [{ address: '127.0.0.1', family: 4 }]
-      await tryDatabase(${JSON.stringify({ ...config, port })}, here, new AbortController().signal).catch(() => {})`
+      await testDatabaseConnection(${JSON.stringify({ ...config, port })}, here, new AbortController().signal).catch(() => {})`
     const env = {
       ...process.env,
       HOME: home,
