@@ -8,7 +8,7 @@ import { createConnectorRegistry } from './connector-registry.ts'
 it.each([
   [
     'INCREMENTAL',
-    [['INFO', 'LOW', expect.stringMatching(/^The source does not report changes, so everything is read/)]],
+    [['INFO', 'LOW', expect.stringMatching(/^the source does not report changes, so everything is read/)]],
   ],
   ['FULL', []],
   [undefined, []],

@@ -28,7 +28,7 @@ describe('BHIMA', () => {
     expect(await rowsOf(open.table.replace('patients', 'visits'))).toMatchObject([{ project_id: 1 }])
     expect(await rowsOf(open.table.replace('patients', 'depots'))).toEqual([])
     await open.load('INCREMENTAL')
-    expect(open.messages.join()).toContain('The source does not report changes')
+    expect(open.messages.join()).toContain('the source does not report changes')
   })
 
   it('is requested month by month, and equal rows are kept', async () => {

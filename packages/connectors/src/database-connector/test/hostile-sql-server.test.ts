@@ -86,7 +86,7 @@ describe('a SQL Server that means harm', () => {
     expect(await tried(port, { ssl })).toMatchObject({
       name: 'SourceProblem',
       code: 'MESSAGE_TOO_LONG',
-      message: expect.stringContaining(`SQL Server at source.example, port ${port} sends more than 64 MB`),
+      message: expect.stringContaining(`SQL Server at source.example, port ${port} sent more than 64 MB`),
     })
     expect(sent.bytes).toBeGreaterThan(60 * mega)
     expect(sent.bytes).toBeLessThan(100 * mega)

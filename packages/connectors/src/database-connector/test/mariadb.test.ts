@@ -69,7 +69,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     expect(rejected).toEqual([])
     expect(logs).toEqual([
       expect.stringMatching(/^Read every_type, 36 columns: id BIGINT, /),
-      ...['day', 'at', 'fine'].map((name) => `1 date in "${name}" with a zero for the year, month or day became null.`),
+      ...['day', 'at', 'fine'].map((name) => `1 date in "${name}" with a zero as year, month or day became null.`),
     ])
   })
 
@@ -178,8 +178,8 @@ describeUnless(missing)('MariaDB as a source', () => {
   })
 
   it.each<[string, Partial<DatabaseConfig>, RegExp]>([
-    ['AUTHENTICATION_FAILED', { password: 'not-the-password' }, /refuses user "reader"/],
-    ['AUTHENTICATION_FAILED', { username: 'who', password: 'not-the-password' }, /refuses user "who"/],
+    ['AUTHENTICATION_FAILED', { password: 'not-the-password' }, /rejected user "reader"/],
+    ['AUTHENTICATION_FAILED', { username: 'who', password: 'not-the-password' }, /rejected user "who"/],
     ['DATABASE_MISSING', { database: 'nowhere', username: 'root', password: '' }, /no database "nowhere"/],
     ['DATABASE_MISSING', { username: 'nobody', password: 'sees-nothing' }, /no database "shop" for user "nobody"/],
     ['CONNECTION_REFUSED', { port: 1 }, /port 1\. Check the port/],

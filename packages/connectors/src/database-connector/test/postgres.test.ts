@@ -179,7 +179,7 @@ describe('PostgreSQL as a source', () => {
   })
 
   it.each<[string, Partial<DatabaseConfig>, RegExp]>([
-    ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /refuses user "reader_\w+"/],
+    ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /rejected user "reader_\w+"/],
     ['DATABASE_MISSING', { database: 'nowhere' }, /no database "nowhere"/],
     ['CONNECTION_REFUSED', { port: 1 }, /port 1\. Check the port/],
     ['TLS_NOT_OFFERED', { ssl: true }, /does not offer encrypted/],

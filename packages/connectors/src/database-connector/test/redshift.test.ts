@@ -207,7 +207,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
     })
 
     it.each<[string, Partial<DatabaseConfig>, RegExp]>([
-      ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /refuses user "reader_\w+"/],
+      ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /rejected user "reader_\w+"/],
       ['DATABASE_MISSING', { database: 'nowhere' }, /Redshift at .* no database "nowhere"/],
       ['CONNECTION_REFUSED', { port: 1 }, /Amazon Redshift runs there/],
       ['TLS_NOT_OFFERED', { ssl: true }, /does not offer encrypted/],

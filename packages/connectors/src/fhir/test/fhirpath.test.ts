@@ -49,6 +49,6 @@ describe('FHIRPath', () => {
     ['brackets', `${'('.repeat(20_000)}id${')'.repeat(20_000)}`],
     ['parts', `id${'.id'.repeat(20_000)}`],
   ])('refuses thousands of %s in one', (_what, expression) => {
-    expect(() => compileFhirPath(expression)).toThrow(/has something that this version does not support/)
+    expect(() => compileFhirPath(expression)).toThrow(/uses a feature that this version does not support/)
   })
 })

@@ -86,7 +86,7 @@ describe('a view of resources', () => {
     expect(() => rows(select)).toThrow(sentence)
   })
 
-  it('does not grow beyond what lists side by side may come to', () => {
+  it('does not grow beyond what lists each element of one list may come to', () => {
     const wide = { ...patient, telecom: Array.from({ length: 400 }, (_, at) => ({ value: String(at) })) }
     const select = [0, 1].map((at) => ({ forEach: 'telecom', column: [column(`v${at}`, 'value')] }))
     expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows(wide)).toThrow(/more than 100000 rows/)
@@ -105,7 +105,7 @@ describe('a view of resources', () => {
       column: columns.slice(0, 50).map(({ name, path }) => column(`${name}_${part}`, path)),
     }))
     const few = { telecom: wide.name.slice(0, 100), name: wide.name.slice(0, 100) }
-    expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows(few)).toThrow(/side by side/)
+    expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows(few)).toThrow(/each element of one list/)
   })
 
   it.each([

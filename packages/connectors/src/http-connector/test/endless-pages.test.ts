@@ -21,7 +21,7 @@ const { signal } = new AbortController()
 const endless = {
   name: 'SourceProblem',
   code: 'OTHER_PROTOCOL',
-  message: expect.stringContaining('more than 1000 pages in a row without a new record'),
+  message: expect.stringContaining('more than 1000 consecutive pages without a new record'),
 }
 
 /** A system that answers without an end, and how often it was asked. */

@@ -79,7 +79,7 @@ describe('a record that expands when it is flattened', () => {
     const { rejected, rows } = taken([lists, objects, { id: 3 }])
     expect(rows).toBe(1)
     expect(rejected).toMatchObject([
-      { line: 1, column: 'a', reason: 'is nested deeper than can be written', raw: '' },
+      { line: 1, column: 'a', reason: 'is nested too deeply to be stored as JSON', raw: '' },
       { line: 2, reason: expect.stringContaining('nested deeper'), raw: '' },
     ])
   })

@@ -102,7 +102,7 @@ describe('readSystem', () => {
   it('names the tables of groups in a preview', async () => {
     const records = [{ id: 1, visits: [{ day: 1 }] }]
     const source = sourceOf(systemOf({ name: 'cases', key: ['id'], readPages: pagesOf({ records }) }))
-    expect((await source.preview!(target, 5, never)).notes.join()).toContain('are not shown: …__visits.')
+    expect((await source.preview!(target, 5, never)).notes.join()).toContain('A load also fills these: …__visits.')
   })
 
   it('yields to the event loop between records that take long', async () => {
@@ -151,7 +151,7 @@ describe('readSystem', () => {
     expect(rejected).toEqual([
       {
         line: 2,
-        reason: 'has the same key (id) as an earlier record of target: only the first was loaded',
+        reason: 'has the same key (id) as an earlier record of target; only the first one was loaded',
         raw: '{"id":1,"name":"Ben"}',
       },
     ])

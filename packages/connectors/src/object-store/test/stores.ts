@@ -112,9 +112,9 @@ const azuriteKind: KindOfStore = {
       'a token that may not list or read',
       { secrets: { accountKey: '', sasToken: sasToken('cases', 'w') } },
       'PERMISSION_DENIED',
-      'does not allow to read',
+      'does not permit reading',
     ],
-    ['no key at all', { secrets: { accountKey: '' } }, 'PERMISSION_DENIED', 'Give an account key or a SAS token'],
+    ['no key at all', { secrets: { accountKey: '' } }, 'PERMISSION_DENIED', 'Enter an account key or a SAS token'],
   ],
 }
 
