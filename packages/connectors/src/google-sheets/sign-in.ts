@@ -57,7 +57,7 @@ function parseKeyFile(text: string): KeyFile {
   } catch {
     // All errors mean that the text is not a key file.
   }
-  throw createKeyProblem('cannot be read. Enter the complete, unchanged JSON file that Google created.')
+  throw createKeyProblem('cannot be read. Check that it is the complete, unchanged JSON file that Google created.')
 }
 
 const createKeyProblem = (problem: string, cause?: Error): SourceProblem =>

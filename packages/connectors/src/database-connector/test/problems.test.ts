@@ -63,7 +63,7 @@ describe('an error while a database is read', () => {
   it('says of a refused sign-in that no password was given, when none was', () => {
     const told = (password: string) =>
       createDatabaseProblem({ code: 'AUTHENTICATION_FAILED' }, { ...config, password }, 'PostgreSQL').message
-    expect(told('')).toContain('rejected user "reader", for whom without a password. Give the password')
+    expect(told('')).toContain('rejected user "reader" without a password. Enter the password')
     expect(told('some')).toContain('Check the username, the password')
   })
 

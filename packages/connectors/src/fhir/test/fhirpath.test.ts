@@ -41,7 +41,7 @@ describe('FHIRPath', () => {
   it.each(['name.', 'name.resolve()', "name.where(use='x'", 'name ~ 1', '', 'a b'])(
     'refuses what it does not know, in a sentence that names it: %s',
     (expression) => {
-      expect(() => compileFhirPath(expression)).toThrow(`The FHIRPath "${expression}" has something`)
+      expect(() => compileFhirPath(expression)).toThrow(`The FHIRPath "${expression}" uses a feature`)
     },
   )
 

@@ -191,7 +191,7 @@ describe('the address of an export file', () => {
       await expect(pages.next()).rejects.toMatchObject({
         name: 'SourceProblem',
         code: 'OTHER_PROTOCOL',
-        message: expect.stringContaining(`gives "${url}" as the address of a file`),
+        message: expect.stringContaining(`contains the invalid file address "${url}"`),
       })
     },
   )

@@ -119,7 +119,7 @@ describe('a request', () => {
       codes.push([(error as { code: string }).code, (error as Error).message, paths().length])
     }
     expect(codes).toEqual([
-      ['RATE_LIMITED', expect.stringMatching(/a pause of 120 minutes\. .* It says: No\.$/), 1],
+      ['RATE_LIMITED', expect.stringMatching(/asks to wait 120 minutes\. .* It says: No\.$/), 1],
       ['PERMISSION_DENIED', expect.stringContaining('may not read The list'), 1],
       ['NOT_FOUND', expect.stringMatching(/^The list does not exist at Example/), 1],
       ['REQUEST_REFUSED', expect.any(String), 1],
@@ -145,7 +145,7 @@ describe('a request', () => {
     await expect(openSession().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
       code: 'REDIRECTED',
       message: expect.stringMatching(
-        /redirects to another of its addresses, http:\/\/127\.0\.0\.1:\d+\/at\/run\/there\. /,
+        /redirects the request to http:\/\/127\.0\.0\.1:\d+\/at\/run\/there\. /,
       ),
     })
     // Behind another port is somebody else, who is not to get what shows who asks.

@@ -225,8 +225,8 @@ describe('readSystem', () => {
     const columns = [{ path: 'age', dataType: 'INTEGER' as const }]
     const { rejected, feeds } = await read({ name: 'people', key: ['id'], columns, readPages: pagesOf({ records }) })
     expect(rejected.map(({ line, column, reason }) => [line, column, reason])).toEqual([
-      [1, undefined, expect.stringContaining('not an object')],
-      [2, undefined, expect.stringContaining('not an object')],
+      [1, undefined, expect.stringContaining('not a JSON object')],
+      [2, undefined, expect.stringContaining('not a JSON object')],
       [3, 'id', expect.stringContaining('no value')],
       [expect.any(Number), 'age', expect.any(String)],
     ])
