@@ -39,7 +39,7 @@ describe('a key', () => {
   it('of any pattern is looked at once', () => {
     const { matches } = compileKeyPattern(`${'*a'.repeat(200)}*b`)
     expect(matches('a'.repeat(1000))).toBe(false)
-    expect(() => compileKeyPattern('{a,b}'.repeat(40))).toThrow('expand to more than 200 keys')
+    expect(() => compileKeyPattern('{a,b}'.repeat(40))).toThrow('expand to more than 200 alternatives')
   })
 
   it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is none, and says so', (pattern) => {
@@ -51,7 +51,7 @@ describe('a key', () => {
     expect(pattern.matches(`b${'a'.repeat(100_000_000)}`)).toBe(false)
     expect(pattern.matches(`b${'a'.repeat(1_023)}`)).toBe(false)
     expect(pattern.matches(`c${'xa'.repeat(400)}z`)).toBe(true)
-    expect(() => compileKeyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('more than 10000 signs')
+    expect(() => compileKeyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('longer than 10000 characters')
   })
 
   it('is written so that every address holds it, but for folders that addresses have not', () => {
@@ -132,7 +132,7 @@ describe('an answer of a store', () => {
     const config = { bucket: 'b', accessKey: 'AKIA', secretKey: 'top/secret' }
     const body = '<Error><Code>Odd</Code><Message>no top/secret AKIA\n here</Message></Error>'
     const odd = createS3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
-    expect(odd.message).toBe('h answered 400 to a request for bucket "b". It says: Odd: no … … here')
+    expect(odd.message).toBe('h returned the status 400 for bucket "b". It says: Odd: no … … here')
     const busy = createS3Problem(parseErrorResponse(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
       config,
       host: 'h',

@@ -243,7 +243,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await store.put('folders/of/a.csv', 'id\n1\n')
       await expect(loading.load(store.reading('folders/*.csv'))).rejects.toMatchObject({
         code: 'NO_OBJECTS',
-        message: expect.stringContaining('`folders/**/*.csv` includes its subfolders'),
+        message: expect.stringContaining('`folders/**/*.csv` to include subfolders'),
       })
     })
 
