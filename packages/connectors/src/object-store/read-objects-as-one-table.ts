@@ -134,7 +134,7 @@ function describeAllUnreadParts(unread: readonly string[]): string {
   const others =
     more > 0
       ? [
-          `${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read. Select a sheet in the settings to read it.`,
+          `${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`,
         ]
       : []
   return [...unread.slice(0, mostUnread), ...others].join(' ')
