@@ -1,45 +1,45 @@
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { OutgoingAllowList, RetryPolicy } from '@sluice/http-client'
-import type { LoadReport, RememberedFeed, RowStream } from '@sluice/row-stream'
+import type { ReadReporter, RememberedFeed, RowStream } from '@sluice/row-stream'
 
-/** Passwords and tokens of a source, by name. */
+/** Passwords and tokens of a source, by the name of the secret field. */
 export type SourceSecrets = Readonly<Record<string, string>>
 
-/** The environment of all connectors of a process. */
+/** What a process provides to all its connectors. */
 export interface ConnectorContext {
-  /** Directory of uploaded files and of the spool, which holds downloads until they are loaded. */
+  /** The directory of uploaded files, and of the spool for downloads that are not loaded yet. */
   filesDirectory: string
-  /** Addresses inside the network that the operator allows users to reach. */
+  /** Addresses in the private network that the operator allows users to reach. */
   allowed: OutgoingAllowList
-  /** Replaces the policy of runs. */
+  /** Replaces the default retry policy. */
   retryPolicy?: RetryPolicy
 }
 
-/** A source, and what is to be read from it. */
+/** The source to read, and what to read from it. */
 export interface ReadRequest {
   type: string
   settings: unknown
-  /** Decrypted. */
+  /** Decrypted secrets. */
   secrets: SourceSecrets
-  /** The input of the run, such as its uploaded file. */
+  /** The input of the run, such as a reference to its uploaded file. */
   input: unknown
-  /** INCREMENTAL requests the changes; FULL, or absent, requests everything. */
+  /** INCREMENTAL requests only the changes; FULL requests everything and is the default. */
   mode?: 'FULL' | 'INCREMENTAL'
-  /** The pipeline's own table. The names of further tables that the pipeline fills derive from it. */
+  /** The name of the pipeline's own table. If a pipeline fills more tables, their names start with this one. */
   table?: string
-  /** The state that the last read stored with its rows: `cursor` of the pipeline's own stream. */
+  /** The cursor that the previous read stored with its rows. */
   cursor?: unknown
-  /** Set if a user reset the cursor: the source reads everything, or the changes since `from`. */
+  /** Set if a user reset the cursor. The source then reads everything, or the changes since `from`. */
   reset?: { from?: string | undefined } | undefined
-  /** The memory of the table's last load; absent if it must be ignored. */
+  /** Column types and formats that the last load of the table used. Absent if the load must detect them again. */
   remembered?: RememberedFeed
-  /** For `listOptions`: part of the name. Sources that cannot search ignore it, so the caller filters as well. */
+  /** For `listOptions`: a part of the option's name. The caller filters the result too, because not every source can search. */
   query?: string | undefined
-  /** For `listOptions`: the parent of the options, such as a project. The settings can contain it instead. */
+  /** For `listOptions`: the id of the parent of the options, such as a project. The default is the parent in the settings. */
   within?: string | undefined
 }
 
-/** A value that a user can select for a setting. For a table, the code is its schema. */
+/** A value that a user can select for a setting. If the option is a table, `code` is its schema. */
 export interface SourceOption {
   id: string
   code: string
@@ -47,23 +47,23 @@ export interface SourceOption {
 }
 
 /**
- * One kind of source. It knows nothing of warehouses, runs or schedules. All operations throw `SourceProblem` for problems
- * that a user can fix, or the signal's reason.
+ * A kind of source. It does not depend on warehouses, runs or schedules. All operations throw `SourceProblem` for problems that
+ * a user can fix, and the reason of the signal after an abort.
  */
 export interface Connector {
-  /** Yields each table once. Reading starts with the request for the first stream. */
-  read(request: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
+  /** Yields each table once. Reading starts when the caller requests the first table. */
+  read(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
   /**
-   * Whether the source can continue from the request's cursor: the rows of mode INCREMENTAL are then merged by primary
-   * key. Absent for a source that never can; such a source reads everything at each run.
+   * Returns whether the source can continue from the request's cursor. If so, the caller merges the rows by primary key. The
+   * method is absent for a source that always reads everything.
    */
   canReadIncrement?(request: ReadRequest): Promise<boolean>
-  /** The kind of cursors: timestamps, or opaque values. NONE, or absent, if the source has no cursor. */
+  /** Returns whether cursors are timestamps or opaque values. NONE, or an absent method, means that the source has no cursors. */
   getCursorKind?(): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** Sends a small request that needs the credentials. Absent if the source has no connection to test. */
+  /** Sends a small request that needs the credentials. The method is absent if the source has no connection to test. */
   testConnection?(request: ReadRequest, signal: AbortSignal): Promise<void>
-  /** Lists the options of a setting in display order; undefined for an unknown kind. Absent if no setting has options. */
+  /** Lists the options of a setting in display order. Returns undefined for an unknown kind. The method is absent if no setting has options. */
   listOptions?(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
-  /** Returns the first rows. If absent, a preview reads them as a load does. */
+  /** Returns the first rows. If the method is absent, a preview calls `read` and stops after these rows. */
   preview?(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }

@@ -63,7 +63,7 @@ export function testFaults(
       open.server.fault = (request) => (open.isPageRequest(request) ? { status: 401, body: messages } : undefined)
       await expect(open.load()).rejects.toMatchObject({
         code: 'AUTHENTICATION_FAILED',
-        message: expect.stringMatching(/Check the user and password, or the token/),
+        message: expect.stringMatching(/Check the username and password, or the token/),
       })
       expect(await names()).toHaveLength(3)
     })

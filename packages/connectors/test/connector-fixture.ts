@@ -43,7 +43,7 @@ export interface StandIn {
   /** The stored settings of a pipeline. */
   settings: Record<string, unknown>
   secrets: Record<string, string>
-  /** Deletes a record so that increments report it. Absent if the system does not report deletions. */
+  /** Deletes a record so that increments report it. Absent if the system does not report deleted submissions. */
   remove?(id: number, at: number): void
   /** Whether a request reads records. Faults apply to these requests. */
   isPageRequest(request: StandInRequest): boolean

@@ -7,7 +7,7 @@ import { expect } from '@jest/globals'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { ReadRequest } from '../src/connector.ts'
-import type { RejectedRow, LoadReport } from '@sluice/row-stream'
+import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
 import { createConnectorRegistry, type ConnectorRegistry } from '../src/registry/connector-registry.ts'
 import { type ScratchWarehouse, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { allowedLoopback } from './allowed-loopback.ts'
@@ -21,7 +21,7 @@ export const never = new AbortController().signal
 /** Short delays: the tests check that requests are repeated, not how long that takes. */
 export const fastRetry = { attempts: 4, firstDelay: 0.01, maxDelay: 0.05 }
 
-export const silentReport: LoadReport = {
+export const silentReport: ReadReporter = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},
@@ -36,7 +36,7 @@ interface TestLoad {
   /** In the schema `health`. */
   table: string
   mode: 'FULL' | 'INCREMENTAL'
-  report: LoadReport
+  report: ReadReporter
   rejected(): { count: number; first?: string | undefined }
   signal: AbortSignal
 }
@@ -63,7 +63,7 @@ export async function loadSource({ sources, warehouse, reading, table, mode, rep
 function createRecorder() {
   const messages: string[] = []
   const rejected: RejectedRow[] = []
-  const report: LoadReport = {
+  const report: ReadReporter = {
     ...silentReport,
     reject: (row) => void (rejected.push(row), messages.push(row.raw, row.reason)),
     startOver: async () => void (rejected.length = 0),

@@ -1,6 +1,6 @@
 import { peakMemory } from '@sluice/testing/peak-memory'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import { createConnectorRegistry } from '../src/registry/connector-registry.ts'
 import { allowedLoopback } from './allowed-loopback.ts'
 import { systemIn } from './system-in.ts'
@@ -17,7 +17,7 @@ const sources = createConnectorRegistry({ filesDirectory, allowed: allowedLoopba
 keepReaderThreads()
 const counts = { rows: 0, bytes: 0 }
 const reachable: number[] = []
-const report: LoadReport = {
+const report: ReadReporter = {
   progress: ({ rowsRead }) => void (counts.rows = rowsRead ?? counts.rows),
   reject: (row) => void process.stderr.write(`${row.reason}\n`),
   rejectMore: () => {},

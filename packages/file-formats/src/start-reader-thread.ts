@@ -1,6 +1,6 @@
 import type { ResourceLimits } from 'node:worker_threads'
 import {
-  type LoadReport,
+  type ReadReporter,
   ReadingThread,
   type SpareThread,
   spareThread,
@@ -87,7 +87,7 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
 export async function* receiveRows<Result, Widened>(
   thread: ReaderThread<Result, unknown, Widened>,
   types: readonly StoredType[],
-  report: LoadReport,
+  report: ReadReporter,
 ): AsyncGenerator<TupleChunk, { result: Result } | { widened: Widened }, void> {
   let isWidened = false
   try {

@@ -14,7 +14,7 @@ export interface GuardedFetchOptions {
   /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
   follow?: boolean
   /** Return redirect responses to the caller unchanged. Overrides `follow`. */
-  handOnRedirects?: boolean
+  returnRedirects?: boolean
   /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
@@ -37,7 +37,7 @@ export function guardedFetch({
   maxBytes = 1_048_576,
   connectLimit = timeLimit,
   follow = false,
-  handOnRedirects = false,
+  returnRedirects = false,
   lookup,
 }: GuardedFetchOptions): GuardedFetch {
   const seconds = Math.ceil(timeLimit / 1000)
@@ -65,11 +65,11 @@ export function guardedFetch({
       try {
         const response = await (await agent()).fetch(target, {
           ...init,
-          redirect: follow && !handOnRedirects ? 'follow' : 'manual',
+          redirect: follow && !returnRedirects ? 'follow' : 'manual',
           signal: AbortSignal.any(signals),
         })
         const redirects = response.status >= 300 && response.status < 400 && response.headers.has('location')
-        if (redirects && !follow && !handOnRedirects) {
+        if (redirects && !follow && !returnRedirects) {
           await response.body?.cancel()
           throw new OutgoingProblem(`${target.host} redirects to another address, which is not followed.`, {
             code: 'REDIRECTED',

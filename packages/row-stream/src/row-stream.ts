@@ -126,7 +126,7 @@ export interface RejectedRow {
 }
 
 /** Receives the progress of a source. Counts are totals since the start, so a lost call does no harm. */
-export interface LoadReport {
+export interface ReadReporter {
   progress(totals: { bytesRead?: number; bytesTotal?: number; rowsRead?: number }): void
   reject(row: RejectedRow): void
   /** Counts further rejected rows, after `mostKeptRejects` rows have been passed on. */
@@ -145,7 +145,7 @@ export interface LoadReport {
  * can fix; any other error is a bug.
  */
 export interface DataSource<Config> {
-  read(config: Config, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
+  read(config: Config, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
 }
 
 /** Returns the columns of the last load, without values. */

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { sql, type Kysely, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
-import { uploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 
 /** Days from the deletion of a client until maintenance erases its data. */
@@ -59,7 +59,7 @@ export async function eraseBulk({ db, warehouses, filesDirectory }: ErasureConte
     .select('f.uid')
     .where('p.client', '=', client)
     .execute()
-  for (const { uid } of files) await rm(uploadPath(filesDirectory, uid), { force: true })
+  for (const { uid } of files) await rm(getUploadPath(filesDirectory, uid), { force: true })
   for (const table of ['run_logs', 'rejected_rows', 'data_quality_results'] as const)
     while ((await eraseDetails(db, table, client)) > 0);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { Problem, problems } from '@sluice/http-server'
-import { uploadPath, uploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 
 export interface ReceivedFile {
   size: number
@@ -20,12 +20,12 @@ export async function receiveFile(
   { directory, uploadLimit }: { directory: string; uploadLimit: number },
   uid: string,
 ): Promise<ReceivedFile> {
-  const path = uploadPath(directory, uid)
+  const path = getUploadPath(directory, uid)
   const partial = `${path}.partial`
   const hash = createHash('sha256')
   let size = 0
   try {
-    await mkdir(uploadsDirectory(directory), { recursive: true })
+    await mkdir(getUploadsDirectory(directory), { recursive: true })
     const file = await open(partial, 'wx', 0o600)
     try {
       for await (const chunk of chunks) {
@@ -40,7 +40,7 @@ export async function receiveFile(
       await file.close()
     }
     await rename(partial, path)
-    await syncDirectory(uploadsDirectory(directory))
+    await syncDirectory(getUploadsDirectory(directory))
   } catch (error) {
     await rm(partial, { force: true }).catch(() => {})
     throw toProblem(error)

@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import { keptDays } from './runs-to-keep.ts'
 import { underWay } from './states.ts'
 import { rm } from 'node:fs/promises'
-import { uploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 
 /**
  * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
@@ -58,7 +58,7 @@ export async function removeUnneededFiles(
   if (uids.length === 0) return
   try {
     const kept = await neededFiles(db, uids)
-    for (const uid of uids) if (!kept.has(uid)) await rm(uploadPath(directory, uid), { force: true })
+    for (const uid of uids) if (!kept.has(uid)) await rm(getUploadPath(directory, uid), { force: true })
   } catch {
     // Maintenance removes it later.
   }

@@ -10,7 +10,7 @@ import { openRejectedRows } from '../runs/rejected-rows.ts'
 import { keepPlan } from '../run-lifecycle/finish-run.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
 import { forgetStagedLoads } from '../runs/staged-loads.ts'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import {
   isWarehouseGone,
   type PlannedTable,
@@ -237,7 +237,7 @@ async function load(
   let firstRejected: string | undefined
   let whole: string | undefined
   const hints = new RunHints((sentence) => log.write('WARN', 'HIGH', sentence))
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress(counts) {
       idleTimeout.recordActivity()
       meter.progress(counts)

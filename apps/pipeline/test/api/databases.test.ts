@@ -145,7 +145,7 @@ describe('a pipeline from PostgreSQL', () => {
     expect(without).toMatchObject({
       status: 'ERROR',
       errorCode: 'AUTHENTICATION_FAILED',
-      message: expect.stringContaining('no password is given'),
+      message: expect.stringContaining('without a password'),
     })
   })
 })

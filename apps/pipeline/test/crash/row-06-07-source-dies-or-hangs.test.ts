@@ -4,7 +4,7 @@ import { keyRing } from '@sluice/database'
 import { longRunOnly } from '@sluice/testing/long-run'
 import { itUnless } from '@sluice/testing/skip'
 import { sealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
-import { uploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import { startGate } from '../api/gate.ts'
 import { finished } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/stack.ts'
@@ -32,7 +32,7 @@ describe('a source', () => {
     const run = await ask(stack, scene.pipeline, numbered(2, 1_000_000))
     await sprung(worker, 'staging-made')
     const { file } = run.input as { file: { uid: string } }
-    await truncate(uploadPath(stack.filesDirectory, file.uid), 5_000_003)
+    await truncate(getUploadPath(stack.filesDirectory, file.uid), 5_000_003)
     worker.signal('SIGCONT')
     await finished(stack, run)
     await until(async () => (await seen(stack, scene, run)).jobs === 0)

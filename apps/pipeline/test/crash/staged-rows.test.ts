@@ -8,7 +8,7 @@ import type { Failpoint } from '@sluice/process'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
 import { createRun } from '../../src/runs/queue-run.ts'
 import { sweepStaging } from '../../src/worker/maintenance/maintain-warehouses.ts'
-import { uploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import { sealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { finished, stagingTables } from '../worker/large-load.ts'
 import { type Pipeline, type Stack, startStack } from '../worker/stack.ts'
@@ -44,7 +44,7 @@ const otherWorker = () => spawnWorker({ ...stack.environment, LOG_LEVEL: 'debug'
 /** Nothing can read the file of the run again. */
 async function removeFile({ input }: Run): Promise<void> {
   const { file } = input as { file: { uid: string } }
-  await rm(uploadPath(stack.filesDirectory, file.uid))
+  await rm(getUploadPath(stack.filesDirectory, file.uid))
 }
 
 /** A run whose worker was killed, and which the queue gives to the next worker. */

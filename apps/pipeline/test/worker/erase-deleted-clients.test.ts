@@ -4,7 +4,7 @@ import { Redaction, createLogger } from '@sluice/process'
 import { sql } from 'kysely'
 import { heldClients } from '../../src/erasure/erase-client.ts'
 import { eraseDeletedClients } from '../../src/worker/maintenance/erase-deleted-clients.ts'
-import { uploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/rows'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { type Stack, startStack } from './stack.ts'
@@ -76,7 +76,7 @@ describe('what is held of a deleted client', () => {
     const { rows } = await sql`select from runs where id = ${gone.run.id}`.execute(stack.db)
     expect(rows).toEqual([])
     expect(await serverHas(gone.key)).toBe(0)
-    await expect(access(uploadPath(stack.filesDirectory, gone.file.uid))).rejects.toThrow('ENOENT')
+    await expect(access(getUploadPath(stack.filesDirectory, gone.file.uid))).rejects.toThrow('ENOENT')
     const audit = await sql<{ details: object }>`
       select details from audit where operation = 'deletedClients.erase' and object = ${gone.client}`.execute(stack.db)
     expect(audit.rows).toMatchObject([{ details: { code: 'GONE', erased: { data_pipelines: 1, schemas: 1 } } }])

@@ -14,7 +14,7 @@ import { removeFiles } from '../../src/worker/maintenance/remove-unused-files.ts
 import { sweepStaging } from '../../src/worker/maintenance/maintain-warehouses.ts'
 import { withMaintenanceLock, startMaintenance } from '../../src/worker/maintenance/maintenance.ts'
 import { workerMetrics } from '../../src/worker/metrics.ts'
-import { uploadPath, uploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 import { columns, never } from '@sluice/warehouses/testing/rows'
 import { stagingTables } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
@@ -83,7 +83,7 @@ describe('maintenance', () => {
   })
 
   it('removes settled files that no pipeline and no run under way names', async () => {
-    const folder = uploadsDirectory(stack.filesDirectory)
+    const folder = getUploadsDirectory(stack.filesDirectory)
     const pipeline = await stack.pipeline()
     const old = new Date(Date.now() - 2 * 3_600_000)
     const place = async (name: string, time: Date) => {
@@ -94,7 +94,7 @@ describe('maintenance', () => {
     const input = (await stack.upload(pipeline, 'read by a run')) as { file: { uid: string } }
     await stack.run(pipeline, input)
     const current = (await stack.upload(pipeline, 'current')) as { file: { uid: string } }
-    for (const { file } of [input, current]) await utimes(uploadPath(stack.filesDirectory, file.uid), old, old)
+    for (const { file } of [input, current]) await utimes(getUploadPath(stack.filesDirectory, file.uid), old, old)
     const young = await place(randomUUID(), new Date())
     const stranger = await place('README.txt', old)
     await place(randomUUID(), old)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { removeFiles } from '../../src/worker/maintenance/remove-unused-files.ts'
 import { sweepStaging } from '../../src/worker/maintenance/maintain-warehouses.ts'
-import { uploadPath, uploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 import { stagingTables } from '@sluice/warehouses/testing/leftovers'
 import { never } from '@sluice/warehouses/testing/rows'
 import { type Pipeline, type Stack, startStack } from './stack.ts'
@@ -74,10 +74,10 @@ describe('the file that a run read', () => {
   const upload = async (pipeline: Pipeline) => {
     const { file } = (await stack.upload(pipeline, 'a\n1\n')) as { file: { uid: string } }
     const old = new Date(Date.now() - 7_200_000)
-    await utimes(uploadPath(stack.filesDirectory, file.uid), old, old)
+    await utimes(getUploadPath(stack.filesDirectory, file.uid), old, old)
     return file
   }
-  const there = async (uid: string) => (await readdir(uploadsDirectory(stack.filesDirectory))).includes(uid)
+  const there = async (uid: string) => (await readdir(getUploadsDirectory(stack.filesDirectory))).includes(uid)
 
   it.each([
     ['goes once it is replaced', undefined, 0, false],

@@ -14,7 +14,7 @@ import { migrateQueue, openQueue } from '../../src/queue/pg-boss-queue.ts'
 import type { JobQueue } from '../../src/queue/job-queue.ts'
 import { createRun } from '../../src/runs/queue-run.ts'
 import { type ClientWarehouses, clientWarehouses } from '../../src/warehouses/client-warehouses.ts'
-import { uploadPath, uploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 import { connected, scratchServer, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 
 /** A pipeline database with its queue, a warehouse server and a folder for files, as the service finds them. */
@@ -62,7 +62,7 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
   })
   const server = await scratchServer()
   const filesDirectory = await mkdtemp(join(tmpdir(), 'sluice-engine-'))
-  await mkdir(uploadsDirectory(filesDirectory))
+  await mkdir(getUploadsDirectory(filesDirectory))
   const keys = `test:${randomBytes(32).toString('base64')}`
   const redaction = new Redaction()
   const logger = createLogger({ name: 'test', level: 'silent', redaction })
@@ -96,7 +96,7 @@ export async function startStack({ heartbeatSeconds = 30 } = {}): Promise<Stack>
 
   async function upload(pipeline: Pipeline, content: string | Buffer): Promise<object> {
     const file = { uid: randomUUID(), name: 'cases.csv', size: Buffer.byteLength(content), sha256: '' }
-    await writeFile(uploadPath(filesDirectory, file.uid), content)
+    await writeFile(getUploadPath(filesDirectory, file.uid), content)
     await db.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline.id).execute()
     await db
       .insertInto('uploaded_files')

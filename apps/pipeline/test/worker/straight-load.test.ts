@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { createRun } from '../../src/runs/queue-run.ts'
 import { listLogs, listRejectedRows } from '../../src/runs/read-runs.ts'
-import { uploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import { finished, publications } from './large-load.ts'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
 import { spawnWorker, type WorkerProcess } from './worker-process.ts'
@@ -82,7 +82,7 @@ describe('a worker', () => {
     const bad = await load(pipeline, 'id,b\n1,2,3\n4,5,6\n')
     expect(bad).toMatchObject({ state: 'FAILED', error_code: 'TOO_MANY_REJECTED_ROWS', rows_rejected: 2 })
     const input = (await stack.upload(pipeline, 'id\n2\n')) as { file: { uid: string } }
-    await rm(uploadPath(stack.filesDirectory, input.file.uid))
+    await rm(getUploadPath(stack.filesDirectory, input.file.uid))
     const gone = await finished(stack, await stack.run(pipeline, input))
     expect(gone).toMatchObject({ state: 'FAILED', attempt: 1 })
     expect(gone.message).not.toContain(stack.filesDirectory)
@@ -107,7 +107,7 @@ describe('a worker', () => {
     const pipeline = await stack.pipeline()
     const input = (await stack.upload(pipeline, 'id\n1\n2\n')) as { file: { uid: string } }
     const run = await finished(stack, await stack.run(pipeline, input))
-    await rm(uploadPath(stack.filesDirectory, input.file.uid))
+    await rm(getUploadPath(stack.filesDirectory, input.file.uid))
     const asBefore = { state: 'RUNNING', finished_at: null, rows_written: null, rows_rejected: 0 }
     await stack.db.updateTable('runs').set(asBefore).where('id', '=', run.id).execute()
     await until(async () => await stack.queue.sendMissing(stack.db, [run]))

@@ -2,90 +2,91 @@ import { createHmac } from 'node:crypto'
 import type { SourceBody } from '@sluice/contracts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { Connector, ReadRequest } from '../connector.ts'
-import { objectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
+import { createObjectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
 import {
   encodeKey,
-  lengthOf,
+  parseSize,
   type ListedPage,
-  momentOf,
-  objectStore,
+  parseObjectTime,
+  createObjectStore,
   type ObjectStore,
   parseErrorResponse,
   type StoredObject,
   type StoreRequest,
 } from '../object-store/object-store.ts'
 import type { StoreClient, StoreResponse } from '../object-store/store-client.ts'
-import { childOf, parseXml, textOf, type XmlElement } from '../object-store/xml.ts'
-import { type AzureConfig, azureProblem } from './azure-problems.ts'
+import { findChild, parseXml, getChildText, type XmlElement } from '../object-store/xml.ts'
+import { type AzureConfig, createAzureProblem } from './azure-problems.ts'
 
 /** Reads files of Azure Blob Storage. */
-export const azureConnector = (context: StoreContext): Connector => objectStoreConnector(openContainer, context)
+export const createAzureConnector = (context: StoreContext): Connector =>
+  createObjectStoreConnector(openContainer, context)
 
 function openContainer({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {
   const { blobStoreSource } = settings as Extract<SourceBody, { type: 'CLOUD_BLOB_STORAGE' }>
   const { account, container, endpoint } = blobStoreSource
   const { accountKey, sasToken } = secrets
   const credentials = accountKey === undefined ? { sasToken } : { accountKey }
-  return azureStore({ account, container, endpoint, ...credentials }, client)
+  return createAzureStore({ account, container, endpoint, ...credentials }, client)
 }
 
-const maxBlobsOfPage = '1000'
+const maxBlobsPerPage = '1000'
 
-function azureStore(config: AzureConfig, send: StoreClient): ObjectStore {
-  const { host } = containerAddress(config)
+function createAzureStore(config: AzureConfig, send: StoreClient): ObjectStore {
+  const { host } = buildContainerUrl(config)
 
-  /** Throws a problem for each status from 300 that is not expected. */
+  /** Throws a `SourceProblem` or `TransientError` for a status of 300 or above that is not in `expected`. */
   async function get(
     { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
   ): Promise<StoreResponse> {
-    const url = containerAddress(config)
+    const url = buildContainerUrl(config)
     if (key !== undefined) url.pathname += `/${encodeKey(key)}`
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // The URL must match its signature: some servers read a plus in a query as a space, others as a plus.
+    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
     const response = await send(url, signHeaders(url, headers, config), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
     const errorResponse = parseErrorResponse(response.status, response.headers, await response.text(), host)
-    throw azureProblem(errorResponse, { config, host, ...(key !== undefined && { key }) })
+    throw createAzureProblem(errorResponse, { config, host, ...(key !== undefined && { key }) })
   }
 
-  return objectStore({
+  return createObjectStore({
     host,
     get,
     async list(prefix, next, signal) {
       const query = {
         restype: 'container',
         comp: 'list',
-        maxresults: maxBlobsOfPage,
+        maxresults: maxBlobsPerPage,
         ...(prefix && { prefix }),
         ...(next !== undefined && { marker: next }),
       }
       const response = await get({ query }, signal)
-      return pageOf(parseXml((await response.text()).replace(/^\uFEFF/, ''), host))
+      return parseBlobList(parseXml((await response.text()).replace(/^\uFEFF/, ''), host))
     },
     close: () => send[Symbol.asyncDispose](),
   })
 }
 
-function pageOf(page: XmlElement): ListedPage {
-  const blobs = childOf(page, 'Blobs')?.children.filter(({ name }) => name === 'Blob') ?? []
+function parseBlobList(page: XmlElement): ListedPage {
+  const blobs = findChild(page, 'Blobs')?.children.filter(({ name }) => name === 'Blob') ?? []
   const objects = blobs.map((blob): StoredObject => {
-    const about = childOf(blob, 'Properties') ?? blob
-    const etag = textOf(about, 'Etag')
+    const properties = findChild(blob, 'Properties') ?? blob
+    const etag = getChildText(properties, 'Etag')
     return {
-      key: nameOf(childOf(blob, 'Name')),
-      size: lengthOf(textOf(about, 'Content-Length')),
-      // Lists contain the ETag without the quotes that headers have.
+      key: decodeBlobName(findChild(blob, 'Name')),
+      size: parseSize(getChildText(properties, 'Content-Length')),
+      // The XML of a list contains the ETag without quotes; response headers contain it with quotes.
       etag: etag === '' || etag.includes('"') ? etag : `"${etag}"`,
-      lastModified: momentOf(textOf(about, 'Last-Modified')),
+      lastModified: parseObjectTime(getChildText(properties, 'Last-Modified')),
     }
   })
-  return { objects, next: textOf(page, 'NextMarker') || undefined }
+  return { objects, next: getChildText(page, 'NextMarker') || undefined }
 }
 
-/** Decodes a name. Azure percent-encodes names that XML cannot hold, and marks them. */
-function nameOf(element: XmlElement | undefined): string {
+/** Decodes the name of a blob. Azure percent-encodes a name that XML cannot represent, and sets the attribute `Encoded` on its element. */
+function decodeBlobName(element: XmlElement | undefined): string {
   if (!element?.encoded) return element?.text ?? ''
   try {
     return decodeURIComponent(element.text)
@@ -95,42 +96,39 @@ function nameOf(element: XmlElement | undefined): string {
 }
 
 /**
- * Lines of the signed text that a GET leaves empty: encoding, language, length, MD5, type, date, conditions; the range has
- * its own line.
+ * Five empty lines of the text to sign: Content-Encoding, Content-Language, Content-Length, Content-MD5 and Content-Type. A GET
+ * sends none of these headers.
  */
-const empty = '\n'.repeat(5)
+const emptyHeaderLines = '\n'.repeat(5)
 
-/**
- * Returns the headers of a GET, signed with Azure's Shared Key, or unchanged without a key. Throws AUTHENTICATION_FAILED
- * for an invalid key.
- */
+/** Returns the headers of a GET request, with a Shared Key signature if there is an account key. Throws AUTHENTICATION_FAILED for an invalid key. */
 function signHeaders(
   url: URL,
   headers: Readonly<Record<string, string>>,
   { account, accountKey }: { account: string; accountKey?: string },
   date = new Date(),
 ): Headers {
-  const all = new Headers({ ...headers, 'x-ms-date': date.toUTCString(), 'x-ms-version': apiVersion })
-  if (accountKey === undefined) return all
-  const signature = createHmac('sha256', keyOf(accountKey))
-    .update(textToSign(url, all, account))
+  const signedHeaders = new Headers({ ...headers, 'x-ms-date': date.toUTCString(), 'x-ms-version': apiVersion })
+  if (accountKey === undefined) return signedHeaders
+  const signature = createHmac('sha256', decodeAccountKey(accountKey))
+    .update(buildTextToSign(url, signedHeaders, account))
     .digest('base64')
-  all.set('authorization', `SharedKey ${account}:${signature}`)
-  return all
+  signedHeaders.set('authorization', `SharedKey ${account}:${signature}`)
+  return signedHeaders
 }
 
-/** Returns the text to sign, as the service builds it. */
-export function textToSign(url: URL, headers: Headers, account: string): string {
-  const own = [...headers]
+/** Returns the text to sign in the format that Azure specifies for Shared Key authorization. */
+export function buildTextToSign(url: URL, headers: Headers, account: string): string {
+  const azureHeaders = [...headers]
     .filter(([name]) => name.startsWith('x-ms-'))
     .map(([name, value]) => `${name}:${value.trim()}\n`)
   const conditions = ['', headers.get('if-match') ?? '', '', '', headers.get('range') ?? ''].join('\n')
   const names = [...new Set(url.searchParams.keys())].toSorted()
   const query = names.map((name) => `\n${name.toLowerCase()}:${url.searchParams.getAll(name).toSorted().join(',')}`)
-  return `GET\n${empty}\n${conditions}\n${own.toSorted().join('')}/${account}${url.pathname}${query.join('')}`
+  return `GET\n${emptyHeaderLines}\n${conditions}\n${azureHeaders.toSorted().join('')}/${account}${url.pathname}${query.join('')}`
 }
 
-function keyOf(accountKey: string): Buffer {
+function decodeAccountKey(accountKey: string): Buffer {
   const text = accountKey.trim()
   if (!/^[A-Za-z0-9+/]{40,}={0,2}$/.test(text)) {
     const message =
@@ -140,10 +138,10 @@ function keyOf(accountKey: string): Buffer {
   return Buffer.from(text, 'base64')
 }
 
-/** An API version that all Azure clouds and emulators support. */
+/** This API version is supported by all Azure clouds and by the emulator Azurite. */
 const apiVersion = '2021-12-02'
 
-function containerAddress({ account, container, endpoint, sasToken }: AzureConfig): URL {
+function buildContainerUrl({ account, container, endpoint, sasToken }: AzureConfig): URL {
   const url = new URL(endpoint ?? `https://${account}.blob.core.windows.net`)
   url.search = sasToken?.trim().replace(/^\?/, '') ?? ''
   url.hash = ''

@@ -3,7 +3,6 @@ import { assertOneCredential, defineConnectedSource } from '../settings/connecte
 import { parseAddress } from '../settings/source-address.ts'
 import { assertObjectSettings } from '../object-store/object-store-settings.ts'
 
-/** Azure Blob Storage. */
 export const azureDefinition = defineConnectedSource({
   type: connectorTypes.azureBlobStorage,
   connectionField: 'blobStoreSource',

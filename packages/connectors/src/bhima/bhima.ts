@@ -1,4 +1,4 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import { splitIntoMonths } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
@@ -9,16 +9,16 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { jsonRecords } from './json-records.ts'
+import { readJsonRecords } from './json-records.ts'
 import type { connectorTypes, DataType } from '@sluice/contracts'
 
 type BhimaSettings = SettingsOf<typeof connectorTypes.bhima>
 
-const name = 'BHIMA'
+const bhimaName = 'BHIMA'
 
 /** BHIMA: a table for each resource of one project, which is a facility. The API has no modification times. */
 export const bhima: HttpSystem<BhimaSettings> = {
-  name,
+  name: bhimaName,
 
   connect({ apiSource: { url, username }, project }, secrets) {
     const password = requireSecret(secrets, 'password', 'the password of an account')
@@ -28,8 +28,8 @@ export const bhima: HttpSystem<BhimaSettings> = {
         // The list of projects needs no session.
         if (project === undefined) return {}
         const body = { username, password, project: Number(project) }
-        const session = await http.getJson('auth/login', { method: 'POST', body, repeatable: true })
-        return { 'x-access-token': parseText(session, name, 'token') }
+        const session = await http.getJson('auth/login', { method: 'POST', body, isIdempotent: true })
+        return { 'x-access-token': parseText(session, bhimaName, 'token') }
       },
     }
   },
@@ -40,7 +40,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
 
   listOptions: (kind, context) => (kind === 'projects' ? listProjects(context) : undefined),
 
-  async streams({ http, settings }) {
+  async openStreams({ http, settings }) {
     return settings.resources.map((kind): RecordStream => {
       const resource: BhimaResource = resources[kind]
       return {
@@ -49,16 +49,16 @@ export const bhima: HttpSystem<BhimaSettings> = {
         columns: resource.columns,
         // JSON contains timestamps as text.
         inferStrings: true,
-        async *pages() {
-          for (const { start, end } of resource.days ? listDateRanges(settings) : [{}]) {
+        async *readPages() {
+          for (const { start, end } of resource.dayParameters ? listDateRanges(settings) : [{}]) {
             const query = {
               ...resource.query,
-              ...(resource.byProject && { project_id: settings.project }),
-              ...(resource.days && { [resource.days[0]]: start, [resource.days[1]]: end }),
+              ...(resource.isFilteredByProject && { project_id: settings.project }),
+              ...(resource.dayParameters && { [resource.dayParameters[0]]: start, [resource.dayParameters[1]]: end }),
             }
             // The list has no paging, so it is downloaded to disk and read from there.
             using list = await http.download(resource.path, { subject: resource.path, query })
-            for await (const page of jsonRecords(list.chunks(), name)) {
+            for await (const page of readJsonRecords(list.chunks(), bhimaName)) {
               const records = page.filter((record) => belongsToProject(record, settings.project))
               if (records.length > 0) yield { records }
             }
@@ -77,8 +77,8 @@ function belongsToProject(record: unknown, project: string): boolean {
 
 async function listProjects({ http, settings: { project } }: SystemContext<BhimaSettings>): Promise<SourceOption[]> {
   const query = { complete: project === undefined ? undefined : 1 }
-  return parseList(await http.getJson('projects', { query }), name).flatMap((item) => {
-    const { id, abbr, name: title } = parseObject(item, name)
+  return parseList(await http.getJson('projects', { query }), bhimaName).flatMap((item) => {
+    const { id, abbr, name: title } = parseObject(item, bhimaName)
     return createOption(id, { code: abbr, name: title })
   })
 }
@@ -112,14 +112,14 @@ interface BhimaResource {
   columns: readonly KnownColumn[]
   query?: Readonly<Record<string, string | number>>
   /** The parameters of the first and the last day; absent if the list cannot be filtered by day. */
-  days?: readonly [string, string]
-  byProject?: boolean
+  dayParameters?: readonly [string, string]
+  isFilteredByProject?: boolean
 }
 
-const period = ['custom_period_start', 'custom_period_end'] as const
-const dates = ['dateFrom', 'dateTo'] as const
+const periodParameters = ['custom_period_start', 'custom_period_end'] as const
+const dateParameters = ['dateFrom', 'dateTo'] as const
 
-const columns = (dataType: DataType, ...paths: string[]): KnownColumn[] => createColumns(dataType, paths)
+const toColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => declareColumns(dataType, paths)
 
 /** Ids, codes and user-assigned numbers are always text. */
 const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
@@ -127,64 +127,64 @@ const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
     path: 'patients',
     key: ['uuid'],
     columns: [
-      ...columns('TEXT', 'uuid', 'reference', 'display_name', 'hospital_no', 'sex', 'debtor_uuid'),
-      ...columns('TIMESTAMPTZ', 'registration_date'),
+      ...toColumns('TEXT', 'uuid', 'reference', 'display_name', 'hospital_no', 'sex', 'debtor_uuid'),
+      ...toColumns('TIMESTAMPTZ', 'registration_date'),
     ],
     query: { detailed: 1 },
-    days: period,
-    byProject: true,
+    dayParameters: periodParameters,
+    isFilteredByProject: true,
   },
   VISITS: {
     path: 'patients/visits',
     key: ['uuid'],
-    columns: [...columns('TEXT', 'uuid', 'patient_uuid'), ...columns('TIMESTAMPTZ', 'start_date', 'end_date')],
-    days: period,
+    columns: [...toColumns('TEXT', 'uuid', 'patient_uuid'), ...toColumns('TIMESTAMPTZ', 'start_date', 'end_date')],
+    dayParameters: periodParameters,
   },
   INVOICES: {
     path: 'invoices',
     key: ['uuid'],
     columns: [
-      ...columns('TEXT', 'uuid', 'reference', 'debtor_uuid', 'service_uuid'),
-      ...columns('TIMESTAMPTZ', 'date'),
+      ...toColumns('TEXT', 'uuid', 'reference', 'debtor_uuid', 'service_uuid'),
+      ...toColumns('TIMESTAMPTZ', 'date'),
     ],
-    days: period,
-    byProject: true,
+    dayParameters: periodParameters,
+    isFilteredByProject: true,
   },
   CASH: {
     path: 'cash',
     key: ['uuid'],
-    columns: [...columns('TEXT', 'uuid', 'reference', 'debtor_uuid'), ...columns('TIMESTAMPTZ', 'date')],
-    days: period,
+    columns: [...toColumns('TEXT', 'uuid', 'reference', 'debtor_uuid'), ...toColumns('TIMESTAMPTZ', 'date')],
+    dayParameters: periodParameters,
   },
   STOCK_MOVEMENTS: {
     path: 'stock/movements',
     // An adjustment up and down, and both sides of a transfer, are two rows of one document.
     key: ['document_uuid', 'is_exit'],
-    columns: [...columns('TEXT', 'document_uuid', 'depot_uuid'), ...columns('TIMESTAMPTZ', 'date')],
-    days: dates,
+    columns: [...toColumns('TEXT', 'document_uuid', 'depot_uuid'), ...toColumns('TIMESTAMPTZ', 'date')],
+    dayParameters: dateParameters,
   },
   // Its uuid is that of the lot, which can have many movements.
   STOCK_LOT_MOVEMENTS: {
     path: 'stock/lots/movements',
     key: [],
     columns: [
-      ...columns('TEXT', 'uuid', 'label', 'code', 'document_uuid', 'depot_uuid', 'inventory_uuid'),
-      ...columns('TIMESTAMPTZ', 'date'),
+      ...toColumns('TEXT', 'uuid', 'label', 'code', 'document_uuid', 'depot_uuid', 'inventory_uuid'),
+      ...toColumns('TIMESTAMPTZ', 'date'),
     ],
-    days: dates,
+    dayParameters: dateParameters,
   },
   // A lot can be in several depots. The list without depots contains only purchased lots.
   STOCK_LOTS: {
     path: 'stock/lots/depots',
     key: ['uuid', 'depot_uuid'],
     query: { fullList: 1, skipTags: 1 },
-    columns: columns('TEXT', 'uuid', 'label', 'code', 'depot_uuid', 'inventory_uuid'),
+    columns: toColumns('TEXT', 'uuid', 'label', 'code', 'depot_uuid', 'inventory_uuid'),
   },
-  DEPOTS: { path: 'depots', key: ['uuid'], columns: columns('TEXT', 'uuid', 'text') },
-  INVENTORY: { path: 'inventory/metadata', key: ['uuid'], columns: columns('TEXT', 'uuid', 'code', 'label') },
-  SERVICES: { path: 'services', key: [], columns: columns('TEXT', 'name') },
-  EMPLOYEES: { path: 'employees', key: ['uuid'], columns: columns('TEXT', 'uuid', 'code', 'display_name') },
-  FISCAL_YEARS: { path: 'fiscal', key: ['id'], columns: columns('TEXT', 'label') },
-  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: columns('TEXT', 'uuid', 'name') },
-  GENERAL_LEDGER: { path: 'general_ledger', key: [], columns: columns('TEXT', 'label') },
+  DEPOTS: { path: 'depots', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'text') },
+  INVENTORY: { path: 'inventory/metadata', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'code', 'label') },
+  SERVICES: { path: 'services', key: [], columns: toColumns('TEXT', 'name') },
+  EMPLOYEES: { path: 'employees', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'code', 'display_name') },
+  FISCAL_YEARS: { path: 'fiscal', key: ['id'], columns: toColumns('TEXT', 'label') },
+  DEBTOR_GROUPS: { path: 'debtor_groups', key: ['uuid'], columns: toColumns('TEXT', 'uuid', 'name') },
+  GENERAL_LEDGER: { path: 'general_ledger', key: [], columns: toColumns('TEXT', 'label') },
 }

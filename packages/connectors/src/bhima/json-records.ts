@@ -3,32 +3,32 @@ import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
 
 const maxRecordLength = 16_000_000
-/** Bytes after which a batch is full, regardless of its number of members, because they can contain a million values. */
+/** Maximum bytes of a batch. A limit on the number of members alone is not enough, because one member can contain a million values. */
 const maxBatchBytes = 4_000_000
 const maxBatchRecords = 500
 
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
-const opening = new Set([0x5b, 0x7b])
-const closing = new Set([0x5d, 0x7d])
+const openingBrackets = new Set([0x5b, 0x7b])
+const closingBrackets = new Set([0x5d, 0x7d])
 
 /**
- * Yields the members of a JSON list in UTF-8 in batches with a limited number of members and 4 MB. Keeps only one batch in memory.
- * Throws `SourceProblem` if the text is not a list or has no end, or if a member is larger than 16 MB or has too many values.
+ * Parses a JSON list in UTF-8 and yields its members in batches of at most 500 members or 4 MB, so that only one batch is in memory. Throws
+ * `SourceProblem` if the text is not a complete list, or if a member is larger than 16 MB or has too many values.
  */
-export async function* jsonRecords(
+export async function* readJsonRecords(
   chunks: AsyncIterable<Buffer>,
   system: string,
 ): AsyncGenerator<unknown[], void, void> {
   let records: unknown[] = []
   let bytes = 0
-  /** The parts of the current member from earlier chunks. */
+  /** Parts of the current member that arrived in earlier chunks. */
   let parts: Buffer[] = []
   let heldBytes = 0
   let depth = 0
-  let inText = false
-  let escaped = false
+  let isInString = false
+  let isEscaped = false
   let hasStarted = false
 
   function addMember(part: Buffer): void {
@@ -51,19 +51,19 @@ export async function* jsonRecords(
     let from = 0
     for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at]!
-      if (inText) {
-        if (escaped) escaped = false
-        else if (byte === backslash) escaped = true
-        else if (byte === quote) inText = false
-      } else if (byte === quote) inText = true
-      else if (opening.has(byte)) {
+      if (isInString) {
+        if (isEscaped) isEscaped = false
+        else if (byte === backslash) isEscaped = true
+        else if (byte === quote) isInString = false
+      } else if (byte === quote) isInString = true
+      else if (openingBrackets.has(byte)) {
         if (depth === 0) {
           if (hasStarted || byte !== 0x5b) throw createResponseProblem(system, 'list')
           hasStarted = true
           from = at + 1
         }
         depth += 1
-      } else if (closing.has(byte)) {
+      } else if (closingBrackets.has(byte)) {
         depth -= 1
         if (depth === 0) addMember(chunk.subarray(from, at))
       } else if (byte === comma && depth === 1) {
@@ -77,10 +77,10 @@ export async function* jsonRecords(
       }
     }
     if (depth === 0) continue
-    // The source reuses the buffer for the next chunk, so the part is copied.
+    // The part is copied, because the source reuses the buffer for the next chunk.
     parts.push(Buffer.from(chunk.subarray(from)))
     heldBytes += chunk.length - from
-    if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of small records')
+    if (heldBytes > maxRecordLength) throw createResponseProblem(system, 'list of records below 16 MB')
   }
   if (!hasStarted || depth !== 0) throw createResponseProblem(system, 'complete list')
   if (records.length > 0) yield records

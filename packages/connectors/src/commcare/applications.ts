@@ -10,22 +10,23 @@ export interface CommCareApplication {
 
 export interface CommCareForm {
   name: string
-  /** Its path in the user interface: `Application / Module / Form`. */
+  /** The path of the form in the user interface: `Application / Module / Form`. */
   place: string
   code: string | undefined
   columns: KnownColumn[]
-  /** Paths below the form of repeat groups, such as `child/toy`, and of geopoint questions. */
+  /** Paths of repeat groups, such as `child/toy`, relative to the form. */
   repeats: Set<string>
+  /** Paths of geopoint questions, relative to the form. */
   geopoints: Set<string>
 }
 
-const name = 'CommCare'
-/** Small, because each application contains all its questions. */
-const maxPageSize = 10
+export const commCareName = 'CommCare'
+/** The page is small, because each application contains all its questions. */
+const maxApplicationsPerPage = 10
 
 export async function listApplications(http: HttpSession, domain: string): Promise<CommCareApplication[]> {
   const applications: CommCareApplication[] = []
-  for (let limit = maxPageSize; ; ) {
+  for (let limit = maxApplicationsPerPage; ; ) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(`a/${domain}/api/application/v1/`, {
         subject: `The project space "${domain}"`,
@@ -33,38 +34,38 @@ export async function listApplications(http: HttpSession, domain: string): Promi
       }),
     )
     limit = pageSize
-    const objects = parseList(page, name, 'objects')
+    const objects = parseList(page, commCareName, 'objects')
     applications.push(...objects.map(parseApplication))
-    const { next } = parseObject(parseObject(page, name)['meta'], name)
+    const { next } = parseObject(parseObject(page, commCareName)['meta'], commCareName)
     if (toText(next) === undefined || objects.length === 0) return applications
   }
 }
 
 function parseApplication(application: unknown): CommCareApplication {
-  const { name: title, modules } = parseObject(application, name)
+  const { name: title, modules } = parseObject(application, commCareName)
   return {
     name: getTranslation(title) ?? '',
-    modules: toList(modules).map((module) => {
-      const { name: title, case_type: type, forms } = parseObject(module, name)
-      return { name: getTranslation(title) ?? '', type: toText(type), forms: toList(forms) }
+    modules: toArray(modules).map((module) => {
+      const { name: title, case_type: type, forms } = parseObject(module, commCareName)
+      return { name: getTranslation(title) ?? '', type: toText(type), forms: toArray(forms) }
     }),
   }
 }
 
-const toList = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
-/** Returns the forms by their xmlns. A form that several applications contain has the questions of all of them. */
+/** Returns the forms by their xmlns. If several applications contain a form, its columns come from the questions of all of them. */
 export function listForms(applications: readonly CommCareApplication[]): Map<string, CommCareForm> {
   const forms = new Map<string, CommCareForm>()
   for (const application of applications)
     for (const module of application.modules)
       for (const moduleForm of module.forms) {
-        const { xmlns, name: title, unique_id: code, questions } = parseObject(moduleForm, name)
+        const { xmlns, name: title, unique_id: code, questions } = parseObject(moduleForm, commCareName)
         const id = toText(xmlns)
         if (id === undefined) continue
         const form = forms.get(id) ?? createForm(getTranslation(title) ?? id, application.name, module.name, code)
         forms.set(id, form)
-        addQuestions(form, toList(questions) as Record<string, unknown>[])
+        addQuestions(form, toArray(questions) as Record<string, unknown>[])
       }
   return forms
 }
@@ -78,7 +79,7 @@ const createForm = (name: string, application: string, module: string, code: unk
   geopoints: new Set(),
 })
 
-/** Question types whose answers are always text. */
+/** Question types with answers that are always text. */
 const textTypePattern = /^(text|select|mselect|barcode|secret|phonenumber|image|audio|video|signature)$/i
 
 function addQuestions(form: CommCareForm, questions: readonly Record<string, unknown>[]): void {
@@ -101,10 +102,10 @@ function addQuestions(form: CommCareForm, questions: readonly Record<string, unk
 
 const getColumnId = ({ path, groups = [] }: KnownColumn): string => [...groups, path].join('\0')
 
-/** Returns the path below the form: `child/name` for `/data/child/name`. */
+/** Returns the path relative to the form: `child/name` for `/data/child/name`. */
 const getFormPath = (path: unknown): string => (toText(path) ?? '').split('/').slice(2).join('/')
 
-/** Returns a name, or the English or first of its translations. */
+/** Returns a name as text. A translated name is an object by language; the result is the English name or else the first one. */
 function getTranslation(name: unknown): string | undefined {
   if (typeof name !== 'object' || name === null) return toText(name)
   const { en, ...others } = name as Record<string, unknown>

@@ -1,6 +1,6 @@
 import type { connectorTypes } from '@sluice/contracts/systems'
 import { compareNames, createOption, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import {
@@ -11,23 +11,21 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { type CommCareForm, listApplications, listForms } from './applications.ts'
-import { indexedAt, parseSubmission, readForms } from './forms.ts'
+import { commCareName, type CommCareForm, listApplications, listForms } from './applications.ts'
+import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
-import { boundCursor } from '../http-connector/paging.ts'
+import { createNextCursor } from '../http-connector/paging.ts'
 
 type CommCareSettings = SettingsOf<typeof connectorTypes.commcare>
 
-const name = 'CommCare'
-
 /** CommCare HQ: a table for each form, with its repeat groups as child tables, and a table for each case type. */
 export const commcare: HttpSystem<CommCareSettings> = {
-  name,
+  name: commCareName,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
-    // Users copy the address of their project space.
+    // Users often copy the address of their project space, so the path from `/a/` on is removed.
     url: url.replace(/\/a\/[^/?#]+.*$/, ''),
     ignoredSegments: ['api'],
     headers: {
@@ -37,7 +35,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
 
   async testConnection({ http, settings: { domain } }) {
     if (domain === undefined)
-      parseList(await http.getJson('api/user_domains/v1/', { query: { limit: 1 } }), name, 'objects')
+      parseList(await http.getJson('api/user_domains/v1/', { query: { limit: 1 } }), commCareName, 'objects')
     else
       await http.getJson(`a/${domain}/api/application/v1/`, {
         query: { limit: 1 },
@@ -51,7 +49,7 @@ export const commcare: HttpSystem<CommCareSettings> = {
     return kind === 'case-types' ? listCaseTypes(context) : undefined
   },
 
-  async streams({ http, settings }) {
+  async openStreams({ http, settings }) {
     const { domain, forms: xmlnsList = [], caseTypes = [], includeArchived = false } = settings
     const forms =
       xmlnsList.length > 0 ? listForms(await listApplications(http, domain)) : new Map<string, CommCareForm>()
@@ -65,10 +63,10 @@ export const commcare: HttpSystem<CommCareSettings> = {
           name: isUnique ? `form ${title}` : `form ${title} ${getLastSegment(xmlns)}`,
           key: ['id'],
           columns: [...submissionColumns, ...(form?.columns ?? [])],
-          // CommCare writes all answers as text.
+          // CommCare returns all answers as text.
           inferStrings: true,
           isStoredAsJson: (path) => path === 'attachments',
-          async *pages(cursor) {
+          async *readPages(cursor) {
             for await (const page of readForms(http, { domain, xmlns, includeArchived }, toText(cursor)))
               yield { ...page, records: page.records.map((record) => parseSubmission(record, form)) }
           },
@@ -80,14 +78,14 @@ export const commcare: HttpSystem<CommCareSettings> = {
           key: ['case_id'],
           columns: caseColumns,
           inferStrings: true,
-          pages: (cursor) => readCases(http, { domain, type }, toText(cursor)),
+          readPages: (cursor) => readCases(http, { domain, type }, toText(cursor)),
         }),
       ),
     ]
   },
 }
 
-const submissionColumns = createColumns('TEXT', [
+const submissionColumns = declareColumns('TEXT', [
   'id',
   'app_id',
   'domain',
@@ -95,14 +93,14 @@ const submissionColumns = createColumns('TEXT', [
   'form.meta.username',
   'form.case.case_id',
 ])
-const caseColumns = createColumns('TEXT', ['case_id', 'case_type', 'case_name', 'external_id', 'owner_id', 'domain'])
+const caseColumns = declareColumns('TEXT', ['case_id', 'case_type', 'case_name', 'external_id', 'owner_id', 'domain'])
 
 const getLastSegment = (xmlns: string): string => xmlns.split('/').findLast((part) => part !== '') ?? xmlns
 
 async function listDomains({ http }: SystemContext): Promise<SourceOption[]> {
   const response = await http.getJson('api/user_domains/v1/', { query: { limit: 1_000 } })
-  return parseList(response, name, 'objects').flatMap((item) => {
-    const { domain_name: id, project_name: title } = parseObject(item, name)
+  return parseList(response, commCareName, 'objects').flatMap((item) => {
+    const { domain_name: id, project_name: title } = parseObject(item, commCareName)
     return createOption(id, { name: title })
   })
 }
@@ -123,15 +121,15 @@ function getDomain({ within, settings }: SystemContext<CommCareSettings>): strin
   if (domain && /^[a-z0-9-]+$/.test(domain)) return domain
   throw new SourceProblem(
     'PROJECT_MISSING',
-    'Forms and case types are listed for one project space. Select one first: its name follows /a/ in the address of the project.',
+    'Select a project space first, because forms and case types belong to one. Its name follows /a/ in the address of the project space.',
   )
 }
 
-const pageSize = 500
+const casesPerPage = 500
 
 /**
- * Reads cases in the order in which the server received them, and follows the links to the next pages. Closed cases are
- * included; the API omits deleted cases.
+ * Reads cases in the order in which the server received them, and follows the links to the next pages. The result includes
+ * closed cases; the API omits deleted cases.
  */
 async function* readCases(
   http: HttpSession,
@@ -140,15 +138,15 @@ async function* readCases(
 ): AsyncGenerator<RecordPage, void, void> {
   let latest = ''
   let path = `a/${domain}/api/case/v2/`
-  let query: QueryParameters = { case_type: type, limit: pageSize, 'indexed_on.gte': since }
+  let query: QueryParameters = { case_type: type, limit: casesPerPage, 'indexed_on.gte': since }
   for (;;) {
     const response = await http.getJson(path, { subject: `The project space "${domain}"`, query })
-    const records = parseList(response, name, 'cases')
-    for (const record of records) if (indexedAt(record) > latest) latest = indexedAt(record)
-    const next = toText(parseObject(response, name)['next'])
-    yield { records, cursor: next === undefined ? boundCursor(latest, http.startedAt(), since) : undefined }
+    const records = parseList(response, commCareName, 'cases')
+    for (const record of records) if (getIndexedOn(record) > latest) latest = getIndexedOn(record)
+    const next = toText(parseObject(response, commCareName)['next'])
+    yield { records, cursor: next === undefined ? createNextCursor(latest, http.startedAt(), since) : undefined }
     if (next === undefined) return
-    // The link contains all parameters of the query.
+    // The link already contains all parameters of the query.
     path = http.resolveLink(next)
     query = {}
   }

@@ -1,8 +1,8 @@
 import { parseGeopoint, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
-import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
+import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 import type { RecordPage } from '../http-connector/http-system.ts'
-import type { CommCareForm } from './applications.ts'
+import { commCareName, type CommCareForm } from './applications.ts'
 
 export interface FormQuery {
   domain: string
@@ -10,12 +10,11 @@ export interface FormQuery {
   includeArchived: boolean
 }
 
-const name = 'CommCare'
-const maxPageSize = 1_000
+const maxFormsPerPage = 1_000
 
 /**
- * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended, because
- * offsets shift during the read. Increments always request archived forms too; an archived form is returned with a mark.
+ * Reads forms in the order in which the server received them. Each page starts at the timestamp where the previous page ended, because offsets shift
+ * while the server receives forms. Increments always request archived forms, so that a form that was archived later is updated.
  */
 export async function* readForms(
   http: HttpSession,
@@ -24,10 +23,10 @@ export async function* readForms(
 ): AsyncGenerator<RecordPage, void, void> {
   let start = since
   let offset = 0
-  let limit = maxPageSize
+  let limit = maxFormsPerPage
   let latest = ''
-  /** Submissions already read that have the start timestamp of the next page. */
-  let known = new Set<string>()
+  /** Submissions that were already read and have the timestamp at which the next page starts. */
+  let readSubmissionKeys = new Set<string>()
   for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(`a/${domain}/api/form/v1/`, {
@@ -43,37 +42,37 @@ export async function* readForms(
       }),
     )
     limit = pageSize
-    const records = parseList(page, name, 'objects')
-    const { next } = parseObject(parseObject(page, name)['meta'], name)
+    const records = parseList(page, commCareName, 'objects')
+    const { next } = parseObject(parseObject(page, commCareName)['meta'], commCareName)
     const isLast = toText(next) === undefined || records.length === 0
-    const end = indexedAt(records.at(-1))
+    const end = getIndexedOn(records.at(-1))
     if (end > latest) latest = end
     yield {
-      records: records.filter((record) => !known.has(submissionKey(record))),
-      cursor: isLast ? boundCursor(latest, http.startedAt(), since) : undefined,
+      records: records.filter((record) => !readSubmissionKeys.has(getSubmissionKey(record))),
+      cursor: isLast ? createNextCursor(latest, http.startedAt(), since) : undefined,
     }
     if (isLast) return
     if (end === '' || end === start) {
-      // A page cannot hold all submissions of this timestamp.
+      // More submissions have this timestamp than a page can hold, so the next page continues by offset.
       offset += records.length
-      for (const record of records) known.add(submissionKey(record))
+      for (const record of records) readSubmissionKeys.add(getSubmissionKey(record))
     } else {
       start = end
       offset = 0
-      known = new Set(records.filter((record) => indexedAt(record) === end).map(submissionKey))
+      readSubmissionKeys = new Set(records.filter((record) => getIndexedOn(record) === end).map(getSubmissionKey))
     }
   }
 }
 
-export const indexedAt = (record: unknown): string =>
+export const getIndexedOn = (record: unknown): string =>
   toText((record as { indexed_on?: unknown } | null)?.indexed_on) ?? ''
 
-const submissionKey = (record: unknown): string =>
-  `${toText((record as { id?: unknown } | null)?.id)} ${indexedAt(record)}`
+const getSubmissionKey = (record: unknown): string =>
+  `${toText((record as { id?: unknown } | null)?.id)} ${getIndexedOn(record)}`
 
 /**
- * Returns a submission without the artifacts of XML: attributes have the names of fields, unanswered questions are omitted, and a
- * repeat group is a list even if it occurs once. The XML metadata of the form is in `xform`.
+ * Returns a submission without artifacts of its XML source: attributes become fields, unanswered questions are omitted, and a
+ * repeat group is always a list, even with one entry. The field `xform` contains the name, version and xmlns of the form.
  */
 export function parseSubmission(record: unknown, form: CommCareForm | undefined): unknown {
   const answers = (record as { form?: unknown } | null)?.form
@@ -91,7 +90,7 @@ export function parseSubmission(record: unknown, form: CommCareForm | undefined)
 function parseAnswer(value: unknown, path: string, form: CommCareForm | undefined): unknown {
   if (Array.isArray(value)) {
     const rows = value.map((row) => parseAnswer(row, path, form))
-    // A group without answers is an empty text.
+    // CommCare returns an empty text for a repetition without answers.
     return form?.repeats.has(path) ? rows.map((row) => (typeof row === 'object' ? row : {})) : rows
   }
   if (value === '') return undefined

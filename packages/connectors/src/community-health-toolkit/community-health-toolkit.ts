@@ -1,54 +1,57 @@
 import type { connectorTypes } from '@sluice/contracts/systems'
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { createOption, parseText, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SourceOption } from '../connector.ts'
-import { basicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
+import { formatBasicAuthorization, type HttpSession } from '../http-connector/http-session.ts'
 import { type SystemContext, type SettingsOf, type HttpSystem, requireSecret } from '../http-connector/http-system.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 
 type ChtSettings = SettingsOf<typeof connectorTypes.communityHealthToolkit>
 
-const name = 'the Community Health Toolkit'
+const chtName = 'the Community Health Toolkit'
 
 /**
- * Community Health Toolkit: one row for each report and contact, and a table with the contents for each form and each kind of
- * contact. All of them come from one changes feed, which is read once.
+ * Community Health Toolkit (CHT). The pipeline's own table has a row for each report and contact. Each form and each kind of
+ * contact has a further table with the contents. All rows come from the changes feed of CouchDB, which is read once.
  */
 export const communityHealthToolkit: HttpSystem<ChtSettings> = {
-  name,
+  name: chtName,
   canReadIncrement: () => true,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     ignoredSegments: ['v1', 'api', '_utils', 'medic'],
     headers: {
-      authorization: basicAuthorization(username, requireSecret(secrets, 'password', 'the password of an account')),
+      authorization: formatBasicAuthorization(
+        username,
+        requireSecret(secrets, 'password', 'the password of an account'),
+      ),
     },
   }),
 
   async testConnection({ http }) {
-    parseText(await http.getJson('medic', { subject: 'The database "medic"' }), name, 'db_name')
+    parseText(await http.getJson('medic', { subject: 'The database "medic"' }), chtName, 'db_name')
   },
 
   listOptions: (kind, context) => (kind === 'forms' ? listForms(context) : undefined),
 
-  async streams({ http, settings: { forms: codes, contacts = true } }) {
+  async openStreams({ http, settings: { forms: codes, contacts = true } }) {
     const filter: DocumentFilter = { forms: codes && new Set(codes), contacts }
     return {
       name: 'documents',
       key: ['_id'],
-      columns: [...systemColumns, ...(codes ?? []).map(createReportColumn)],
-      // Forms write all answers as text.
+      columns: [...documentColumns, ...(codes ?? []).map(createReportColumn)],
+      // Forms store all answers as text.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments',
-      async *pages(cursor) {
+      async *readPages(cursor) {
         let lastSequence: string | undefined
         for await (const { results, sequence } of readChanges(http, cursor)) {
-          // A full read omits deleted documents.
+          // Only increments include deleted documents; a full read omits them.
           const documents = results.map((result) => parseDocument(result, filter, cursor !== undefined))
           const records = documents.filter((document) => document !== undefined)
           lastSequence = sequence
-          // The documents of a rare form are on few of many pages.
+          // Pages without selected documents are not yielded: a rare form can be missing on many consecutive pages.
           if (records.length > 0) yield { records, cursor: sequence }
         }
         if (lastSequence !== undefined) yield { records: [], cursor: lastSequence }
@@ -57,36 +60,36 @@ export const communityHealthToolkit: HttpSystem<ChtSettings> = {
   },
 }
 
-const systemColumns: KnownColumn[] = [
-  ...createColumns('TEXT', ['_id', 'type', 'form', 'contact_type', 'name']),
+const documentColumns: KnownColumn[] = [
+  ...declareColumns('TEXT', ['_id', 'type', 'form', 'contact_type', 'name']),
   { path: 'reported_date', dataType: 'TIMESTAMPTZ' },
   { path: 'deleted', dataType: 'BOOLEAN' },
 ]
 
-/** The table of a selected form exists before its first report. */
+/** Declares a column of a selected form, so that the form's table exists before its first report. */
 const createReportColumn = (code: string): KnownColumn => ({
   path: 'reported_date',
   dataType: 'TIMESTAMPTZ',
   groups: [`report ${code}`],
 })
 
-/** Lists the forms for reports. The response also contains forms that create contacts. */
+/** Lists the forms of reports. The API also returns forms that create contacts, which are omitted. */
 async function listForms({ http }: SystemContext): Promise<SourceOption[]> {
-  const files = parseList(await http.getJson('api/v1/forms'), name)
+  const files = parseList(await http.getJson('api/v1/forms'), chtName)
   const codes = files.flatMap((file) => (typeof file === 'string' ? [file.replace(/\.xml$/, '')] : []))
   const reportCodes = [...new Set(codes)].filter((code) => !code.startsWith('contact:'))
   return reportCodes.toSorted().flatMap((code) => createOption(code, {}))
 }
 
-const maxPageSize = 1_000
+const maxChangesPerPage = 1_000
 
-/** Reads the changes feed of CouchDB: each document once, in its current version, after an opaque sequence. */
+/** Reads the changes feed of CouchDB from the sequence in `cursor`. The feed has each document once, in its current version. */
 async function* readChanges(
   http: HttpSession,
   cursor: unknown,
 ): AsyncGenerator<{ results: readonly unknown[]; sequence: string }, void, void> {
   let since = toText(cursor) ?? '0'
-  let limit = maxPageSize
+  let limit = maxChangesPerPage
   for (;;) {
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson('medic/_changes', {
@@ -98,7 +101,7 @@ async function* readChanges(
     const results = parseList(page, 'CouchDB', 'results')
     const { last_seq: lastSequence, pending } = parseObject(page, 'CouchDB')
     const sequence = toText(lastSequence) ?? since
-    // CouchDB can return different texts for the same sequence, so the cursor stays the same if the page is empty.
+    // CouchDB can return different texts for the same sequence. An empty page therefore keeps the cursor unchanged.
     if (results.length === 0) return
     yield { results, sequence }
     if (pending === 0 || sequence === since) return
@@ -113,13 +116,12 @@ interface DocumentFilter {
 
 type DocumentFields = Readonly<Record<string, unknown>>
 
-/** Kinds of contacts of installations that do not configure their own. */
+/** The default kinds of contacts, for installations that do not configure their own. */
 const contactTypes = new Set(['person', 'clinic', 'health_center', 'district_hospital'])
 
 /**
- * Returns a row for a document, with the contents of the document as the only row of a group, so that each form and each kind
- * of contact gets its own table. Undefined for a document that is neither a report nor a contact, or that the settings
- * exclude. The type of a deleted document is unknown.
+ * Converts a document to a row. The contents are the only row of a nested group, because each group becomes a table: one for each form and each kind
+ * of contact. Returns undefined for a document that is neither a report nor a contact, or that the settings exclude.
  */
 function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: boolean): object | undefined {
   const { id, deleted, doc } = (result ?? {}) as DocumentFields
@@ -143,7 +145,7 @@ function parseDocument(result: unknown, filter: DocumentFilter, includeDeleted: 
   }
 }
 
-/** Returns the group of a report or contact; undefined for other documents, and for those that the settings exclude. */
+/** Returns the group of a report or contact. Returns undefined for other documents, and for those that the settings exclude. */
 function findGroup(
   { type, form, contact_type: contactType }: DocumentFields,
   { forms, contacts }: DocumentFilter,
@@ -156,13 +158,13 @@ function findGroup(
   return contacts && kind !== undefined ? `contact ${kind}` : undefined
 }
 
-/** Converts milliseconds since 1970 to a timestamp. */
+/** Converts milliseconds since 1970 to an ISO timestamp. Returns other values unchanged. */
 function parseTimestamp(value: unknown): unknown {
   const time = typeof value === 'string' && /^\d{11,14}$/.test(value) ? Number(value) : value
   return typeof time === 'number' && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : value
 }
 
-/** Omits unanswered questions, which are empty strings. */
+/** Removes unanswered questions, which have empty strings as answers. */
 function omitEmptyAnswers(value: unknown): object {
   return Object.fromEntries(
     Object.entries(value as object).flatMap(([key, answer]): [string, unknown][] => {

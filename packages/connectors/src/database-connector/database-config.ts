@@ -1,51 +1,52 @@
-/** A database to read from: its address, the login, and either a query or tables. */
+/** A database to read: its address, the login, and a query or tables. */
 export interface DatabaseConfig {
-  /** Folder of the connector. Its `<kind>-session.ts` exports `engine` and imports the driver. */
+  /** The folder of the connector, such as `mysql`. Its file `<kind>-session.ts` exports `engine` and imports the driver. */
   kind: string
   host: string
   port: number
   database: string
   username: string
   password: string
-  /** Whether the connection is encrypted; the next setting accepts any certificate. */
+  /** Whether the connection uses TLS. */
   ssl: boolean
+  /** Whether any certificate of the server is accepted. */
   trustServerCertificate: boolean
   query?: string
   tables?: readonly DatabaseTable[]
 }
 
 export interface DatabaseTable {
-  /** The login's default schema if absent. */
+  /** The default is the default schema of the login. */
   schema?: string
   name: string
 }
 
-/** A resolved address of a host. */
+/** An IP address of a host; `family` is 4 or 6. */
 export interface ResolvedAddress {
   address: string
   family: number
 }
 
 /**
- * Returns the checked addresses that a host may be connected to. Throws an error with a message for users if no address is allowed; its
- * code is ENOTFOUND if the host does not exist. The caller connects to one of these addresses without a further DNS lookup.
+ * Resolves a host to the IP addresses that this process may connect to. The caller connects to one of these without a second DNS lookup, which could
+ * return another address. Throws an error with a message for users if no address is allowed; its code is ENOTFOUND if the host does not exist.
  */
-export type ConnectableAddress = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
+export type AddressResolver = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
 
 /** Timeouts in milliseconds, and size limits. */
 export interface DatabaseLimits {
-  /** For one address to respond at all. */
+  /** Time for one address to accept a connection. */
   connect: number
-  /** From an open connection to the first byte, for a server that speaks first. */
+  /** Time from the connection to the first byte, for servers that send first. */
   greeting: number
-  /** From an open connection to a completed sign-in. */
+  /** Time from the connection to a completed sign-in. */
   signIn: number
-  /** Without data from the database before the first row: a query may need a long sort. */
+  /** Time without data from the database before the first row. It is long, because a query may sort first. */
   firstRow: number
-  /** Without data from the database after the first row. */
+  /** Time without data from the database after the first row. */
   silence: number
   chunkBytes: number
-  /** Chunks that may wait for the warehouse before reading pauses. */
+  /** Maximum number of chunks that wait for the warehouse before reading pauses. */
   chunksInFlight: number
 }
 

@@ -6,22 +6,22 @@ import type { RowStream } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest, SourceOption } from '../connector.ts'
 import type { DatabaseConfig } from './database-config.ts'
 import type { DatabaseProduct, DatabaseType } from './database-product.ts'
-import { databaseSource, tryDatabase } from './database-source.ts'
+import { createDatabaseSource, testDatabaseConnection } from './database-source.ts'
 
-/** Maximum number of tables that are searched. The response is one page of them. */
-const maxTables = 50_000
+/** Maximum number of tables in the list of options. */
+const maxTableOptions = 50_000
 
-/** Reads a query or a table of a database. Users can reach only the addresses that the context allows. */
-export function databaseConnector(product: DatabaseProduct, { allowed }: ConnectorContext): Connector {
+/** Creates a connector that reads a query or a table of a database. It connects only to addresses that the context allows. */
+export function createDatabaseConnector(product: DatabaseProduct, { allowed }: ConnectorContext): Connector {
   const resolve = outgoingAddresses({ allowed })
-  const connectable = async (host: string, port: number) => (await resolve(host, port)).addresses
-  const source = databaseSource(connectable)
+  const resolveAddresses = async (host: string, port: number) => (await resolve(host, port)).addresses
+  const source = createDatabaseSource(resolveAddresses)
 
   async function listTables(request: ReadRequest, signal: AbortSignal): Promise<SourceOption[]> {
-    const { tables: _, ...server } = databaseConfig(product.kind, request)
+    const { tables: _, ...server } = getDatabaseConfig(product.kind, request)
     const config = { ...server, query: product.tablesQuery }
-    const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), maxTables, signal)
-    // Both columns are names, and names are text in every database.
+    const { rows } = await previewFeed((report, ends) => source.read(config, report, ends), maxTableOptions, signal)
+    // The query returns two name columns, which are text in every database.
     return (rows as [string, string][])
       .map(([schema, name]) => ({ id: `${schema}.${name}`, code: schema, name }))
       .toSorted((one, other) => (one.id < other.id ? -1 : 1))
@@ -29,16 +29,17 @@ export function databaseConnector(product: DatabaseProduct, { allowed }: Connect
 
   return {
     read(request, report, signal) {
-      const config = databaseConfig(product.kind, request)
+      const config = getDatabaseConfig(product.kind, request)
       const streams = source.read(config, report, signal)
-      return config.tables?.length === 1 ? intoPipelineTable(streams) : streams
+      return config.tables?.length === 1 ? renameToPipelineTable(streams) : streams
     },
     listOptions: async (kind, request, signal) => (kind === 'tables' ? listTables(request, signal) : undefined),
-    testConnection: (request, signal) => tryDatabase(databaseConfig(product.kind, request), connectable, signal),
+    testConnection: (request, signal) =>
+      testDatabaseConnection(getDatabaseConfig(product.kind, request), resolveAddresses, signal),
   }
 }
 
-function databaseConfig(kind: string, { type, settings, secrets }: ReadRequest): DatabaseConfig {
+function getDatabaseConfig(kind: string, { type, settings, secrets }: ReadRequest): DatabaseConfig {
   const { jdbcSource, sqlQuery, tables } = settings as Extract<SourceBody, { type: DatabaseType }>
   const { hostname, port, database, username, ssl, trustServerCertificate } = jdbcSource
   return {
@@ -55,7 +56,7 @@ function databaseConfig(kind: string, { type, settings, secrets }: ReadRequest):
   }
 }
 
-/** Gives the one table of a pipeline the name of the pipeline's own table, whatever its name in the source. */
-async function* intoPipelineTable(streams: AsyncIterable<RowStream>): AsyncGenerator<RowStream, void, void> {
+/** Replaces the table name of the source with that of the pipeline's own table, which is the empty string in a stream. */
+async function* renameToPipelineTable(streams: AsyncIterable<RowStream>): AsyncGenerator<RowStream, void, void> {
   for await (const stream of streams) yield { ...stream, table: '' }
 }

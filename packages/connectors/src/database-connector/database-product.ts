@@ -2,22 +2,22 @@ import type { defaultPorts, SourceBody } from '@sluice/contracts'
 
 export type DatabaseType = keyof typeof defaultPorts
 
-/** The connection of a database as it is stored, without the password. */
+/** The stored connection settings of a database, without the password. */
 export type StoredConnection = Omit<Extract<SourceBody, { type: DatabaseType }>['jdbcSource'], 'password'>
 
-/** A database product. Its module imports no driver. */
+/** The parts of a database connector that work without its driver. */
 export interface DatabaseProduct {
-  /** Folder of the connector. Its `<kind>-session.ts` exports `engine` and imports the driver. */
+  /** The folder of the connector, such as `mysql`. Its file `<kind>-session.ts` exports `engine` and imports the driver. */
   kind: string
   /** Returns the connection URL without credentials. `host` is in brackets if it is an IPv6 address. */
   formatConnectionUrl(connection: StoredConnection & { host: string; port: number }): string
   /**
-   * Lists schema and name of the tables and views that the login may read, without system tables. It has no ORDER BY,
-   * because not every database can describe a query with one.
+   * A query for the schema and name of all tables and views that the login may read, without system tables. It has no ORDER BY,
+   * because some databases cannot describe a sorted query.
    */
   tablesQuery: string
 }
 
-/** Returns the SSL mode of PostgreSQL and its descendants. */
-export const sslMode = ({ ssl, trustServerCertificate }: StoredConnection) =>
+/** Returns the SSL mode as PostgreSQL and databases that derive from it name it. */
+export const getSslMode = ({ ssl, trustServerCertificate }: StoredConnection) =>
   !ssl ? 'disable' : trustServerCertificate ? 'require' : 'verify-full'

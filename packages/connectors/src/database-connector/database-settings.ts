@@ -6,8 +6,8 @@ import type { DatabaseProduct, DatabaseType } from './database-product.ts'
 
 type DatabaseBody = SourceOf<DatabaseType>
 
-/** Defines a connector that reads a query or a table of a database. */
-export function defineDatabase<Type extends DatabaseType>(
+/** Defines the settings of a connector that reads a query or a table of a database. */
+export function defineDatabaseConnector<Type extends DatabaseType>(
   type: Type,
   { formatConnectionUrl }: DatabaseProduct,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
@@ -18,7 +18,7 @@ export function defineDatabase<Type extends DatabaseType>(
     secretFields: databaseAccess.secrets,
     assertConnection: assertPlainHost,
     assertSettings: assertQueryOrTables,
-    // The password is sent to the server at the address, with or without TLS.
+    // The password may only be sent to the server it was entered for, and only with the same TLS settings.
     getSecretAudience({ jdbcSource: { hostname, port = defaultPort, ssl = false, trustServerCertificate = false } }) {
       return [hostname.includes('${') ? hostname : hostname.toLowerCase(), port, ssl, trustServerCertificate]
     },
@@ -40,16 +40,19 @@ export function defineDatabase<Type extends DatabaseType>(
 
 function assertPlainHost({ jdbcSource: { hostname } }: Pick<DatabaseBody, 'jdbcSource'>): void {
   if (hostname.includes(':') && !isIPv6(hostname))
-    throw new InvalidSetting('/jdbcSource/hostname', 'Enter the port in jdbcSource.port, not in the host name.')
+    throw new InvalidSetting(
+      '/jdbcSource/hostname',
+      'The host name contains a colon. Enter the port in jdbcSource.port instead.',
+    )
 }
 
 function assertQueryOrTables({ sqlQuery, tables = [] }: Pick<DatabaseBody, 'sqlQuery' | 'tables'>): void {
   if (sqlQuery === undefined && tables.length === 0)
     throw new InvalidSetting('/sqlQuery', 'Select what to load: a query in sqlQuery, or tables.')
   if (sqlQuery !== undefined && tables.length > 0)
-    throw new InvalidSetting('/tables', 'Either sqlQuery or tables: leave one of them out.')
+    throw new InvalidSetting('/tables', 'Send either sqlQuery or tables, not both.')
   if (sqlQuery !== undefined && sqlQuery.trim() === '')
-    throw new InvalidSetting('/sqlQuery', 'The query must not be blank.')
+    throw new InvalidSetting('/sqlQuery', 'sqlQuery is blank. Enter a query that begins with SELECT.')
   if (tables.length > 1)
-    throw new InvalidSetting('/tables/1', 'A pipeline loads one table. Create another pipeline for each of the others.')
+    throw new InvalidSetting('/tables/1', 'A pipeline loads one table. Create a pipeline for each further table.')
 }

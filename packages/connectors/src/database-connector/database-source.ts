@@ -2,7 +2,7 @@ import {
   formatCount,
   describeColumns,
   type RowStream,
-  type LoadReport,
+  type ReadReporter,
   type DataSource,
   SourceProblem,
   type StoredType,
@@ -10,35 +10,34 @@ import {
   ReadingThread,
   suspendSpareThreads,
 } from '@sluice/row-stream'
-import { type ConnectableAddress, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
-import { codes, databaseProblem, messageOf } from './problems.ts'
+import { type AddressResolver, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
+import { listCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import type { ReadingNote, SourceStatement } from './session.ts'
+import type { ReadNote, SourceStatement } from './session.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 
 /**
- * A database as feeds: one for the query, or one per table, named like the table. A thread holds the connection and
- * encodes the rows, so the event loop stays free and memory does not depend on the number of rows. The consumer must read
- * the rows of a feed before it requests the next feed. All tables are read in one snapshot if the database supports
- * snapshots. README.md in this directory describes each database.
+ * Reads a database as row streams: one for the query, or one for each table. A thread holds the connection and encodes the rows, so that the event
+ * loop stays free and memory use does not depend on the number of rows. The consumer must read the rows of a stream before it requests the next one.
+ * All tables are read in one snapshot if the database supports snapshots. README.md in this directory describes each database.
  */
-export function databaseSource(
-  connectable: ConnectableAddress,
+export function createDatabaseSource(
+  resolveAddresses: AddressResolver,
   limits: DatabaseLimits = databaseLimits,
 ): DataSource<DatabaseConfig> {
-  return { read: (config, report, signal) => readDatabase(config, connectable, limits, report, signal) }
+  return { read: (config, report, signal) => readDatabase(config, resolveAddresses, limits, report, signal) }
 }
 
-/** Checks that the database is reachable, accepts the login, and accepts the query or tables. Reads no rows. Throws `SourceProblem`. */
-export async function tryDatabase(
+/** Checks that the database is reachable, accepts the login, and can run the query or read the tables. Reads no rows. Throws `SourceProblem`. */
+export async function testDatabaseConnection(
   config: DatabaseConfig,
-  connectable: ConnectableAddress,
+  connectable: AddressResolver,
   signal: AbortSignal,
   limits: DatabaseLimits = databaseLimits,
 ): Promise<void> {
   const addresses = await resolveHost(config, connectable)
-  const statements = config.query || config.tables?.length ? statementsOf(config) : []
+  const statements = config.query || config.tables?.length ? listStatements(config) : []
   await using thread = startDatabaseThread({ config, addresses, statements, limits }, signal)
   for (;;) {
     const { kind } = await thread.receive()
@@ -49,15 +48,15 @@ export async function tryDatabase(
 
 async function* readDatabase(
   config: DatabaseConfig,
-  connectable: ConnectableAddress,
+  connectable: AddressResolver,
   limits: DatabaseLimits,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   signal.throwIfAborted()
-  const statements = statementsOf(config)
+  const statements = listStatements(config)
   const addresses = await resolveHost(config, connectable)
-  await using reading = new DatabaseReading({ config, addresses, statements, limits }, report, signal)
+  await using reading = new DatabaseReader({ config, addresses, statements, limits }, report, signal)
   for (const { table } of statements) {
     const { columns, bytes } = await reading.describe()
     report.log(
@@ -71,29 +70,32 @@ async function* readDatabase(
   }
 }
 
-function statementsOf({ query, tables }: DatabaseConfig): SourceStatement[] {
+function listStatements({ query, tables }: DatabaseConfig): SourceStatement[] {
   if (query?.trim()) return [{ table: '', query }]
   if (tables?.length) return tables.map(({ schema, name }) => ({ table: name, name, ...(schema && { schema }) }))
-  throw new SourceProblem('NOTHING_TO_READ', 'No query and no tables are selected. Select what to read.')
+  throw new SourceProblem(
+    'NOTHING_TO_READ',
+    'The settings contain neither a query nor tables. Enter a query, or select a table.',
+  )
 }
 
-async function resolveHost(config: DatabaseConfig, connectable: ConnectableAddress): Promise<DatabaseJob['addresses']> {
+async function resolveHost(config: DatabaseConfig, connectable: AddressResolver): Promise<DatabaseJob['addresses']> {
   try {
     return await connectable(config.host, config.port)
   } catch (cause) {
-    const unknown = codes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
-    if (unknown) throw databaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
-    throw new SourceProblem('ADDRESS_NOT_ALLOWED', messageOf(cause), { cause })
+    const unknown = listCodes(cause).some((code) => ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA'].includes(code))
+    if (unknown) throw createDatabaseProblem({ code: 'HOST_UNKNOWN' }, config, '', { cause })
+    throw new SourceProblem('ADDRESS_NOT_ALLOWED', getErrorMessage(cause), { cause })
   }
 }
 
-/** The statements of one thread, one after another. */
-class DatabaseReading implements AsyncDisposable {
-  readonly #report: LoadReport
+/** Reads the statements of one thread, one after another. */
+class DatabaseReader implements AsyncDisposable {
+  readonly #report: ReadReporter
   readonly #thread: ReturnType<typeof startDatabaseThread>
   #isRead = false
 
-  constructor(job: DatabaseJob, report: LoadReport, signal: AbortSignal) {
+  constructor(job: DatabaseJob, report: ReadReporter, signal: AbortSignal) {
     this.#report = report
     this.#thread = startDatabaseThread(job, signal)
   }
@@ -110,18 +112,18 @@ class DatabaseReading implements AsyncDisposable {
   }
 
   async *rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
-    // The database declares the types: they are never widened, so the rows are never read twice.
-    if (this.#isRead) throw new Error('The rows of a database are read once.')
+    // The database declares the column types, so they never have to be widened in a second read.
+    if (this.#isRead) throw new Error('Internal error: the rows of a database statement were requested twice.')
     this.#isRead = true
     const thread = this.#thread
     thread.send({ kind: 'rows', types })
-    let whole = false
+    let isComplete = false
     try {
       for (;;) {
         const message = await thread.receive()
         if (message.kind === 'done') {
           this.#log(message.notes)
-          whole = true
+          isComplete = true
           return
         }
         if (message.kind !== 'batch') continue
@@ -133,7 +135,7 @@ class DatabaseReading implements AsyncDisposable {
         thread.send({ kind: 'more' })
       }
     } finally {
-      if (!whole) await thread[Symbol.asyncDispose]()
+      if (!isComplete) await thread[Symbol.asyncDispose]()
     }
   }
 
@@ -145,23 +147,23 @@ class DatabaseReading implements AsyncDisposable {
     await this.#thread[Symbol.asyncDispose]()
   }
 
-  #log(notes: readonly ReadingNote[]): void {
+  #log(notes: readonly ReadNote[]): void {
     for (const { level, message } of notes) this.#report.log(level, level === 'WARN' ? 'MEDIUM' : 'LOW', message)
   }
 }
 
-/** Starts a thread that reads a database; the connection ends with the thread. */
+/** Starts a thread that reads a database. The connection closes when the thread ends. */
 function startDatabaseThread(job: DatabaseJob, signal: AbortSignal): ReadingThread<DatabaseMessage, DatabaseCommand> {
   const { kind, host } = job.config
   const program = new URL('./database-thread.ts', import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 4 }
-  // Drivers read passwords and settings from environment variables and would send them to the connected server. The environment therefore
-  // contains only the directory of the compile cache: without it, each thread would compile its modules again. Node returns the directory
-  // of its own version, inside the configured one.
+  // The thread gets no environment variables of the process, because drivers read passwords and settings from some of them and
+  // would send them to the server. The only exception is the compile cache, which saves compiling the modules for each thread.
+  // Node reports the subdirectory for its own version, so the parent directory is passed.
   const compiled = getCompileCacheDir()
   const env: Record<string, string> = compiled ? { NODE_COMPILE_CACHE: dirname(compiled) } : {}
   const reading = `the database at ${host}`
-  // A cancelled run ends within five seconds.
+  // A cancelled run must end within five seconds.
   const cancellation = {
     command: { kind: 'cancel' } satisfies DatabaseCommand,
     milliseconds: 2_500,

@@ -2,103 +2,105 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { identifiers, type Column, SourceProblem } from '@sluice/row-stream'
-import { databaseProblem, explainError, redactError } from './problems.ts'
+import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
 import { type DatabaseSession, loadEngine } from './session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
 
-if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
+if (!parentPort) throw new Error('database-thread.ts must be started as a worker thread')
 
-/** Decides which timeout applies: none while the consumer is slow, a longer one before the first row. */
-type WatchedSink = Pick<TupleSink, 'waiting' | 'rows'>
+/** The state that decides which timeout applies: none while the consumer is slow, and a longer one before the first row. */
+type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 
-/** The state before rows are read: a locked table can delay even its columns. */
-const beforeRows: WatchedSink = { waiting: false, rows: 1 }
+/** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
+const beforeRows: WatchedSink = { isFull: false, rows: 1 }
 
 const port = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
-// A thread talks to one database, so the other drivers stay unloaded.
-const engine = await loadEngine(config.kind)
+// A thread talks to one database, so it loads only this driver.
+const databaseEngine = await loadEngine(config.kind)
 
 const commands: DatabaseCommand[] = []
 let sink: TupleSink | undefined
-let wake: (() => void) | undefined
-let signedIn = false
-let opened: DatabaseSession | undefined
-let ending = false
+let onCommand: (() => void) | undefined
+let isSignedIn = false
+let currentSession: DatabaseSession | undefined
+let isEnding = false
 
 port.on('message', (command: DatabaseCommand) => {
-  if (command.kind === 'more') return sink?.more()
-  if (command.kind === 'reuse') return sink?.reuse(command.memory)
+  if (command.kind === 'more') return sink?.addCredit()
+  if (command.kind === 'reuse') return sink?.recycleMemory(command.memory)
   if (command.kind === 'cancel') return void cancelAndExit()
   commands.push(command)
-  wake?.()
+  onCommand?.()
 })
 
-/** Cancels the query at the database, which would otherwise run on after its connection is closed, and ends the thread. */
+/** Cancels the query, which the database would otherwise continue after its connection closed, and ends the thread. */
 async function cancelAndExit(): Promise<void> {
   await cancelQuery()
   process.exit()
 }
 
-/** Waits a second at most. A session that cannot be cancelled does not keep the thread. */
+/** Asks the database to cancel the query, and waits at most a second for it, so that the thread can end in any case. */
 async function cancelQuery(): Promise<void> {
-  const late = new AbortController()
-  const limit = sleep(1_000, undefined, { signal: late.signal }).catch(() => {})
-  await Promise.race([opened?.cancel().catch(() => {}), limit])
-  late.abort()
+  const timeoutController = new AbortController()
+  const limit = sleep(1_000, undefined, { signal: timeoutController.signal }).catch(() => {})
+  await Promise.race([currentSession?.cancel().catch(() => {}), limit])
+  timeoutController.abort()
 }
 
-async function nextCommand(): Promise<DatabaseCommand> {
+async function receiveCommand(): Promise<DatabaseCommand> {
   for (;;) {
     const command = commands.shift()
     if (command) return command
     await new Promise<void>((resolve) => {
-      wake = resolve
+      onCommand = resolve
     })
   }
 }
 
-/** Sends nothing after the thread has ended with a problem: a cancelled query may still respond like a complete one. */
-function post(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
-  if (!ending) port.postMessage(message, transfer)
+/** Sends a message unless the thread is ending. After a cancellation, a query can look complete although rows are missing. */
+function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
+  if (!isEnding) port.postMessage(message, transfer)
 }
 
-async function readAll(session: DatabaseSession): Promise<void> {
-  post({ kind: 'connected', notes: session.notes })
-  let before = 0
+async function readStatements(session: DatabaseSession): Promise<void> {
+  sendMessage({ kind: 'connected', notes: session.notes })
+  let earlierRows = 0
   for (const statement of statements) {
-    const described = await watched(session, beforeRows, () => session.describe(statement))
+    const described = await runWithSilenceTimeout(session, beforeRows, () => session.describe(statement))
     const names = identifiers(described.columns.map(({ label }) => label))
     const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
-    post({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
-    const command = await nextCommand()
+    sendMessage({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
+    const command = await receiveCommand()
     if (command.kind !== 'rows') continue
-    const rowsBefore = before
+    const rowsBefore = earlierRows
     sink = new TupleSink(limits, session.received, ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
-      post({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: rowsBefore + rowsRead } }, [
+      sendMessage({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: rowsBefore + rowsRead } }, [
         tuples.buffer,
       ]),
     )
-    const notes = await watched(session, sink, () => session.read(command.types, sink!))
+    const notes = await runWithSilenceTimeout(session, sink, () => session.read(command.types, sink!))
     sink.flush()
-    before += sink.rows
-    post({ kind: 'done', notes })
-    await nextCommand()
+    earlierRows += sink.rows
+    sendMessage({ kind: 'done', notes })
+    await receiveCommand()
   }
-  post({ kind: 'finished' })
+  sendMessage({ kind: 'finished' })
 }
 
-/** Opens a session. The server may leave requests before the session unanswered too. */
-function open(): Promise<DatabaseSession> {
-  const opened: Socket[] = []
-  const received = () => opened.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-  return watched({ received }, beforeRows, () => engine.open({ config, addresses, limits, opened }))
+/** Opens a session. The silence timeout also applies while the connection is being set up. */
+function openSession(): Promise<DatabaseSession> {
+  const currentSession: Socket[] = []
+  const received = () => currentSession.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  return runWithSilenceTimeout({ received }, beforeRows, () =>
+    databaseEngine.open({ config, addresses, limits, openedSockets: currentSession }),
+  )
 }
 
-/** Runs an operation of a session and ends it after too long without a sign of activity. */
-async function watched<T>(
+/** Runs an operation. Ends the thread with the problem SOURCE_SILENT if the database sends no data for too long. */
+async function runWithSilenceTimeout<T>(
   session: Pick<DatabaseSession, 'received'>,
   what: Parameters<typeof watchForSilence>[1],
   act: () => Promise<T>,
@@ -107,48 +109,51 @@ async function watched<T>(
     session,
     what,
     limits,
-    () => void end(databaseProblem({ code: 'SOURCE_SILENT' }, config, engine.name), { cancels: true }),
+    () =>
+      void endWithProblem(createDatabaseProblem({ code: 'SOURCE_SILENT' }, config, databaseEngine.name), {
+        cancels: true,
+      }),
   )
   return await act()
 }
 
 /**
- * Reports a problem and ends the thread, after it cancelled the query where the database may still run it. Only the first problem is
- * reported: later ones follow from it.
+ * Reports a problem and ends the thread, after cancelling the query if `cancels` is set. Only the first problem is reported,
+ * because later ones are its consequences.
  */
-async function end(problem: SourceProblem, { cancels }: { cancels: boolean }): Promise<void> {
-  if (ending) return
-  ending = true
+async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: boolean }): Promise<void> {
+  if (isEnding) return
+  isEnding = true
   if (cancels) await cancelQuery()
   const { code, message, cause } = problem
   port.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
   port.close()
-  // The driver may wait for a response that never arrives.
+  // The process exits after a second, because the driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()
 }
 
 try {
-  await using session = await open()
-  opened = session
-  signedIn = true
-  await readAll(session)
-  if (!ending) port.close()
+  await using session = await openSession()
+  currentSession = session
+  isSignedIn = true
+  await readStatements(session)
+  if (!isEnding) port.close()
 } catch (error) {
-  if (!ending) {
-    const problem = explainError(error, config, engine, signedIn)
-    // An error that a change of the source cannot fix ends the thread, and the main thread logs it.
+  if (!isEnding) {
+    const problem = findDatabaseProblem(error, config, databaseEngine, isSignedIn)
+    // An error without a known problem is a bug. It ends the thread, and the main thread logs it.
     if (!problem) throw redactError(error, config)
-    // A problem of the driver ended the query. Any other one is found while the query goes on.
-    await end(problem, { cancels: error instanceof SourceProblem })
+    // After an error of the driver, the query has ended. After any other problem, the query may still run, so it is cancelled.
+    await endWithProblem(problem, { cancels: error instanceof SourceProblem })
   }
 }
 
-/** Calls `silent` once if the database sends nothing for too long. Time in which the consumer is slow does not count. */
+/** Calls `silent` once if the database sends no data for too long. Time during which the consumer is slow does not count. */
 function watchForSilence(
   session: Pick<DatabaseSession, 'received'>,
   sink: WatchedSink,
   limits: DatabaseLimits,
-  silent: () => void,
+  onSilence: () => void,
 ): Disposable {
   let seen = session.received()
   let since = performance.now()
@@ -156,12 +161,12 @@ function watchForSilence(
     () => {
       const now = session.received()
       const limit = sink.rows === 0 ? limits.firstRow : limits.silence
-      if (now !== seen || sink.waiting) {
+      if (now !== seen || sink.isFull) {
         seen = now
         since = performance.now()
       } else if (performance.now() - since > limit) {
         clearInterval(timer)
-        silent()
+        onSilence()
       }
     },
     Math.max(10, Math.min(1_000, limits.silence / 10)),

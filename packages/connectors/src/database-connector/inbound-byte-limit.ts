@@ -1,16 +1,16 @@
 import type { Duplex } from 'node:stream'
 import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
-import { databaseProblem } from './problems.ts'
+import { createDatabaseProblem } from './problems.ts'
 
-/** Bytes that no server sends before authentication ends. */
+/** Maximum bytes before authentication ends. A real server sends far fewer. */
 const maxBytesBeforeSignIn = 1024 * 1024
-/** The longest row that is read, with its protocol overhead. */
+/** Maximum bytes of a row, including the overhead of the protocol. */
 export const maxMessageBytes = 64 * 1024 * 1024 + 256 * 1024
 
 /**
- * Limits the bytes that a driver keeps in memory. Drivers keep the received part of a message until the rest arrives,
- * whatever length the server claims, and all rows of a response that is not read row by row.
+ * Limits the memory that a server can make a driver use. A driver buffers an incomplete message of any announced length, and
+ * all rows of a response that it does not deliver one by one.
  */
 export class InboundByteLimit {
   isSignedIn = false
@@ -22,30 +22,33 @@ export class InboundByteLimit {
     this.#engine = engine
   }
 
-  /** Returns the reason to break the connection, if any. `bytes` counts all bytes before sign-in, then those that the driver keeps. */
+  /**
+   * Returns the problem if the connection must be closed. Before sign-in, `bytes` counts everything received; afterwards, only
+   * what the driver holds in memory.
+   */
   findProblem(bytes: number, maxBytes = maxMessageBytes): SourceProblem | undefined {
-    if (!this.isSignedIn) return bytes > maxBytesBeforeSignIn ? this.otherProtocol() : undefined
+    if (!this.isSignedIn) return bytes > maxBytesBeforeSignIn ? this.createOtherProtocolProblem() : undefined
     if (bytes <= maxBytes) return undefined
     const { host, port } = this.#config
     return new SourceProblem(
       'MESSAGE_TOO_LONG',
-      `${this.#engine} at ${host}, port ${port} sends more than ${Math.floor(maxBytes / 1024 / 1024)} MB in one row or one answer. Leave out the columns with such long values, or shorten them in a query.`,
+      `${this.#engine} at ${host}, port ${port} sent more than ${Math.floor(maxBytes / 1024 / 1024)} MB in one row or one response. Leave out the columns with such long values, or shorten the values in a query.`,
     )
   }
 
-  otherProtocol(): SourceProblem {
-    return databaseProblem({ code: 'OTHER_PROTOCOL' }, this.#config, this.#engine)
+  createOtherProtocolProblem(): SourceProblem {
+    return createDatabaseProblem({ code: 'OTHER_PROTOCOL' }, this.#config, this.#engine)
   }
 }
 
 type DataListener = (bytes: Buffer) => void
 
-/** Reads the headers of a protocol's messages before the driver receives them, and destroys the stream above the limit. */
+/** Parses the message headers of a protocol before the driver receives the data. Destroys the stream when a message exceeds the limit. */
 export abstract class FramedByteLimit extends InboundByteLimit {
-  /** Bytes of the response that the driver keeps. */
-  protected response = 0
-  /** Length of the arriving message, as announced by the headers so far. */
-  protected message = 0
+  /** Bytes of the current response that the driver holds in memory. */
+  protected responseBytes = 0
+  /** Length of the current message, according to the headers so far. */
+  protected messageBytes = 0
   readonly #headerBytes: number
   #bytesBeforeSignIn = 0
 
@@ -54,30 +57,31 @@ export abstract class FramedByteLimit extends InboundByteLimit {
     this.#headerBytes = headerBytes
   }
 
-  /** Records the message in `message` and `response`. Returns the number of bytes before the next header. */
-  protected abstract begin(header: Buffer): number
+  /** Updates `message` and `response` from a header. Returns the number of bytes until the next header. */
+  protected abstract recordHeader(header: Buffer): number
 
-  /** Watches a stream from the beginning of a message on. */
+  /** Watches a stream. Must be called at the start of a message. */
   watch(stream: Duplex): void {
     const [driver, ...others] = stream.listeners('data') as DataListener[]
-    if (!driver || others.length > 0) throw new Error('one listener of the driver was expected')
+    if (!driver || others.length > 0)
+      throw new Error('Internal error: the stream must have one data listener, that of the driver.')
     const header = Buffer.alloc(this.#headerBytes)
     let filled = 0
-    let left = 0
+    let remaining = 0
     const count = (bytes: Buffer): void => {
       if (!this.isSignedIn) this.#bytesBeforeSignIn += bytes.length
       this.#check()
       for (let at = 0; at < bytes.length; ) {
-        if (left > 0) {
-          const step = Math.min(left, bytes.length - at)
-          left -= step
+        if (remaining > 0) {
+          const step = Math.min(remaining, bytes.length - at)
+          remaining -= step
           at += step
           continue
         }
         header[filled++] = bytes[at++]!
         if (filled < header.length) continue
         filled = 0
-        left = this.begin(header)
+        remaining = this.recordHeader(header)
         this.#check()
       }
     }
@@ -94,7 +98,7 @@ export abstract class FramedByteLimit extends InboundByteLimit {
   }
 
   #check(): void {
-    const kept = Math.max(this.message, this.response)
+    const kept = Math.max(this.messageBytes, this.responseBytes)
     const problem = this.findProblem(this.isSignedIn ? kept : this.#bytesBeforeSignIn)
     if (problem) throw problem
   }

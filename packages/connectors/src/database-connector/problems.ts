@@ -1,117 +1,123 @@
 import { wholeWords } from '@sluice/process'
 import { SourceProblem } from '@sluice/row-stream'
 import type { DatabaseConfig } from './database-config.ts'
-import { type DatabaseEngine, type DatabaseProblemCode, type ExplainedError, StatementNotAllowed } from './session.ts'
+import {
+  type DatabaseEngine,
+  type DatabaseProblemCode,
+  type ClassifiedError,
+  StatementNotAllowedError,
+} from './session.ts'
 
 type SentenceTemplate = (config: DatabaseConfig, engine: string) => string
 
-const at = ({ host, port }: DatabaseConfig) => `${host}, port ${port}`
+const formatServer = ({ host, port }: DatabaseConfig) => `${host}, port ${port}`
 
-const sentences: Record<DatabaseProblemCode, SentenceTemplate> = {
+const problemSentences: Record<DatabaseProblemCode, SentenceTemplate> = {
   HOST_UNKNOWN: ({ host }) => `The host ${host} does not exist. Check the host name.`,
-  ADDRESS_NOT_ALLOWED: ({ host }) => `${host} may not be connected to.`,
+  ADDRESS_NOT_ALLOWED: ({ host }) =>
+    `Connections to ${host} are not allowed. Use a public address, or ask an operator to allow this one.`,
   CONNECTION_REFUSED: (config, engine) =>
-    `Nothing accepts connections at ${at(config)}. Check the port, that ${engine} runs there, and that its firewall lets this server in.`,
+    `Nothing accepts connections at ${formatServer(config)}. Check the port, that ${engine} runs there, and that no firewall blocks this server.`,
   CONNECTION_TIMEOUT: (config) =>
-    `No answer from ${at(config)} in time. Check the host and port, and that a firewall lets this server in.`,
+    `${formatServer(config)} did not respond in time. Check the host and port, and that no firewall blocks this server.`,
   CONNECTION_CLOSED: (config, engine) =>
-    `${at(config)} closed the connection before sign-in. Check that ${engine} runs there, that it is ready, and that it accepts this server.`,
+    `${formatServer(config)} closed the connection before sign-in. Check that ${engine} runs there, has started completely, and accepts connections from this server.`,
   CONNECTION_LOST: (config) =>
-    `The connection to ${at(config)} broke before everything was read. The old data stays; run again.`,
+    `The connection to ${formatServer(config)} broke before everything was read. The old data stays; run again.`,
   TOO_MANY_CONNECTIONS: (config) =>
-    `${at(config)} accepts no more connections now. Run again later, or allow it more connections.`,
-  OTHER_PROTOCOL: (config, engine) => `The server at ${at(config)} is not ${engine}. Check the type and the port.`,
+    `${formatServer(config)} has reached its maximum number of connections. Run again later, or increase that maximum.`,
+  OTHER_PROTOCOL: (config, engine) =>
+    `The server at ${formatServer(config)} is not ${engine}. Check the type and the port.`,
   TLS_NOT_OFFERED: (config) =>
-    `${at(config)} does not offer encrypted connections. Turn on TLS there, or turn off SSL in the pipeline.`,
-  TLS_REQUIRED: (config) => `${at(config)} accepts encrypted connections only. Turn on SSL in the pipeline.`,
+    `${formatServer(config)} does not offer encrypted connections. Turn on TLS in the database, or turn off SSL in the pipeline.`,
+  TLS_REQUIRED: (config) => `${formatServer(config)} accepts encrypted connections only. Turn on SSL in the pipeline.`,
   CERTIFICATE_NOT_TRUSTED: (config) =>
-    `The certificate of ${at(config)} is not trusted. Give the server one that is valid for its name, or choose to trust the server’s certificate.`,
+    `The certificate of ${formatServer(config)} is not trusted. Install a certificate that is valid for the name of the server, or set trustServerCertificate in the pipeline to accept any certificate.`,
   AUTHENTICATION_FAILED: (config, engine) =>
     config.password === ''
-      ? `${engine} at ${at(config)} refuses user "${config.username}", for whom no password is given. Give the password, and check the username.`
-      : `${engine} at ${at(config)} refuses user "${config.username}". Check the username, the password, and that this user may come from this server.`,
+      ? `${engine} at ${formatServer(config)} rejected user "${config.username}" without a password. Enter the password, and check the username.`
+      : `${engine} at ${formatServer(config)} rejected user "${config.username}". Check the username, the password, and that this user may connect from this server.`,
   DATABASE_MISSING: ({ database, ...config }, engine) =>
     `${engine} at ${config.host} has no ${engine === 'Oracle' ? 'service' : 'database'} "${database}" for user "${config.username}". Check its name.`,
   PERMISSION_DENIED: ({ username }) =>
-    `User "${username}" may not read these tables. Grant it the right to read, or use another user.`,
+    `User "${username}" may not read these tables. Grant this user the SELECT privilege, or use another user.`,
   TABLE_MISSING: ({ database }) =>
     `A table or column does not exist in "${database}". Check the names, and the schema of the tables.`,
-  STATEMENT_INVALID: (_config, engine) => `${engine} does not understand the query. Correct it.`,
+  STATEMENT_INVALID: (_config, engine) => `${engine} reports a syntax error in the query. Correct the query.`,
   STATEMENT_NOT_ALLOWED: () =>
-    'Only a single query that reads rows is allowed. Begin it with SELECT, and remove everything else.',
-  STATEMENT_FAILED: (_config, engine) => `${engine} could not run the query.`,
+    'Only a single query that reads rows is allowed. Start the query with SELECT, and remove all other statements.',
+  STATEMENT_FAILED: (_config, engine) => `${engine} could not run the query. Correct the cause that its message names.`,
   SOURCE_SILENT: (config) =>
-    `${at(config)} sent nothing for too long, so the read was stopped. The old data stays. Check what the database is doing, then run again.`,
+    `${formatServer(config)} sent nothing for too long, so the read was stopped. The old data stays. Check whether the query is blocked or slow in the database, then run again.`,
 }
 
-/**
- * Returns the problem as a sentence, followed by the database's own message. The sentence never contains the password,
- * whatever the message contains.
- */
-export function databaseProblem(
-  { code, detail }: ExplainedError,
+/** Returns a problem with a sentence for the user and the database's own message. The password is redacted in both. */
+export function createDatabaseProblem(
+  { code, detail }: ClassifiedError,
   config: DatabaseConfig,
   engine: string,
   options?: ErrorOptions,
 ): SourceProblem {
-  // The password is removed before white space is collapsed and the end is cut, because afterwards a password that contains either would
-  // not match.
+  // The password is redacted first: shortening the text or collapsing its white space could leave a part of the password that no longer matches.
   const words = detail && redactPassword(detail, config).replaceAll(/\s+/g, ' ').trim().slice(0, 500)
-  const message = redactPassword(sentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
+  const message = redactPassword(problemSentences[code](config, engine), config) + (words ? ` It says: ${words}` : '')
   return new SourceProblem(code, message, options)
 }
 
-/** Returns the meaning of an error; undefined if it comes neither from the database, nor its driver, nor the network, which means a bug. */
-export function explainError(
+/** Returns the problem for an error of the database, its driver or the network. Returns undefined for any other error, which is a bug. */
+export function findDatabaseProblem(
   error: unknown,
   config: DatabaseConfig,
   engine: DatabaseEngine,
   signedIn: boolean,
 ): SourceProblem | undefined {
-  // A driver may wrap the error with which its connection was broken.
-  const problem = chain(error).find((each) => each instanceof SourceProblem)
+  // The driver may wrap the `SourceProblem` with which this code closed its connection.
+  const problem = listCauses(error).find((each) => each instanceof SourceProblem)
   if (problem) return problem
   if (isBug(error)) return undefined
   const known =
-    explainStatement(error) ?? engine.explain(error, config) ?? explainTlsError(error) ?? explainNetworkError(error)
+    classifyStatementError(error) ??
+    engine.classifyError(error, config) ??
+    classifyTlsError(error) ??
+    classifyNetworkError(error)
   if (known?.code === 'CONNECTION_LOST' && !signedIn) known.code = 'CONNECTION_CLOSED'
-  return known && databaseProblem(known, config, engine.name, { cause: redactError(error, config) })
+  return known && createDatabaseProblem(known, config, engine.name, { cause: redactError(error, config) })
 }
 
-/** Returns an error for operators: with its stack, without the password. */
+/** Returns a copy of an error for the log, with its stack and without the password. */
 export function redactError(error: unknown, config: DatabaseConfig): Error {
-  const redacted = new Error(redactPassword(messageOf(error), config))
+  const redacted = new Error(redactPassword(getErrorMessage(error), config))
   if (error instanceof Error) redacted.stack = redactPassword(error.stack ?? '', config)
   return redacted
 }
 
-const explainStatement = (error: unknown): ExplainedError | undefined =>
-  error instanceof StatementNotAllowed
+const classifyStatementError = (error: unknown): ClassifiedError | undefined =>
+  error instanceof StatementNotAllowedError
     ? { code: 'STATEMENT_NOT_ALLOWED', ...(error.detail !== undefined && { detail: error.detail }) }
     : undefined
 
-/** Adds the message of the database if it explains the problem of a statement better. */
-export const withDetail = (code: DatabaseProblemCode, message: string): ExplainedError =>
+/** Returns the code, with the database's message if the message helps to correct the statement. */
+export const classifyWithMessage = (code: DatabaseProblemCode, message: string): ClassifiedError =>
   /^(STATEMENT_INVALID|STATEMENT_FAILED|PERMISSION_DENIED|TABLE_MISSING)$/.test(code)
     ? { code, detail: message }
     : { code }
 
 export type MessagePatterns = readonly (readonly [RegExp, DatabaseProblemCode])[]
 
-export const findByMessage = (patterns: MessagePatterns, message: string): DatabaseProblemCode | undefined =>
+export const findCodeByMessage = (patterns: MessagePatterns, message: string): DatabaseProblemCode | undefined =>
   patterns.find(([pattern]) => pattern.test(message))?.[1]
 
-export const findByCode = (
+export const findCodeByErrorCode = (
   table: Readonly<Record<string, DatabaseProblemCode>>,
   error: unknown,
 ): DatabaseProblemCode | undefined =>
-  codes(error)
+  listCodes(error)
     .map((code) => table[code])
     .find((code) => code !== undefined)
 
-/** Whether the error is a bug, even if a driver has wrapped it in one of its own errors. */
+/** Returns whether the error is a bug, even if a driver wrapped it in an error of its own. */
 function isBug(error: unknown): boolean {
-  return chain(error).some((each) =>
+  return listCauses(error).some((each) =>
     [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => each instanceof kind),
   )
 }
@@ -127,51 +133,51 @@ const systemErrorCodes: Record<string, DatabaseProblemCode> = {
   ECONNRESET: 'CONNECTION_LOST',
   EPIPE: 'CONNECTION_LOST',
   ECONNABORTED: 'CONNECTION_LOST',
-  // Errors of Node for writes to a broken connection.
+  // Node throws these errors for writes to a broken connection.
   ERR_STREAM_DESTROYED: 'CONNECTION_LOST',
   ERR_STREAM_WRITE_AFTER_END: 'CONNECTION_LOST',
   ERR_STREAM_PREMATURE_CLOSE: 'CONNECTION_LOST',
   ERR_SOCKET_CLOSED: 'CONNECTION_LOST',
   EHOSTDOWN: 'CONNECTION_TIMEOUT',
   ENETDOWN: 'CONNECTION_TIMEOUT',
-  // Errors of a local firewall.
+  // A local firewall causes these errors.
   EACCES: 'CONNECTION_REFUSED',
   EPERM: 'CONNECTION_REFUSED',
 }
 
-function explainNetworkError(error: unknown): ExplainedError | undefined {
-  const code = findByCode(systemErrorCodes, error)
+function classifyNetworkError(error: unknown): ClassifiedError | undefined {
+  const code = findCodeByErrorCode(systemErrorCodes, error)
   return code && { code }
 }
 
 const certificateErrorPattern = /CERT|SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH/
 
-function explainTlsError(error: unknown): ExplainedError | undefined {
-  if (codes(error).some((code) => certificateErrorPattern.test(code)))
-    return { code: 'CERTIFICATE_NOT_TRUSTED', detail: messageOf(error) }
-  if (codes(error).some((code) => /^ERR_SSL|^EPROTO$/.test(code)))
-    return { code: 'OTHER_PROTOCOL', detail: messageOf(error) }
+function classifyTlsError(error: unknown): ClassifiedError | undefined {
+  if (listCodes(error).some((code) => certificateErrorPattern.test(code)))
+    return { code: 'CERTIFICATE_NOT_TRUSTED', detail: getErrorMessage(error) }
+  if (listCodes(error).some((code) => /^ERR_SSL|^EPROTO$/.test(code)))
+    return { code: 'OTHER_PROTOCOL', detail: getErrorMessage(error) }
   return undefined
 }
 
-export function codes(error: unknown): string[] {
-  return chain(error).map(codeOf)
+export function listCodes(error: unknown): string[] {
+  return listCauses(error).map(getErrorCode)
 }
 
-function chain(error: unknown): Error[] {
+function listCauses(error: unknown): Error[] {
   const found: Error[] = []
-  for (let cause = error; cause instanceof Error && found.length < 10; cause = originOf(cause)) found.push(cause)
+  for (let cause = error; cause instanceof Error && found.length < 10; cause = getErrorCause(cause)) found.push(cause)
   return found
 }
 
-function codeOf(error: Error): string {
+function getErrorCode(error: Error): string {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? code : ''
 }
 
-const originOf = (error: Error): unknown => error.cause ?? (error as { originalError?: unknown }).originalError
+const getErrorCause = (error: Error): unknown => error.cause ?? (error as { originalError?: unknown }).originalError
 
-export function messageOf(error: unknown): string {
+export function getErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 

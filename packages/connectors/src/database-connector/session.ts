@@ -3,65 +3,65 @@ import type { Column, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 import type { TupleSink } from './tuple-sink.ts'
 
-/** The statement of one feed: a query of the user, or a table. */
+/** What one row stream reads: a query of the user, or a table. */
 export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
 
-/** A note about a feed for the pipeline's owner; sent once. */
-export interface ReadingNote {
+/** A note about a stream for the log of the run. Each note is sent once. */
+export interface ReadNote {
   level: 'INFO' | 'WARN'
   message: string
 }
 
-/** A column before it has a name in the warehouse. */
+/** A column without its name in the warehouse, which is derived from all labels together. */
 export type DescribedColumn = Omit<Column, 'name'>
 
-export interface SessionAccess {
+export interface SessionParameters {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
   limits: DatabaseLimits
-  /** Sockets opened for the session. They allow counting received bytes before the session exists. */
-  opened: Socket[]
+  /** The sockets that were opened for the session. Their received bytes can be counted before the session exists. */
+  openedSockets: Socket[]
 }
 
 export interface DescribedStatement {
   columns: DescribedColumn[]
-  notes: ReadingNote[]
-  /** Bytes of its rows as the database estimates them; absent without an estimate. */
+  notes: ReadNote[]
+  /** The database's estimate of the bytes of all rows. Absent if it has none. */
   bytes?: number
 }
 
-/** A signed-in, read-only connection. Throws the driver's errors; `problem` converts them to sentences. */
+/** A signed-in, read-only connection. Methods throw errors of the driver, which `classifyError` of the engine explains. */
 export interface DatabaseSession extends AsyncDisposable {
-  readonly notes: ReadingNote[]
-  /** Returns the bytes received so far, or another number that grows while the database responds. */
+  readonly notes: ReadNote[]
+  /** Returns a number that grows while the database responds, such as the number of received bytes. */
   received(): number
-  /** Returns the columns of a statement as the database describes them; reads no row. */
+  /** Returns the columns of a statement as the database describes them, without reading rows. */
   describe(statement: SourceStatement): Promise<DescribedStatement>
-  /** Requests that the database stop the session's work; the session's connection then ends. May be called at any time. */
+  /** Asks the database to stop the current query and ends the connection. Can be called at any time. */
   cancel(): Promise<void>
-  /** Reads the statement that was described last. Returns notes about the rows. */
-  read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]>
+  /** Reads the rows of the statement that was described last. Returns notes about the rows. */
+  read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]>
 }
 
 export interface DatabaseEngine {
   name: string
-  open(access: SessionAccess): Promise<DatabaseSession>
+  open(access: SessionParameters): Promise<DatabaseSession>
   /**
-   * Explains an error to the user who configured the source. An error of the database or its driver without a known
-   * meaning is STATEMENT_FAILED with the original message; an error from neither is undefined.
+   * Returns the problem code of an error. An unknown error of the database or its driver is STATEMENT_FAILED with the original
+   * message. Returns undefined for an error that comes from neither.
    */
-  explain(error: unknown, config: DatabaseConfig): ExplainedError | undefined
+  classifyError(error: unknown, config: DatabaseConfig): ClassifiedError | undefined
 }
 
-/** Imports the engine of a database with its driver. `kind` is the folder of the connector. */
+/** Imports the engine of a database with its driver. `kind` is the folder of the connector, such as `mysql`. */
 export async function loadEngine(kind: string): Promise<DatabaseEngine> {
   const { engine } = (await import(`../${kind}/${kind}-session.ts`)) as { engine: DatabaseEngine }
   return engine
 }
 
-export interface ExplainedError {
+export interface ClassifiedError {
   code: DatabaseProblemCode
-  /** The database's message, if it helps. */
+  /** The database's message, if it helps to correct the statement. */
   detail?: string
 }
 
@@ -86,32 +86,29 @@ export type DatabaseProblemCode =
   | 'STATEMENT_FAILED'
   | 'SOURCE_SILENT'
 
-/** The statement is not a query, or, as `detail` says, a query that cannot be read in this form. */
-export class StatementNotAllowed extends Error {
+/** The statement is not a query, or the connector cannot read this query for the reason in `detail`. */
+export class StatementNotAllowedError extends Error {
   override readonly name = 'StatementNotAllowed'
   readonly detail: string | undefined
 
   constructor(detail?: string, options?: ErrorOptions) {
-    super(detail ?? 'only queries are run', options)
+    super(detail ?? 'the statement is not a query', options)
     this.detail = detail
   }
 }
 
-/**
- * Returns the statement as one query; for a table, the query selects its readable columns. `quoted` quotes a name in the
- * database's syntax.
- */
-export function statementText(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
+/** Returns the text of the statement. For a table, this is a query of its readable columns. `quoted` quotes a name in the syntax of the database. */
+export function buildStatement(statement: SourceStatement, quoted: (name: string) => string, columns = '*'): string {
   if ('query' in statement) return statement.query.replace(/[;\s]+$/, '')
   const { schema, name } = statement
   return `select ${columns} from ${schema ? `${quoted(schema)}.` : ''}${quoted(name)}`
 }
 
 /**
- * Returns a query that evaluates these expressions over another query whose columns are called c1, c2 …. The inner query was parsed
- * alone before, so it is one whole statement whose brackets, quotes and comments end inside it; a line comment ends at the line's end.
+ * Returns a query that evaluates expressions over the columns c1, c2 … of an inner query. The database has already parsed the inner query alone, so
+ * it is complete: its brackets, quotes and comments cannot reach outside. A line break ends a line comment at its end.
  */
-export function embedQuery(query: string, expressions: readonly string[], columns: number): string {
+export function wrapQuery(query: string, expressions: readonly string[], columns: number): string {
   const names = Array.from({ length: columns }, (_, index) => `c${index + 1}`).join(', ')
   return `select ${expressions.join(', ')} from (\n${query}\n) as source(${names})`
 }

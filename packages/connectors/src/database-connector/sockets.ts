@@ -1,24 +1,24 @@
 import { connect, type Socket } from 'node:net'
-import type { SessionAccess } from './session.ts'
+import type { SessionParameters } from './session.ts'
 
 const keepAliveInitialDelay = 30_000
 
-/** Starts a connection to an address. */
-type SocketOptions = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
+/** A function that starts a connection to an address. */
+type ConnectSocket = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
 
 /**
- * Opens a socket to the first address that responds. Throws the system's error of the last failed address; its code is
- * ETIMEDOUT after a timeout.
+ * Opens a socket to the first address that accepts a connection. If all addresses fail, throws the error of the last one; its
+ * code is ETIMEDOUT after a timeout.
  */
 export async function openSocket(
-  { addresses, config, limits, opened }: SessionAccess,
-  connecting: SocketOptions = connectPlainly,
+  { addresses, config, limits, openedSockets: opened }: SessionParameters,
+  connectSocket: ConnectSocket = connectWithKeepAlive,
 ): Promise<Socket> {
   let failure: unknown
   for (const { address, family } of addresses) {
     try {
-      const socket = connecting({ host: address, family, port: config.port, keepAliveInitialDelay })
-      await reach(socket, limits.connect)
+      const socket = connectSocket({ host: address, family, port: config.port, keepAliveInitialDelay })
+      await waitForConnection(socket, limits.connect)
       opened.push(socket)
       return socket
     } catch (error) {
@@ -28,9 +28,9 @@ export async function openSocket(
   throw failure ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
 }
 
-const connectPlainly: SocketOptions = (options) => connect({ ...options, noDelay: true, keepAlive: true })
+const connectWithKeepAlive: ConnectSocket = (options) => connect({ ...options, noDelay: true, keepAlive: true })
 
-function reach(socket: Socket, timeLimit: number): Promise<void> {
+function waitForConnection(socket: Socket, timeLimit: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       socket.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))

@@ -1,9 +1,9 @@
 import type { Column, ProblemMessage, RejectedRow, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
-import type { ReadingNote, SourceStatement } from './session.ts'
+import type { ReadNote, SourceStatement } from './session.ts'
 import type { DatabaseTotals } from './tuple-sink.ts'
 
-/** The job that starts a thread. Only this object contains the credentials; no message and no log contains them. */
+/** The data with which a thread starts. Only this object contains the credentials; messages and logs never do. */
 export interface DatabaseJob {
   config: DatabaseConfig
   addresses: readonly ResolvedAddress[]
@@ -12,8 +12,8 @@ export interface DatabaseJob {
 }
 
 /**
- * Commands to the thread: read the rows of the last statement, go to the next statement, cancel at the database and end,
- * or recycle a used chunk.
+ * Commands to the thread: `rows` reads the rows of the described statement, `next` continues with the next statement, `cancel`
+ * stops the query and ends the thread, `more` allows one more batch, and `reuse` returns the memory of a batch.
  */
 export type DatabaseCommand =
   | { kind: 'rows'; types: readonly StoredType[] }
@@ -22,11 +22,11 @@ export type DatabaseCommand =
   | { kind: 'more' }
   | { kind: 'reuse'; memory: ArrayBuffer }
 
-/** Messages of the thread. A batch message transfers the memory of the batch. */
+/** Messages from the thread. A batch message transfers ownership of its memory. */
 export type DatabaseMessage =
-  | { kind: 'connected'; notes: ReadingNote[] }
-  | { kind: 'described'; columns: Column[]; notes: ReadingNote[]; bytes?: number | undefined }
+  | { kind: 'connected'; notes: ReadNote[] }
+  | { kind: 'described'; columns: Column[]; notes: ReadNote[]; bytes?: number | undefined }
   | { kind: 'batch'; tuples: Uint8Array<ArrayBuffer>; rejected: RejectedRow[]; totals: DatabaseTotals }
-  | { kind: 'done'; notes: ReadingNote[] }
+  | { kind: 'done'; notes: ReadNote[] }
   | { kind: 'finished' }
   | ProblemMessage

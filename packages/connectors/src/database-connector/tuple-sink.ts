@@ -12,17 +12,17 @@ export interface TupleBatch {
   totals: DatabaseTotals
 }
 
-const rejectedInBatch = 256
-/** Number of characters kept of a rejected row. */
+const maxRejectedPerBatch = 256
+/** Maximum characters of a rejected row in the report. */
 export const maxRawLength = 4096
 
 /**
- * Receives a session's rows: the session puts whole tuples into `buffer` and calls `rowDone` after each, which returns
- * whether to continue. Batches are sent while the window has room; the consumer returns window credits and memory.
+ * Receives the rows of a session. The session writes complete tuples into `buffer` and calls `finishRow` after each. Full
+ * batches are sent to the consumer, which limits the number of batches in transit with credits and returns their memory.
  */
 export class TupleSink {
   readonly buffer: TupleBuffer
-  /** Number of rows of this reading, including rejected rows. */
+  /** Number of rows so far, including rejected rows. */
   rows = 0
   readonly #send: (batch: TupleBatch) => void
   readonly #bytes: () => number
@@ -38,20 +38,20 @@ export class TupleSink {
     this.buffer = new TupleBuffer({ chunkBytes: limits.chunkBytes, reuse: () => this.#memory.pop() })
   }
 
-  /** Whether reading must wait for `drained`. */
-  get waiting(): boolean {
+  /** Whether the reader must call `waitForRoom` before it continues. */
+  get isFull(): boolean {
     return this.#window <= 0
   }
 
-  /** Counts a row in the buffer. Returns false if the reader must wait for `drained`. */
-  rowDone(): boolean {
+  /** Counts a row that was written into the buffer. Returns false if the reader must call `waitForRoom` before it continues. */
+  finishRow(): boolean {
     this.rows++
     if (!this.buffer.full) return true
     this.flush()
-    return !this.waiting
+    return !this.isFull
   }
 
-  /** Counts a row that is rejected. Returns false if the reader must wait for `drained`. */
+  /** Counts and reports a rejected row. Returns false if the reader must call `waitForRoom` before it continues. */
   reject(column: string | undefined, reason: string, raw: string): boolean {
     this.rows++
     this.#rejected.push({
@@ -60,9 +60,9 @@ export class TupleSink {
       reason,
       raw: raw.slice(0, maxRawLength),
     })
-    if (this.#rejected.length < rejectedInBatch) return true
+    if (this.#rejected.length < maxRejectedPerBatch) return true
     this.flush()
-    return !this.waiting
+    return !this.isFull
   }
 
   flush(): void {
@@ -74,37 +74,39 @@ export class TupleSink {
     this.#send({ tuples: this.buffer.take(), rejected, totals })
   }
 
-  async drained(): Promise<void> {
-    while (this.waiting) {
+  async waitForRoom(): Promise<void> {
+    while (this.isFull) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve
       })
     }
   }
 
-  more(): void {
+  addCredit(): void {
     this.#window++
     this.#drained?.()
   }
 
-  reuse(memory: ArrayBuffer): void {
+  recycleMemory(memory: ArrayBuffer): void {
     this.#memory.push(memory)
   }
 }
 
-/** Writes a row of values, or rejects it. Returns false if the reader must pause. */
+/** Encodes a row into the sink, or rejects it. Returns false if the reader must call `waitForRoom` before it continues. */
 export function writeRow(encoder: RowEncoder, sink: TupleSink, row: readonly unknown[]): boolean {
-  if (encoder.write(row)) return sink.rowDone()
+  if (encoder.write(row)) return sink.finishRow()
   const { column, reason } = encoder.fault!
-  return sink.reject(column, `The value ${reason}.`, rawRow(row))
+  return sink.reject(column, `The value ${reason}.`, formatRawRow(row))
 }
 
-/** Returns the row as JSON for the list of rejected rows, with long values shortened. */
-export function rawRow(row: readonly unknown[]): string {
-  return JSON.stringify(row.map(shorten), (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+/** Returns the row as JSON for the list of rejected rows. Long values are truncated. */
+export function formatRawRow(row: readonly unknown[]): string {
+  return JSON.stringify(row.map(truncateValue), (_key, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  )
 }
 
-function shorten(value: unknown): unknown {
+function truncateValue(value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, maxRawLength)
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value.subarray(0, maxRawLength)).toString('hex')}`
   return value

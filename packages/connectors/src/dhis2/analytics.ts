@@ -1,4 +1,4 @@
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
@@ -10,13 +10,17 @@ interface AnalyticsQuery {
   units: readonly string[]
 }
 
-/** Aggregated values by data, period and organisation unit. */
-export async function openAnalytics({ http, settings, log }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+/** Returns the stream of aggregated values by data item, period and organisation unit. */
+export async function createAnalyticsStream({
+  http,
+  settings,
+  log,
+}: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataElements = [], periods = [], orgUnits = [], startDate, endDate, outputIdScheme } = settings
   const key = periods.length > 0 ? ['dx', 'pe', 'ou'] : ['dx', 'ou']
 
-  /** The API has a row limit instead of paging: larger queries are split in halves. */
-  async function* readPages(query: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
+  /** Splits a query that exceeds the row limit in halves, because the API has no paging. */
+  async function* readAnalyticsPages(query: AnalyticsQuery): AsyncGenerator<RecordPage, void, void> {
     const dimension = [
       `dx:${query.data.join(';')}`,
       ...(query.periods.length > 0 ? [`pe:${query.periods.join(';')}`] : []),
@@ -31,7 +35,7 @@ export async function openAnalytics({ http, settings, log }: SystemContext<Dhis2
       const halves = isTooLarge(error) ? splitQuery(query) : undefined
       if (!halves) throw error
       log('INFO', 'LOW', 'The query exceeds the row limit of DHIS2, so it is split in two.')
-      for (const half of halves) yield* readPages(half)
+      for (const half of halves) yield* readAnalyticsPages(half)
     }
   }
 
@@ -39,17 +43,17 @@ export async function openAnalytics({ http, settings, log }: SystemContext<Dhis2
   return {
     name: 'analytics',
     key,
-    columns: createColumns('TEXT', [...key, 'dx_name', 'ou_name']),
-    pages: () => readPages({ data: dataElements, periods, units }),
+    columns: declareColumns('TEXT', [...key, 'dx_name', 'ou_name']),
+    readPages: () => readAnalyticsPages({ data: dataElements, periods, units }),
   }
 }
 
-/** E7128 is the row limit. A response can also exceed the memory limit. */
+/** Returns whether a query must be split: E7128 reports the row limit, and ANSWER_TOO_LARGE the memory limit of this process. */
 const isTooLarge = (error: unknown): boolean =>
   error instanceof SourceProblem &&
   (error.code === 'ANSWER_TOO_LARGE' || /E7128|max(imum)? (number of )?records|exceeds/i.test(error.message))
 
-/** Splits the first dimension with several items; undefined if there is none. */
+/** Splits the first dimension that has several items. Returns undefined if no dimension has. */
 function splitQuery(query: AnalyticsQuery): AnalyticsQuery[] | undefined {
   const dimension = (['data', 'periods', 'units'] as const).find((name) => query[name].length > 1)
   if (!dimension) return undefined
@@ -58,7 +62,7 @@ function splitQuery(query: AnalyticsQuery): AnalyticsQuery[] | undefined {
   return [items.slice(0, half), items.slice(half)].map((part) => ({ ...query, [dimension]: part }))
 }
 
-/** Converts a grid, which consists of column headers and rows of texts, to records. */
+/** Converts a DHIS2 grid of column headers and text rows to records. */
 function parseGrid(grid: unknown): object[] {
   const headers = parseList(grid, 'DHIS2', 'headers').map((header) => parseObject(header, 'DHIS2'))
   const { metaData = {} } = parseObject(grid, 'DHIS2')

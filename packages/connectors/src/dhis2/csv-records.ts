@@ -1,17 +1,18 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Maximum characters of one row. */
+/** Maximum characters of a row. */
 const maxRowLength = 16_000_000
 
-const QUOTE = 34
+const QUOTE_BYTE = 34
 const COMMA = 44
 const LF = 10
 const CR = 13
 
 /**
- * Yields the rows of RFC 4180 text in UTF-8, including the header, in limited batches. Throws `SourceProblem` for a row without an end.
+ * Parses CSV (RFC 4180) in UTF-8 and yields its rows in batches of at most `batchSize`. The header is the first row. Throws
+ * `SourceProblem` for a row without an end.
  */
-export async function* csvRecords(
+export async function* readCsvRows(
   chunks: AsyncIterable<Buffer>,
   { system, batchSize = 1_000 }: { system: string; batchSize?: number },
 ): AsyncGenerator<string[][], void, void> {
@@ -29,7 +30,7 @@ export async function* csvRecords(
   if ((yield* takeCompleteRows(lastText, batchSize)) < lastText.length) throw endlessRowProblem(system)
 }
 
-/** Yields the complete rows of a text and returns the start of the first incomplete one. */
+/** Yields the complete rows of a text. Returns the position of the first incomplete row. */
 function* takeCompleteRows(text: string, batchSize: number): Generator<string[][], number, void> {
   let rows: string[][] = []
   let from = 0
@@ -49,7 +50,7 @@ function* takeCompleteRows(text: string, batchSize: number): Generator<string[][
 function parseRow(text: string, from: number): { fields: string[]; next: number } | undefined {
   const fields: string[] = []
   for (let at = from; at < text.length; ) {
-    const quoted = text.charCodeAt(at) === QUOTE
+    const quoted = text.charCodeAt(at) === QUOTE_BYTE
     const end = quoted ? findQuotedEnd(text, at) : findPlainEnd(text, at)
     if (end < 0) return undefined
     fields.push(quoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end))
@@ -58,7 +59,7 @@ function parseRow(text: string, from: number): { fields: string[]; next: number 
     if (text.charCodeAt(at) === LF) return { fields, next: at + 1 }
     if (text.charCodeAt(at) !== COMMA) return undefined
     at += 1
-    // The field after the last comma is empty.
+    // After a comma at the end of a line, the last field is empty.
     if (text.charCodeAt(at) === LF) return { fields: [...fields, ''], next: at + 1 }
   }
   return undefined
@@ -68,7 +69,7 @@ function findQuotedEnd(text: string, from: number): number {
   for (let at = from + 1; ; at += 2) {
     at = text.indexOf('"', at)
     if (at < 0 || at + 1 >= text.length) return -1
-    if (text.charCodeAt(at + 1) !== QUOTE) return at + 1
+    if (text.charCodeAt(at + 1) !== QUOTE_BYTE) return at + 1
   }
 }
 
@@ -83,5 +84,5 @@ function findPlainEnd(text: string, from: number): number {
 const endlessRowProblem = (system: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The response of ${system} is not valid CSV: a row has no end. Run again. If it happens again, check the system.`,
+    `The response of ${system} is not valid CSV: it ends inside a row. Run again. If it happens again, check the system.`,
   )

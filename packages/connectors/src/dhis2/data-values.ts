@@ -1,12 +1,12 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { splitIntoMonths } from '../http-connector/paging.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
-import { csvRecords } from './csv-records.ts'
-import { exactNumber } from '../http-connector/exact-json.ts'
+import { readCsvRows } from './csv-records.ts'
+import { parseExactNumber } from '../http-connector/exact-json.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import { type Dhis2Settings, findUnits, readServer, selectedObjects } from './server.ts'
+import { type Dhis2Settings, listUnitIds, readServerInfo, selectedObjects } from './server.ts'
 
-/** JSON field names by CSV column names, which differ between versions. */
+/** JSON field names by CSV column name. Column names differ between versions of DHIS2. */
 const fieldNames: Readonly<Record<string, string>> = {
   dataelement: 'dataElement',
   period: 'period',
@@ -24,21 +24,21 @@ const fieldNames: Readonly<Record<string, string>> = {
   deleted: 'deleted',
 }
 
-const key = ['dataElement', 'period', 'orgUnit', 'categoryOptionCombo', 'attributeOptionCombo']
+const dataValueKey = ['dataElement', 'period', 'orgUnit', 'categoryOptionCombo', 'attributeOptionCombo']
 
-const columns: KnownColumn[] = [
-  ...createColumns('TEXT', [...key, 'value', 'storedBy', 'comment']),
-  ...createColumns('BOOLEAN', ['followup', 'deleted']),
+const dataValueColumns: KnownColumn[] = [
+  ...declareColumns('TEXT', [...dataValueKey, 'value', 'storedBy', 'comment']),
+  ...declareColumns('BOOLEAN', ['followup', 'deleted']),
 ]
 
 /**
- * Reads the reported values. The API has no paging: each request is for a data set, a period and an organisation unit, and the response
- * is downloaded to disk. The format is CSV, which is the same in all versions; from 2.43 on, JSON omits the fields that all rows share.
+ * Returns the stream of reported data values. The API has no paging, so each request covers one data set, period and organisation unit, and its
+ * response is downloaded to disk. The format is CSV, because from version 2.43 on, JSON omits fields that all rows share.
  */
-export async function openDataValues({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+export async function createValueStream({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
   const { dataSets = [], dataElements = [], periods = [], startDate, endDate, outputIdScheme } = settings
-  const server = await readServer(http)
-  const units = await findUnits(http, settings.orgUnits)
+  const server = await readServerInfo(http)
+  const units = await listUnitIds(http, settings.orgUnits)
   const periodQueries =
     periods.length > 0
       ? periods.map((period) => ({ period }))
@@ -60,7 +60,7 @@ export async function openDataValues({ http, settings }: SystemContext<Dhis2Sett
         }
     yield { records: [], cursor: server.nextCursor }
   }
-  return { name: 'data_values', key, columns, pages }
+  return { name: 'data_values', key: dataValueKey, columns: dataValueColumns, readPages: pages }
 }
 
 async function* parseValues(
@@ -68,21 +68,21 @@ async function* parseValues(
   isoCalendar: boolean,
 ): AsyncGenerator<RecordPage, void, void> {
   let header: (string | undefined)[] | undefined
-  for await (const rows of csvRecords(chunks, { system: 'DHIS2' })) {
+  for await (const rows of readCsvRows(chunks, { system: 'DHIS2' })) {
     let firstRow = 0
     if (!header) {
       header = rows[0]!.map((name) => fieldNames[name.trim().toLowerCase()])
       firstRow = 1
-      if (!key.slice(0, 3).every((name) => header!.includes(name)))
+      if (!dataValueKey.slice(0, 3).every((name) => header!.includes(name)))
         throw createResponseProblem('DHIS2', 'header of data values')
     }
-    // Most units have no values in most periods; their responses contain only a header.
+    // The response contains only a header if a unit has no values in a period, which is frequent.
     if (rows.length > firstRow)
-      yield { records: rows.slice(firstRow).map((row) => createRecord(row, header!, isoCalendar)) }
+      yield { records: rows.slice(firstRow).map((row) => parseDataValue(row, header!, isoCalendar)) }
   }
 }
 
-function createRecord(row: readonly string[], header: readonly (string | undefined)[], isoCalendar: boolean): object {
+function parseDataValue(row: readonly string[], header: readonly (string | undefined)[], isoCalendar: boolean): object {
   const record: Record<string, unknown> = {}
   row.forEach((value, index) => {
     const name = header[index]
@@ -92,14 +92,14 @@ function createRecord(row: readonly string[], header: readonly (string | undefin
   const dates = isoCalendar && period !== undefined ? parsePeriod(period) : undefined
   return {
     ...record,
-    valueNumber: value === undefined ? undefined : exactNumber(value),
+    valueNumber: value === undefined ? undefined : parseExactNumber(value),
     periodType: dates?.type,
     periodStart: dates?.start,
     periodEnd: dates?.end,
   }
 }
 
-/** A range of whole days, both inclusive, as `YYYY-MM-DD`. */
+/** A range of days, both inclusive, as `YYYY-MM-DD`. */
 interface DatePeriod {
   type: string
   start: string
@@ -109,18 +109,18 @@ interface DatePeriod {
 const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10)
 const dayMs = 86_400_000
 
-/** Returns the range of `count` months from the first day of a month (from 0). */
-const createMonths = (type: string, year: number, month: number, count: number): DatePeriod => ({
+/** Returns the range of `count` months that starts with a month, counted from 0. */
+const createMonthRange = (type: string, year: number, month: number, count: number): DatePeriod => ({
   type,
   start: formatDay(Date.UTC(year, month, 1)),
   end: formatDay(Date.UTC(year, month + count, 1) - dayMs),
 })
 
-/** First days of weeks, counted from Monday. */
+/** The first day of the week of each week type, as days after Monday. */
 const weekdayOffsets: Record<string, number> = { '': 0, Mon: 0, Wed: 2, Thu: 3, Sat: 5, Sun: 6 }
 
-/** The first week is the one that contains the fourth of January. */
-function createWeeks(type: string, year: number, week: number, firstDay: number, count: number): DatePeriod {
+/** Returns the range of `count` weeks that starts with a week. Week 1 contains 4 January, as in ISO 8601. */
+function createWeekRange(type: string, year: number, week: number, firstDay: number, count: number): DatePeriod {
   const fourth = new Date(Date.UTC(year, 0, 4))
   const daysSinceStart = (fourth.getUTCDay() + 6 - firstDay + 7) % 7
   const start = fourth.getTime() - daysSinceStart * dayMs + (week - 1) * 7 * dayMs
@@ -141,24 +141,31 @@ const periodRules: PeriodRule[] = [
   ],
   [
     /^(\d{4})(Mon|Wed|Thu|Sat|Sun)?W(\d{1,2})$/,
-    ([year, from = '', week]) => createWeeks('Weekly', Number(year), Number(week), weekdayOffsets[from]!, 1),
+    ([year, from = '', week]) => createWeekRange('Weekly', Number(year), Number(week), weekdayOffsets[from]!, 1),
   ],
-  [/^(\d{4})BiW(\d{1,2})$/, ([year, week]) => createWeeks('BiWeekly', Number(year), Number(week) * 2 - 1, 0, 2)],
-  [/^(\d{4})(\d\d)$/, ([year, month]) => createMonths('Monthly', Number(year), Number(month) - 1, 1)],
-  [/^(\d{4})(\d\d)B$/, ([year, pair]) => createMonths('BiMonthly', Number(year), Number(pair) * 2 - 2, 2)],
-  [/^(\d{4})Q([1-4])$/, ([year, quarter]) => createMonths('Quarterly', Number(year), Number(quarter) * 3 - 3, 3)],
-  [/^(\d{4})S([12])$/, ([year, half]) => createMonths('SixMonthly', Number(year), Number(half) * 6 - 6, 6)],
-  // The year is the one in which the first half starts in April; for November, the following year.
-  [/^(\d{4})AprilS([12])$/, ([year, half]) => createMonths('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6)],
-  [/^(\d{4})NovS([12])$/, ([year, half]) => createMonths('SixMonthlyNov', Number(year) - 1, Number(half) * 6 + 4, 6)],
-  [/^(\d{4})$/, ([year]) => createMonths('Yearly', Number(year), 0, 12)],
+  [/^(\d{4})BiW(\d{1,2})$/, ([year, week]) => createWeekRange('BiWeekly', Number(year), Number(week) * 2 - 1, 0, 2)],
+  [/^(\d{4})(\d\d)$/, ([year, month]) => createMonthRange('Monthly', Number(year), Number(month) - 1, 1)],
+  [/^(\d{4})(\d\d)B$/, ([year, pair]) => createMonthRange('BiMonthly', Number(year), Number(pair) * 2 - 2, 2)],
+  [/^(\d{4})Q([1-4])$/, ([year, quarter]) => createMonthRange('Quarterly', Number(year), Number(quarter) * 3 - 3, 3)],
+  [/^(\d{4})S([12])$/, ([year, half]) => createMonthRange('SixMonthly', Number(year), Number(half) * 6 - 6, 6)],
+  // A period id contains the year in which its first half starts, if that is in April. If the first half starts in November,
+  // the id contains the following year.
+  [
+    /^(\d{4})AprilS([12])$/,
+    ([year, half]) => createMonthRange('SixMonthlyApril', Number(year), Number(half) * 6 - 3, 6),
+  ],
+  [
+    /^(\d{4})NovS([12])$/,
+    ([year, half]) => createMonthRange('SixMonthlyNov', Number(year) - 1, Number(half) * 6 + 4, 6),
+  ],
+  [/^(\d{4})$/, ([year]) => createMonthRange('Yearly', Number(year), 0, 12)],
   [
     /^(\d{4})(April|July|Sep|Oct|Nov)$/,
-    ([year, from]) => createMonths(`Financial${from}`, Number(year), firstMonths[from!]!, 12),
+    ([year, from]) => createMonthRange(`Financial${from}`, Number(year), firstMonths[from!]!, 12),
   ],
 ]
 
-/** Returns the dates of a period id in the ISO calendar; undefined for an invalid id. */
+/** Returns the days of a period id of the ISO calendar. Returns undefined for an invalid id. */
 export function parsePeriod(period: string): DatePeriod | undefined {
   for (const [pattern, createPeriod] of periodRules) {
     const match = pattern.exec(period)

@@ -1,14 +1,13 @@
-import { basicAuthorization } from '../http-connector/http-session.ts'
+import { formatBasicAuthorization } from '../http-connector/http-session.ts'
 
-/** What the connector and the destination have in common. */
-
+/** Both the connector and the DHIS2 destination use this module. */
 interface Dhis2Credentials {
   username?: string | undefined
   password?: string | undefined
   authToken?: string | undefined
 }
 
-/** Returns the headers that authenticate a request: a token, or a username and a password. Undefined without credentials. */
+/** Returns the headers that authenticate a request with a token, or with a username and a password. Returns undefined without credentials. */
 export function createAuthHeaders({
   username,
   password,
@@ -17,18 +16,18 @@ export function createAuthHeaders({
   const authorization = authToken
     ? `ApiToken ${authToken}`
     : username && password
-      ? basicAuthorization(username, password)
+      ? formatBasicAuthorization(username, password)
       : undefined
-  // Without the second header, DHIS2 redirects to its login page instead of a 401.
+  // The second header makes DHIS2 return 401 instead of a redirect to its login page.
   return authorization ? { authorization, 'x-requested-with': 'XMLHttpRequest' } : undefined
 }
 
-export const missingCredentials = 'The credentials for DHIS2 are missing. Enter a username and a password, or a token.'
+export const missingCredentials = 'The credentials for DHIS2 are missing. Enter a username and password, or a token.'
 
-/** Returns the release of a version, such as 41 for `2.41.3`; 0 if it is unknown. */
+/** Returns the minor version, such as 41 for `2.41.3`. Returns 0 if it is unknown. */
 export const parseRelease = (version: string): number => Number(/^(?:2\.)?(\d{2,3})\b/.exec(version)?.[1] ?? 0)
 
-/** The kinds of objects that users can select, and their paths below /api. */
+/** API paths below /api by the kind of object that users can select. */
 const objectPaths: ReadonlyMap<string, string> = new Map([
   ['data-sets', 'dataSets'],
   ['data-elements', 'dataElements'],
@@ -44,10 +43,10 @@ const objectPaths: ReadonlyMap<string, string> = new Map([
   ['attributes', 'attributes'],
 ])
 
-/** Returns the path of a kind below /api. Undefined for an unknown kind. */
+/** Returns the API path below /api of a kind of object. Returns undefined for an unknown kind. */
 export const findObjectPath = (kind: string): string | undefined => objectPaths.get(kind)
 
-/** Returns the parameters that request the first `limit` objects by name whose name contains `search`. */
+/** Returns the query parameters for the first `limit` objects, sorted by name, with `search` in their name. */
 export const createOptionsQuery = (search: string | undefined, limit: number) => ({
   fields: 'id,code,displayName~rename(name)',
   order: 'displayName:asc',
@@ -62,7 +61,7 @@ export interface Dhis2Option {
   name: string
 }
 
-/** Returns the options of a response. Undefined if it contains no such list. */
+/** Returns the options in a response. Returns undefined if the response has no list under `path`. */
 export function parseOptions(response: unknown, path: string): Dhis2Option[] | undefined {
   const list = (response as Readonly<Record<string, unknown>> | null | undefined)?.[path]
   if (!Array.isArray(list)) return undefined

@@ -15,14 +15,14 @@ export const dhis2Definition = defineConnectedSource({
   formatSourceName: ({ content, apiSource }) => formatNameAt(content.toLowerCase().replaceAll('_', ' '), apiSource.url),
 })
 
-/** Validates the fields that each content of DHIS2 requires. */
+/** Throws `InvalidSetting` if a field that the selected content requires is missing. */
 function assertContentFields(body: SourceOf<typeof connectorTypes.dhis2>): void {
   const { content, dataSets = [], dataElements = [], programs = [], metadata = [], periods = [] } = body
   const { startDate, endDate } = body
   assertDateOrder(body)
   const refuse = (pointer: string, detail: string) => new InvalidSetting(pointer, detail)
   if (periods.length > 0 && (startDate ?? endDate) !== undefined)
-    throw refuse('/periods', 'Either periods or days: leave one of them out.')
+    throw refuse('/periods', 'Send either periods, or startDate and endDate, not both.')
   if (content === 'DATA_VALUES' && dataSets.length + dataElements.length === 0)
     throw refuse('/dataSets', 'Select what to load: data sets, or data elements.')
   if (content === 'ANALYTICS' && dataElements.length === 0)
@@ -33,5 +33,5 @@ function assertContentFields(body: SourceOf<typeof connectorTypes.dhis2>): void 
     throw refuse('/metadata', 'Select what to load: one kind of metadata or more.')
   const needsTime = content === 'DATA_VALUES' || content === 'ANALYTICS'
   if (needsTime && periods.length === 0 && (startDate === undefined || endDate === undefined))
-    throw refuse('/periods', 'Select the period: periods, or a first and a last day.')
+    throw refuse('/periods', 'Select a time range: enter periods, or both startDate and endDate.')
 }

@@ -1,33 +1,33 @@
-import { type Dhis2Settings, readServer } from './server.ts'
+import { type Dhis2Settings, readServerInfo } from './server.ts'
 import { createAuthHeaders, missingCredentials, createOptionsQuery, parseOptions, findObjectPath } from './dhis2-api.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import type { SystemContext, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
-import { openAnalytics } from './analytics.ts'
-import { openDataValues } from './data-values.ts'
-import { openEvents } from './events.ts'
-import { openMetadata, openOrganisationUnits } from './metadata.ts'
+import { createAnalyticsStream } from './analytics.ts'
+import { createValueStream } from './data-values.ts'
+import { createEventStreams } from './events.ts'
+import { createMetadataStreams, createOrganisationUnitStream } from './metadata.ts'
 import { subtractSeconds } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 
-const openStreams: Record<
+const streamFactories: Record<
   Dhis2Settings['content'],
   (context: SystemContext<Dhis2Settings>) => Promise<RecordStream | RecordStream[]>
 > = {
-  DATA_VALUES: openDataValues,
-  ANALYTICS: openAnalytics,
-  EVENTS: openEvents,
-  ORGANISATION_UNITS: openOrganisationUnits,
-  METADATA: openMetadata,
+  DATA_VALUES: createValueStream,
+  ANALYTICS: createAnalyticsStream,
+  EVENTS: createEventStreams,
+  ORGANISATION_UNITS: createOrganisationUnitStream,
+  METADATA: createMetadataStreams,
 }
 
-/** DHIS2, from 2.38 on: data values, analytics, events, organisation units and other metadata. */
+/** Reads DHIS2 2.38 or later: data values, analytics, events, organisation units and other metadata. */
 export const dhis2: HttpSystem<Dhis2Settings> = {
   name: 'DHIS2',
-  // Analytics tables are recomputed completely.
+  // DHIS2 recomputes its analytics tables completely, so analytics have no increments.
   canReadIncrement: ({ content }) => content !== 'ANALYTICS',
-  // Servers interpret timestamps in their own time zone, which is at most 14 hours away.
-  cursorAt: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
+  // The server interprets timestamps in its own time zone, which is at most 14 hours ahead of UTC.
+  createCursor: (moment) => subtractSeconds(moment, 14 * 3_600).slice(0, 23),
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     ignoredSegments: ['api'],
@@ -35,7 +35,7 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
   }),
 
   async testConnection({ http }) {
-    await readServer(http)
+    await readServerInfo(http)
   },
 
   listOptions(kind, context) {
@@ -43,12 +43,12 @@ export const dhis2: HttpSystem<Dhis2Settings> = {
     return path === undefined ? undefined : listObjects(path, context)
   },
 
-  streams: (context) => openStreams[context.settings.content](context),
+  openStreams: (context) => streamFactories[context.settings.content](context),
 }
 
 const maxChoices = 1_000
 
-/** Lists the first thousand objects by name whose name contains the query. */
+/** Lists the first thousand objects, sorted by name, with the query in their name. */
 async function listObjects(path: string, { http, query }: SystemContext): Promise<SourceOption[]> {
   const choices = parseOptions(
     await http.getJson(`api/${path}`, { query: createOptionsQuery(query, maxChoices) }),

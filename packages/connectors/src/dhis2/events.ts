@@ -1,4 +1,4 @@
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
@@ -7,25 +7,25 @@ import {
   type Dhis2Server,
   isTextual,
   isLastPage,
-  pageSize,
+  objectsPerPage,
   parseValue,
-  readServer,
+  readServerInfo,
 } from './server.ts'
 
-const fields =
+const eventFields =
   'event,status,program,programStage,enrollment,trackedEntity,orgUnit,occurredAt,scheduledAt,createdAt,updatedAt,completedAt,deleted,followUp,geometry,attributeOptionCombo,storedBy,notes[note,storedAt,storedBy,value],dataValues[dataElement,value]'
 
 interface ProgramStage {
   id: string
   name: string
   program: string
-  /** Data elements by id. */
+  /** Column name and value type of each data element, by its id. */
   elements: Map<string, { column: string; valueType: unknown }>
 }
 
-/** Events of programs: a table for each stage, with a column for each of its data elements. */
-export async function openEvents({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
-  const server = await readServer(http)
+/** Returns a stream for each stage of the selected programs, with a column for each data element. */
+export async function createEventStreams({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
+  const server = await readServerInfo(http)
   const stages: ProgramStage[] = []
   for (const program of settings.programs ?? []) stages.push(...(await readStages(http, program)))
   return stages.map((stage): RecordStream => {
@@ -34,7 +34,7 @@ export async function openEvents({ http, settings }: SystemContext<Dhis2Settings
       name: isUnique ? stage.name : `${stage.name} ${stage.id}`,
       key: ['event'],
       columns: listColumns(stage),
-      pages: (cursor) => readPages(http, { settings, server, stage, cursor }),
+      readPages: (cursor) => readEventPages(http, { settings, server, stage, cursor }),
     }
   })
 }
@@ -64,7 +64,7 @@ interface StageElement {
 function listColumns({ elements }: ProgramStage): KnownColumn[] {
   const texts = [...elements.values()].filter(({ valueType }) => isTextual(valueType)).map(({ column }) => column)
   const fixed = ['event', 'status', 'program', 'programStage', 'orgUnit', 'enrollment', 'trackedEntity']
-  return createColumns('TEXT', [...fixed, ...texts])
+  return declareColumns('TEXT', [...fixed, ...texts])
 }
 
 interface EventQuery {
@@ -75,10 +75,10 @@ interface EventQuery {
 }
 
 /**
- * Reads events in the order of their creation, including deleted ones, so that changes during the read do not shift the
- * pages. A full read omits deleted events; an increment returns them marked as deleted.
+ * Reads events in the order of their creation, including deleted ones, so that changes during the read do not shift the pages.
+ * A full read then omits the deleted events; an increment returns them with `deleted: true`.
  */
-async function* readPages(
+async function* readEventPages(
   http: HttpSession,
   { settings, server, stage, cursor }: EventQuery,
 ): AsyncGenerator<RecordPage, void, void> {
@@ -94,16 +94,16 @@ async function* readPages(
       occurredBefore: endDate,
       updatedAfter: typeof cursor === 'string' ? cursor : undefined,
       includeDeleted: true,
-      fields,
+      fields: eventFields,
       order: 'createdAt:asc',
-      pageSize,
+      pageSize: objectsPerPage,
     }
     for (let page = 1; ; page += 1) {
       const response = parseObject(await http.getJson('api/tracker/events', { query: { ...query, page } }), 'DHIS2')
-      // Until 2.40, the field is `instances`.
+      // Versions before 2.41 call this field `instances`.
       const all = (response['events'] ?? response['instances'] ?? []) as unknown[]
       const events = cursor === undefined ? all.filter((event) => !isDeleted(event)) : all
-      // Many units have no events, so a response without events is not a page.
+      // A page without events is not yielded, because many units have no events.
       if (events.length > 0) yield { records: events.map((event) => nameDataValues(event, stage)) }
       if (isLastPage(response, all.length)) break
     }
@@ -113,17 +113,17 @@ async function* readPages(
 
 const isDeleted = (event: unknown): boolean => (event as { deleted?: unknown } | null)?.deleted === true
 
-/** Adds a column for each data element, by its name. Elements that the stage no longer has keep their ids. */
+/** Adds a column for each data value, with the name of its data element. An element that the stage no longer contains keeps its id as its name. */
 function nameDataValues(event: unknown, { elements }: ProgramStage): unknown {
   if (typeof event !== 'object' || event === null) return event
   const { dataValues, ...fields } = event as { dataValues?: unknown }
-  const columns: Record<string, unknown> = { ...fields }
+  const namedColumns: Record<string, unknown> = { ...fields }
   for (const dataValue of Array.isArray(dataValues) ? (dataValues as Record<string, unknown>[]) : []) {
     const [id, value] = [toText(dataValue?.['dataElement']), dataValue?.['value']]
     const element = id === undefined ? undefined : elements.get(id)
     const column = element?.column ?? id
     if (column && typeof value === 'string')
-      columns[column in fields ? `${column} ${id}` : column] = parseValue(value, element?.valueType)
+      namedColumns[column in fields ? `${column} ${id}` : column] = parseValue(value, element?.valueType)
   }
-  return columns
+  return namedColumns
 }

@@ -1,16 +1,16 @@
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import { parseList } from '../http-connector/parse-response.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'
 import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import { type Dhis2Settings, isLastPage, pageSize, readServer } from './server.ts'
+import { type Dhis2Settings, isLastPage, objectsPerPage, readServerInfo } from './server.ts'
 
 type MetadataKind = NonNullable<Dhis2Settings['metadata']>[number]
 
 const commonFields = 'id,code,name,shortName,description,created,lastUpdated'
-const units = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
+const unitFields = 'id,code,name,shortName,level,path,parent[id],openingDate,closedDate,geometry,created,lastUpdated'
 
-/** The API path of each kind, and its fields in addition to the common fields. */
-const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
+/** The API path of each kind, and the fields it has besides the common ones. */
+const metadataKinds: Record<MetadataKind, { plural: string; fields: string }> = {
   DATA_SETS: { plural: 'dataSets', fields: 'periodType,categoryCombo[id],dataSetElements[dataElement[id]]' },
   DATA_ELEMENTS: {
     plural: 'dataElements',
@@ -24,69 +24,71 @@ const kinds: Record<MetadataKind, { plural: string; fields: string }> = {
   INDICATOR_GROUPS: { plural: 'indicatorGroups', fields: 'indicators[id]' },
   PROGRAMS: { plural: 'programs', fields: 'programType,trackedEntityType[id],programStages[id]' },
   PROGRAM_STAGES: { plural: 'programStages', fields: 'program[id],repeatable,sortOrder' },
-  ORGANISATION_UNITS: { plural: 'organisationUnits', fields: units },
+  ORGANISATION_UNITS: { plural: 'organisationUnits', fields: unitFields },
   ORGANISATION_UNIT_GROUPS: { plural: 'organisationUnitGroups', fields: 'symbol,organisationUnits[id]' },
   ORGANISATION_UNIT_LEVELS: { plural: 'organisationUnitLevels', fields: 'level' },
   CATEGORY_OPTION_COMBOS: { plural: 'categoryOptionCombos', fields: 'categoryCombo[id],categoryOptions[id]' },
   ATTRIBUTES: { plural: 'attributes', fields: 'valueType' },
 }
 
-/** Organisation units: the whole tree, or the parts below the selected units. */
-export async function openOrganisationUnits({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream> {
-  const { nextCursor } = await readServer(http)
+/** Returns the stream of organisation units: all of them, or those at and below the selected units. */
+export async function createOrganisationUnitStream({
+  http,
+  settings,
+}: SystemContext<Dhis2Settings>): Promise<RecordStream> {
+  const { nextCursor } = await readServerInfo(http)
   const { orgUnits = [] } = settings
   const unitFilters = orgUnits.length > 0 ? orgUnits.map((id) => [`path:like:${id}`]) : [[]]
-  return createStream('organisation_units', async function* (cursor) {
+  return createMetadataStream('organisation_units', async function* (cursor) {
     for (const unitFilter of unitFilters) {
-      const query = { fields: units, filter: [...unitFilter, ...createTimeFilter(cursor)] }
-      for await (const page of readPages(http, 'organisationUnits', query))
+      const query = { fields: unitFields, filter: [...unitFilter, ...createTimeFilter(cursor)] }
+      for await (const page of readMetadataPages(http, 'organisationUnits', query))
         yield { records: page.records.map(addLevels) }
     }
     yield { records: [], cursor: nextCursor }
   })
 }
 
-/** Metadata: one table for each selected kind. */
-export async function openMetadata({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
-  const { nextCursor } = await readServer(http)
+/** Returns a stream for each selected kind of metadata. */
+export async function createMetadataStreams({ http, settings }: SystemContext<Dhis2Settings>): Promise<RecordStream[]> {
+  const { nextCursor } = await readServerInfo(http)
   return (settings.metadata ?? []).map((kind) => {
-    const { plural, fields } = kinds[kind]
-    return createStream(kind.toLowerCase(), async function* (cursor) {
+    const { plural, fields } = metadataKinds[kind]
+    return createMetadataStream(kind.toLowerCase(), async function* (cursor) {
       const query = { fields: `${commonFields},${fields}`, filter: createTimeFilter(cursor) }
-      for await (const page of readPages(http, plural, query))
+      for await (const page of readMetadataPages(http, plural, query))
         yield kind === 'ORGANISATION_UNITS' ? { records: page.records.map(addLevels) } : page
       yield { records: [], cursor: nextCursor }
     })
   })
 }
 
-const createStream = (name: string, pages: RecordStream['pages']): RecordStream => ({
+const createMetadataStream = (name: string, pages: RecordStream['readPages']): RecordStream => ({
   name,
   key: ['id'],
-  columns: createColumns('TEXT', ['id', 'code', 'name']),
-  pages,
+  columns: declareColumns('TEXT', ['id', 'code', 'name']),
+  readPages: pages,
 })
 
 const createTimeFilter = (cursor: unknown): string[] => (typeof cursor === 'string' ? [`lastUpdated:ge:${cursor}`] : [])
 
-/**
- * Reads pages ordered by id, so that changes during the read do not shift the pages. An object that is created or deleted
- * during the read shifts them by one.
- */
-async function* readPages(
+/** Reads pages ordered by id, so that edits during the read do not shift the pages. Only a creation or deletion shifts them, by one object. */
+async function* readMetadataPages(
   http: HttpSession,
   plural: string,
   query: QueryParameters,
 ): AsyncGenerator<RecordPage, void, void> {
   for (let page = 1; ; page += 1) {
-    const response = await http.getJson(`api/${plural}`, { query: { ...query, order: 'id:asc', page, pageSize } })
+    const response = await http.getJson(`api/${plural}`, {
+      query: { ...query, order: 'id:asc', page, pageSize: objectsPerPage },
+    })
     const records = parseList(response, 'DHIS2', plural)
     if (records.length > 0) yield { records }
     if (isLastPage(response, records.length)) return
   }
 }
 
-/** Splits `/root/region/clinic` into three more columns, one for each level. */
+/** Adds a column for each level of the path `/root/region/clinic`. */
 function addLevels(record: unknown): unknown {
   const path = (record as { path?: unknown } | null)?.path
   if (typeof path !== 'string') return record

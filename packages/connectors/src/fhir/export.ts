@@ -7,12 +7,12 @@ import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
 import type { SystemContext, RecordPage } from '../http-connector/http-system.ts'
 
 export interface ExportRequest {
-  /** Path of the FHIR API below the host. */
+  /** The path of the FHIR API on the host. */
   prefix: string
   types: readonly string[]
-  /** The number of streams that read the export; it is deleted after the last one. */
+  /** The number of streams that read the export. The export is deleted after the last one. */
   streams: number
-  /** Exports only the members of this group; everything when absent. */
+  /** The id of the group that is exported. The default is all data. */
   group?: string | undefined
 }
 
@@ -22,27 +22,27 @@ interface ExportManifest {
   needsToken: boolean
 }
 
-/** Maximum bytes of the manifest, which is kept in memory. */
+/** Maximum bytes of the manifest, which is read into memory. */
 const maxManifestBytes = 32_000_000
 
-/** Seconds before the second status request, increased by half for each further one without a Retry-After; and the maximum. */
+/** Seconds before the second status request, and the maximum. Without a Retry-After header, each delay is 1.5 times the previous one. */
 const [firstPollDelay, maxPollDelay] = [2, 30]
 
 /**
- * Bulk Data: the server prepares files of all types in one export, which are then read type by type. An increment requests
- * the changes since the last export.
+ * Returns a function that reads one resource type with the FHIR Bulk Data API. The first call makes the server export files of
+ * all types, which later calls share. An increment exports the changes since the last export.
  */
 export function createBulkExport(
   { http, signal, log }: Pick<SystemContext, 'http' | 'signal' | 'log'>,
   request: ExportRequest,
 ): (type: string, since?: string) => AsyncGenerator<RecordPage, void, void> {
-  /** Exports by their start timestamp: types that had rejected resources continue from an earlier one. */
+  /** Exports by their start timestamp. Types can have different ones, because a type with rejected resources starts earlier. */
   const exports = new Map<string | undefined, Promise<{ statusPath: string; manifest: ExportManifest }>>()
   let remainingStreams = request.streams
 
   async function prepareExport(since: string | undefined) {
     const statusPath = await startExport(http, request, since)
-    log('INFO', 'LOW', 'The server prepares an export.')
+    log('INFO', 'LOW', 'The server is preparing the export.')
     const manifest = await waitForManifest(http, statusPath, signal)
     log('INFO', 'LOW', `The export is ready: ${manifest.files.length} files, as of ${manifest.transactionTime}.`)
     return { statusPath, manifest }
@@ -57,7 +57,7 @@ export function createBulkExport(
     }
     yield { records: [], cursor: manifest.transactionTime }
     remainingStreams -= 1
-    // Servers keep export files for long unless they are deleted.
+    // The export is deleted, because servers otherwise keep its files for a long time.
     if (remainingStreams > 0) return
     for (const { statusPath } of await Promise.all(exports.values()))
       await http.download(statusPath, { method: 'DELETE' }).then(
@@ -67,7 +67,7 @@ export function createBulkExport(
   }
 }
 
-/** Starts an export and returns the path of its status. */
+/** Starts an export. Returns the path at which its status can be requested. */
 async function startExport(
   http: HttpSession,
   { prefix, types, group }: ExportRequest,
@@ -84,7 +84,7 @@ async function startExport(
   return http.resolveLink(location)
 }
 
-/** Polls the status until the files are ready; before that, the response has no manifest. */
+/** Requests the status until the response contains the manifest, which means that the files are ready. */
 async function waitForManifest(http: HttpSession, statusPath: string, signal: AbortSignal): Promise<ExportManifest> {
   for (let attempt = 0; ; attempt += 1) {
     using response = await http.download(statusPath, { subject: 'The export' })
@@ -101,7 +101,7 @@ async function parseManifest(response: DownloadedBody): Promise<ExportManifest |
   if (response.size > maxManifestBytes)
     throw new SourceProblem(
       'ANSWER_TOO_LARGE',
-      'The list of files of the export is larger than 32 MB. Select fewer types of resources, or load by search.',
+      'The list of files of the export is larger than 32 MB. Select fewer types of resources, or choose the method SEARCH.',
     )
   const chunks: Buffer[] = []
   for await (const chunk of response.chunks()) chunks.push(Buffer.from(chunk))
@@ -123,34 +123,34 @@ async function parseManifest(response: DownloadedBody): Promise<ExportManifest |
   return { transactionTime: time, files, needsToken: requiresAccessToken === true }
 }
 
-/** Downloads a file. Files can be on another host, which gets no credentials. */
+/** Downloads a file. A file on another host is requested without credentials. */
 async function downloadFile(http: HttpSession, url: string, needsToken: boolean): Promise<DownloadedBody> {
   const headers = { accept: 'application/fhir+ndjson' }
   const address = URL.canParse(url, http.base) ? new URL(url, http.base) : undefined
   if (!address || !/^https?:$/.test(address.protocol))
     throw new SourceProblem(
       'OTHER_PROTOCOL',
-      `The list of files of the export gives "${http.redactText(url).slice(0, 100)}" as the address of a file, and this is not a valid address. Check the public address in the settings of the server.`,
+      `The list of files of the export contains the invalid file address "${http.redactText(url).slice(0, 100)}". Correct the public address in the settings of the server.`,
     )
   const { origin, hostname, pathname, search } = address
   if (hostname === new URL(http.base).hostname) return await http.download(http.resolveLink(url), { headers })
   if (needsToken)
     throw new SourceProblem(
       'REDIRECTED',
-      `The files of the export are at ${hostname}, which requires the token of this server. Sluice does not send the token to another host: configure the server to serve the files itself.`,
+      `The files of the export are at ${hostname}, which is another host, so Sluice does not send the token to it. Configure the server to serve the files itself, or choose the method SEARCH.`,
     )
-  return await http.forOrigin(origin).download(`${pathname}${search}`, { headers })
+  return await http.createPublicSession(origin).download(`${pathname}${search}`, { headers })
 }
 
-/** Resources after which a batch is full, and characters, because a resource can contain a million values. */
+/** Maximum resources and characters of a batch. A limit on the number alone is not enough, because one resource can contain a million values. */
 const maxBatchResources = 200
 const maxBatchLength = 4_000_000
-/** Maximum characters of one resource. */
+/** Maximum characters of a resource. */
 const maxResourceLength = 32_000_000
 
 /**
- * Yields the resources of an NDJSON file, without their type. Throws `SourceProblem` OTHER_PROTOCOL for a line that is not a
- * resource, and ANSWER_TOO_LARGE for a resource with too many values.
+ * Parses an NDJSON file and yields its resources without their type. Throws `SourceProblem` OTHER_PROTOCOL for a line that is
+ * not a resource, and ANSWER_TOO_LARGE for a resource with too many values.
  */
 export async function* readResourceLines(
   chunks: AsyncIterable<Buffer>,

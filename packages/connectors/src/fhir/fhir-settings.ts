@@ -15,16 +15,16 @@ export const fhirDefinition = defineConnectedSource({
         `This view reads a resource type that is not loaded. Add ${views[other]!.resource} to the resource types.`,
       )
     if (method === 'SEARCH' && group !== undefined)
-      throw new InvalidSetting('/group', 'A group is for exports: choose the method BULK_EXPORT, or leave it out.')
+      throw new InvalidSetting('/group', 'Only exports support a group. Choose BULK_EXPORT, or remove it.')
     if (method === 'BULK_EXPORT' && search)
-      throw new InvalidSetting('/search', 'An export takes no search: choose the method SEARCH, or leave it out.')
+      throw new InvalidSetting('/search', 'Exports support no search. Choose the method SEARCH, or remove it.')
   },
   assertSecrets({ apiSource: { username, clientId } }, secrets) {
     const ways = { password: 'a password', authToken: 'a token', privateKey: 'a private key' }
     assertOneCredential(secrets, 'apiSource', ways)
     assertUsername(username, secrets, 'apiSource')
     if ('privateKey' in secrets && clientId === undefined)
-      throw new InvalidSetting('/apiSource/clientId', 'Name the client that the private key belongs to.')
+      throw new InvalidSetting('/apiSource/clientId', 'Enter the client id of the private key.')
   },
   formatSourceName: ({ resourceTypes, apiSource }) => formatNameAt(resourceTypes.join(', '), apiSource.url),
 })

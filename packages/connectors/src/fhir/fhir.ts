@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/systems'
-import { createColumns } from '../http-connector/record-tables.ts'
+import { declareColumns } from '../http-connector/record-tables.ts'
 import {
   createOption,
   parseText,
@@ -11,7 +11,7 @@ import { signJwt } from '../http-connector/sign-jwt.ts'
 import { testSearch, searchResources } from './search.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import { basicAuthorization, type HttpSession, parseBaseUrl } from '../http-connector/http-session.ts'
+import { formatBasicAuthorization, type HttpSession, parseBaseUrl } from '../http-connector/http-session.ts'
 import type { SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
 import { createBulkExport } from './export.ts'
 import { type ResourceView, parseView } from './view-definition.ts'
@@ -20,53 +20,53 @@ import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'
 
 export type FhirSettings = SettingsOf<typeof connectorTypes.fhir>
 
-const name = 'FHIR'
-/** Maximum number of types that a test requests before the pipeline is saved. */
+const fhirName = 'FHIR'
+/** Maximum number of resource types that a connection test requests. */
 const maxTestedTypes = 10
 
-/** Any FHIR R4 server: the resources of the selected types, a table for each. */
+/** Reads the resources of any FHIR R4 server, with a table for each selected type or view. */
 export const fhir: HttpSystem<FhirSettings> = {
-  name,
-  // The rows of a view have no key for a merge.
+  name: fhirName,
+  // Views have no increments, because their rows have no key for a merge.
   canReadIncrement: ({ views = [] }) => views.length === 0,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect({ apiSource }, secrets) {
     const { url, username } = apiSource
     const { authToken, password, privateKey } = secrets
     const accept = 'application/fhir+json, application/json'
-    // Links of a server point to its host, but not always to paths below its address.
+    // Links of a server stay on its host, but can be outside the path of its address. The session therefore starts at the origin.
     const { origin } = new URL(parseBaseUrl(url))
     if (privateKey)
       return {
         url: origin,
         headers: { accept },
-        signIn: (http) => signInByKey(http, prefixOf(apiSource), apiSource, privateKey),
+        signIn: (http) => signInWithPrivateKey(http, getPathPrefix(apiSource), apiSource, privateKey),
       }
     const authorization = authToken
       ? `Bearer ${authToken}`
-      : username && password && basicAuthorization(username, password)
+      : username && password && formatBasicAuthorization(username, password)
     return { url: origin, headers: { accept, ...(authorization && { authorization }) } }
   },
 
-  /** The capability statement is public, so each type is requested to check the credentials. */
+  /** Requests each type, because the capability statement is public and does not check the credentials. */
   async testConnection({ http, settings }) {
     settings.views?.forEach(parseView)
-    const prefix = prefixOf(settings.apiSource)
+    const prefix = getPathPrefix(settings.apiSource)
     const types = await listTypes(http, prefix)
     for (const type of settings.resourceTypes.slice(0, maxTestedTypes)) {
       if (types.length > 0 && !types.includes(type))
         throw new SourceProblem('NOT_FOUND', `The server has no resources of type ${type}. Select one of its types.`)
-      await testSearch(http, { name, type, path: `${prefix}/${type}` })
+      await testSearch(http, { name: fhirName, type, path: `${prefix}/${type}` })
     }
   },
 
   listOptions: (kind, { http, settings }) =>
-    kind === 'resource-types' ? listTypeOptions(http, prefixOf(settings.apiSource)) : undefined,
+    kind === 'resource-types' ? listTypeOptions(http, getPathPrefix(settings.apiSource)) : undefined,
 
-  async streams({ http, settings, signal, log }) {
+  async openStreams({ http, settings, signal, log }) {
     const { search = '', resourceTypes: types, method, group } = settings
-    const prefix = prefixOf(settings.apiSource)
+    const prefix = getPathPrefix(settings.apiSource)
     const views = (settings.views ?? []).map(parseView)
     const tables = types.flatMap((type): { type: string; view?: ResourceView }[] => {
       const typeViews = views.filter(({ resource }) => resource === type)
@@ -76,43 +76,47 @@ export const fhir: HttpSystem<FhirSettings> = {
       method === 'BULK_EXPORT'
         ? createBulkExport({ http, signal, log }, { prefix, types, group, streams: tables.length })
         : (type: string, since?: string) =>
-            searchResources(http, { name, type, path: `${prefix}/${type}`, search, since })
+            searchResources(http, { name: fhirName, type, path: `${prefix}/${type}`, search, since })
     return tables.map(({ type, view }) =>
       view ? createViewStream(view, () => read(type)) : createResourceStream(type, (since) => read(type, since)),
     )
   },
 }
 
-const prefixOf = ({ url }: FhirSettings['apiSource']): string => new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
+const getPathPrefix = ({ url }: FhirSettings['apiSource']): string =>
+  new URL(parseBaseUrl(url)).pathname.replace(/\/$/, '')
 
 /**
- * Reads a resource type as a table, and its lists of objects as child tables. Extensions and other elements that every
- * element can have stay JSON.
+ * Returns the stream of a resource type. Its lists of objects become child tables. Extensions and contained resources stay
+ * JSON, because every element can have them.
  */
 export const createResourceStream = (
   type: string,
-  read: (since: string | undefined) => ReturnType<RecordStream['pages']>,
+  read: (since: string | undefined) => ReturnType<RecordStream['readPages']>,
 ): RecordStream => ({
   name: type,
   key: ['id'],
-  columns: [...createColumns('TEXT', ['id', 'meta.versionId']), ...createColumns('TIMESTAMPTZ', ['meta.lastUpdated'])],
+  columns: [
+    ...declareColumns('TEXT', ['id', 'meta.versionId']),
+    ...declareColumns('TIMESTAMPTZ', ['meta.lastUpdated']),
+  ],
   isStoredAsJson: (path) => /(^|\.)(extension|modifierExtension|contained)$/.test(path),
-  pages: (cursor) => read(toText(cursor)),
+  readPages: (cursor) => read(toText(cursor)),
 })
 
 async function listTypes(http: HttpSession, prefix: string): Promise<string[]> {
-  const statement = parseObject(await http.getJson(`${prefix}/metadata`), name)
-  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(name, 'CapabilityStatement')
+  const statement = parseObject(await http.getJson(`${prefix}/metadata`), fhirName)
+  if (statement['resourceType'] !== 'CapabilityStatement') throw createResponseProblem(fhirName, 'CapabilityStatement')
   const version = toText(statement['fhirVersion']) ?? ''
   if (!version.startsWith('4.'))
     throw new SourceProblem(
       'OTHER_PROTOCOL',
-      `The server has FHIR ${version || 'of an unknown version'}, and Sluice reads R4 (4.0 or 4.3). Enter the R4 address of the server.`,
+      `The server uses ${version ? `FHIR ${version}` : 'an unknown FHIR version'}, but Sluice reads only R4 (4.0 or 4.3). Enter the R4 address of the server.`,
     )
   const [rest] = Array.isArray(statement['rest']) ? (statement['rest'] as unknown[]) : []
-  const resources = parseObject(rest ?? {}, name)['resource']
+  const resources = parseObject(rest ?? {}, fhirName)['resource']
   return (Array.isArray(resources) ? (resources as unknown[]) : [])
-    .map((resource) => toText(parseObject(resource, name)['type']))
+    .map((resource) => toText(parseObject(resource, fhirName)['type']))
     .filter((type) => type !== undefined)
 }
 
@@ -127,14 +131,14 @@ interface ClientCredentials {
   scope?: string
 }
 
-/** Seconds. Servers accept at most five minutes. */
+/** Lifetime of the assertion in seconds. Servers accept at most 300. */
 const assertionLifetime = 240
 
 /**
- * SMART Backend Services: exchanges a signed JWT assertion for an access token that is valid for some minutes. The server names the
- * token endpoint, which can be on another host: that host gets only the assertion, which is valid for that endpoint only.
+ * Signs in with SMART Backend Services: exchanges a signed JWT assertion for an access token. The token endpoint can be on
+ * another host, which receives only the assertion.
  */
-async function signInByKey(
+async function signInWithPrivateKey(
   http: HttpSession,
   prefix: string,
   { clientId = '', keyId, scope = 'system/*.rs' }: ClientCredentials,
@@ -143,8 +147,8 @@ async function signInByKey(
   const key = parsePrivateKey(privateKey)
   const subject = 'The SMART configuration of the server'
   const configuration = await http.getJson(`${prefix}/.well-known/smart-configuration`, { subject })
-  const tokenEndpoint = parseText(configuration, name, 'token_endpoint')
-  if (!URL.canParse(tokenEndpoint)) throw createResponseProblem(name, 'token_endpoint')
+  const tokenEndpoint = parseText(configuration, fhirName, 'token_endpoint')
+  if (!URL.canParse(tokenEndpoint)) throw createResponseProblem(fhirName, 'token_endpoint')
   const algorithm = key.asymmetricKeyType === 'rsa' ? 'RS384' : 'ES384'
   const claims = { iss: clientId, sub: clientId, aud: tokenEndpoint, jti: randomUUID() }
   const body = new URLSearchParams({
@@ -154,24 +158,24 @@ async function signInByKey(
     client_assertion: signJwt({ algorithm, keyId, key }, claims, assertionLifetime),
   })
   const { pathname, search, origin } = new URL(tokenEndpoint)
-  const response = await http.forOrigin(origin).getJson(`${pathname}${search}`, { method: 'POST', body })
-  return { authorization: `Bearer ${parseText(response, name, 'access_token')}` }
+  const response = await http.createPublicSession(origin).getJson(`${pathname}${search}`, { method: 'POST', body })
+  return { authorization: `Bearer ${parseText(response, fhirName, 'access_token')}` }
 }
 
-/** Parses a private key. The error names the problem and does not contain the key. */
+/** Parses a private key in PEM. The message of a `SourceProblem` never contains the key. */
 function parsePrivateKey(pem: string): KeyObject {
   const createProblem = (problem: string) =>
     new SourceProblem(
       'AUTHENTICATION_FAILED',
-      `The private key ${problem}. Enter an RSA or P-384 key as PKCS #8 in PEM.`,
+      `The private key ${problem}. Enter an RSA or P-384 key in PKCS #8 PEM format.`,
     )
   let key: KeyObject
   try {
     key = createPrivateKey(pem)
   } catch {
-    throw createProblem('cannot be read')
+    throw createProblem('is not valid PEM')
   }
   const curve = key.asymmetricKeyDetails?.namedCurve
   if (key.asymmetricKeyType === 'rsa' || (key.asymmetricKeyType === 'ec' && curve === 'secp384r1')) return key
-  throw createProblem('has a type that servers do not accept')
+  throw createProblem('has a type other than RSA or P-384')
 }

@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { isExact } from '../http-connector/exact-json.ts'
+import { isExactNumber } from '../http-connector/exact-json.ts'
 
 export type FhirPathExpression = (focus: unknown) => unknown[]
 type CollectionFunction = (focus: unknown[]) => unknown[]
@@ -7,7 +7,10 @@ type CollectionFunction = (focus: unknown[]) => unknown[]
 const tokenPattern =
   /\s*(?:'((?:[^'\\]|\\.)*)'|(\d+(?:\.\d+)?)|(\$this|%\w+)|([A-Za-z_]\w*)|`([^`]+)`|(!=|<=|>=|[().,|=<>[\]&+*/-]))/y
 
-/** Maximum number of tokens of an expression. Nested and chained expressions are parsed and evaluated recursively. */
+/**
+ * Maximum number of tokens of an expression. The limit protects the stack, because nested and chained expressions are parsed
+ * and evaluated recursively.
+ */
 const maxTokens = 1_000
 
 interface PathToken {
@@ -15,14 +18,17 @@ interface PathToken {
   text: string
 }
 
-/** Binary operators by precedence, lowest first. */
+/** Binary operators by precedence, from the lowest. */
 const operatorLevels = [['or', 'xor'], ['and'], ['=', '!=', '<', '>', '<=', '>='], ['|'], ['&', '+', '-'], ['*', '/']]
 
 /**
- * Compiles the subset of FHIRPath that reports and views use: paths, `where`, comparisons, `and`, `or`, and the functions of
- * fhirpath-functions.ts. `%name` is the current value in `variables`. Throws `SourceProblem` NOT_SUPPORTED for everything else.
+ * Compiles the subset of FHIRPath that reports and views use: paths, operators and the functions below. `%name` refers to the
+ * value of `name` in `variables` at evaluation. Throws `SourceProblem` NOT_SUPPORTED for everything else.
  */
-export function fhirPath(expression: string, variables: Readonly<Record<string, unknown>> = {}): FhirPathExpression {
+export function compileFhirPath(
+  expression: string,
+  variables: Readonly<Record<string, unknown>> = {},
+): FhirPathExpression {
   const tokens = tokenize(expression)
   let at = 0
   const peek = (): PathToken => tokens[at] ?? { kind: 'end', text: '' }
@@ -37,28 +43,28 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     at += 1
   }
 
-  function binary(level: number): CollectionFunction {
+  function parseOperators(level: number): CollectionFunction {
     const operators = operatorLevels[level]
-    if (!operators) return path()
-    let left = binary(level + 1)
+    if (!operators) return parsePath()
+    let left = parseOperators(level + 1)
     while (peek().kind !== 'text' && operators.includes(peek().text)) {
       const operator = take().text
-      const [item, other] = [left, binary(level + 1)]
+      const [item, other] = [left, parseOperators(level + 1)]
       left = (focus) => applyOperator(operator, item(focus), other(focus))
     }
     return left
   }
 
-  function path(): CollectionFunction {
-    let whole = term()
+  function parsePath(): CollectionFunction {
+    let whole = parseTerm()
     for (;;) {
       if (isSign('.')) {
         at += 1
-        const [before, next] = [whole, member(false)]
+        const [before, next] = [whole, parseMember(false)]
         whole = (focus) => next(before(focus))
       } else if (isSign('[')) {
         at += 1
-        const [before, place] = [whole, binary(0)]
+        const [before, place] = [whole, parseOperators(0)]
         expectSign(']')
         whole = (focus) => {
           const index = Number(place(focus)[0])
@@ -68,62 +74,62 @@ export function fhirPath(expression: string, variables: Readonly<Record<string, 
     }
   }
 
-  function term(): CollectionFunction {
+  function parseTerm(): CollectionFunction {
     const { kind, text } = peek()
     if (kind === 'text' || kind === 'number') {
       at += 1
       return () => [kind === 'text' ? text : Number(text)]
     }
-    if (!isSign('(')) return member(true)
+    if (!isSign('(')) return parseMember(true)
     at += 1
-    const inner = binary(0)
+    const inner = parseOperators(0)
     expectSign(')')
     return inner
   }
 
-  /** Parses a field or a function. A resource type at the start of a path is the resource itself. */
-  function member(first: boolean): CollectionFunction {
+  /** Parses a field or a function call. A resource type at the start of a path means the resource itself. */
+  function parseMember(first: boolean): CollectionFunction {
     const { kind, text: name } = take()
     if (kind !== 'name') throw createNotSupportedProblem(expression)
     if (first && name === '$this') return (focus) => focus
-    if (first && name.startsWith('%')) return variable(name.slice(1))
+    if (first && name.startsWith('%')) return resolveVariable(name.slice(1))
     if (first && (name === 'true' || name === 'false')) return () => [name === 'true']
-    if (isSign('(')) return called(name)
+    if (isSign('(')) return parseFunctionCall(name)
     if (first && /^[A-Z]/.test(name)) return (focus) => focus
     if (isSign('.') && tokens[at + 1]?.text === 'ofType') {
       at += 3
       const type = take().text
       expectSign(')')
-      return (focus) => field(focus, `${name}${type[0]?.toUpperCase()}${type.slice(1)}`)
+      return (focus) => readField(focus, `${name}${type[0]?.toUpperCase()}${type.slice(1)}`)
     }
-    return (focus) => field(focus, name)
+    return (focus) => readField(focus, name)
   }
 
-  function variable(name: string): CollectionFunction {
+  function resolveVariable(name: string): CollectionFunction {
     if (!Object.hasOwn(variables, name)) throw createNotSupportedProblem(expression)
     return () => [variables[name]]
   }
 
-  function called(name: string): CollectionFunction {
+  function parseFunctionCall(name: string): CollectionFunction {
     expectSign('(')
     if (name === 'getReferenceKey') {
-      // The argument is a type, not a path.
+      // The argument of getReferenceKey is the name of a resource type, not an expression.
       const type = isSign(')') ? undefined : take().text
       expectSign(')')
-      return (focus) => focus.flatMap((item) => referenceKey(item, type))
+      return (focus) => focus.flatMap((item) => parseReferenceKey(item, type))
     }
-    const given: CollectionFunction[] = []
+    const argumentList: CollectionFunction[] = []
     while (!isSign(')')) {
-      given.push(binary(0))
+      argumentList.push(parseOperators(0))
       if (!isSign(')')) expectSign(',')
     }
     at += 1
-    const made = Object.hasOwn(functions, name) ? functions[name] : undefined
-    if (!made) throw createNotSupportedProblem(expression)
-    return (focus) => made(focus, given)
+    const evaluate = Object.hasOwn(functions, name) ? functions[name] : undefined
+    if (!evaluate) throw createNotSupportedProblem(expression)
+    return (focus) => evaluate(focus, argumentList)
   }
 
-  const whole = binary(0)
+  const whole = parseOperators(0)
   if (peek().kind !== 'end') throw createNotSupportedProblem(expression)
   return (focus) => whole([focus])
 }
@@ -143,11 +149,11 @@ function tokenize(expression: string): PathToken[] {
   return tokens
 }
 
-/** Choice elements, whose names contain their type: `value` is `valueString`, `valueCoding` … */
+/** Choice elements. Their names in a resource end with the type: `value` is stored as `valueString`, `valueCoding` and so on. */
 const choicePattern =
   /^(value|effective|onset|abatement|deceased|occurrence|performed|medication|multipleBirth|timing)$/
 
-function field(focus: readonly unknown[], name: string): unknown[] {
+function readField(focus: readonly unknown[], name: string): unknown[] {
   return focus.flatMap((item) => {
     if (typeof item !== 'object' || item === null) return []
     const fields = item as Record<string, unknown>
@@ -164,13 +170,13 @@ const isChoiceKey = (key: string, name: string): boolean =>
 const createNotSupportedProblem = (expression: string): SourceProblem =>
   new SourceProblem(
     'NOT_SUPPORTED',
-    `The FHIRPath "${expression.slice(0, 200)}" has something that this version does not support. Use paths, where, and comparisons.`,
+    `The FHIRPath "${expression.slice(0, 200)}" uses a feature that this version does not support. Use only paths, where and comparisons.`,
   )
 
 const toBoolean = ([value]: readonly unknown[]): boolean | undefined =>
   value === undefined ? undefined : value !== false
 
-/** The result of a comparison with an empty collection is empty, which is not true. */
+/** Evaluates a binary operator. A comparison with an empty collection is empty, as FHIRPath specifies. */
 function applyOperator(operator: string, left: unknown[], right: unknown[]): unknown[] {
   const [item, other] = [toBoolean(left), toBoolean(right)]
   if (operator === '|') return [...new Set([...left, ...right])]
@@ -201,14 +207,14 @@ function applyOperator(operator: string, left: unknown[], right: unknown[]): unk
 }
 
 const toNumber = (value: unknown): unknown =>
-  typeof value === 'object' && value !== null && isExact(value) ? Number(JSON.stringify(value)) : value
+  typeof value === 'object' && value !== null && isExactNumber(value) ? Number(JSON.stringify(value)) : value
 
-/** Whether the first value exists and is not false: a criterion can be a path. */
+/** Returns whether the first value exists and is not false. A condition can also be a path. */
 export const isTrue = ([value]: readonly unknown[]): boolean => value !== undefined && value !== false
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-const texts = (values: readonly unknown[]): string[] => values.map(textOf)
+const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+const toTexts = (values: readonly unknown[]): string[] => values.map(formatValue)
 const evaluateText = (given: CollectionFunction | undefined, focus: unknown[]): string =>
-  textOf(given?.(focus)[0] ?? '')
+  formatValue(given?.(focus)[0] ?? '')
 
 const filterMatching = (focus: readonly unknown[], given: CollectionFunction | undefined): unknown[] =>
   given ? focus.filter((item) => isTrue(given([item]))) : [...focus]
@@ -217,9 +223,9 @@ type TextFunction = (text: string, argument: string) => unknown
 const createTextFunction =
   (made: TextFunction) =>
   (focus: unknown[], [given]: CollectionFunction[]): unknown[] =>
-    texts(focus).map((text) => made(text, evaluateText(given, focus)))
+    toTexts(focus).map((text) => made(text, evaluateText(given, focus)))
 
-/** FHIRPath functions by name. Each one maps a collection and the arguments to a collection. */
+/** FHIRPath functions by name. Each takes a collection and its arguments, and returns a collection. */
 const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
   where: (focus, [given]) => filterMatching(focus, given),
   select: (focus, [given]) => (given ? focus.flatMap((item) => given([item])) : []),
@@ -235,7 +241,7 @@ const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFun
   skip: (focus, [given]) => focus.slice(Number(evaluateText(given, focus))),
   take: (focus, [given]) => focus.slice(0, Number(evaluateText(given, focus))),
   distinct: (focus) => [...new Set(focus)],
-  join: (focus, [given]) => (focus.length === 0 ? [] : [texts(focus).join(evaluateText(given, focus))]),
+  join: (focus, [given]) => (focus.length === 0 ? [] : [toTexts(focus).join(evaluateText(given, focus))]),
   iif: (focus, [given, then, otherwise]): unknown[] => (isTrue(given?.(focus) ?? []) ? then : otherwise)?.(focus) ?? [],
   extension: (focus, [given]) =>
     focus.flatMap((item) => {
@@ -243,7 +249,7 @@ const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFun
       return extension.filter(({ url }) => url === evaluateText(given, focus))
     }),
   getResourceKey: (focus) => focus.flatMap((item) => (item as { id?: unknown } | null)?.id ?? []),
-  toString: (focus: unknown[]) => texts(focus),
+  toString: (focus: unknown[]) => toTexts(focus),
   lower: createTextFunction((text) => text.toLowerCase()),
   upper: createTextFunction((text) => text.toUpperCase()),
   startsWith: createTextFunction((text, argument) => text.startsWith(argument)),
@@ -251,8 +257,11 @@ const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFun
   contains: createTextFunction((text, argument) => text.includes(argument)),
 }
 
-/** Returns the id of a reference, as `getResourceKey` does; empty if it refers to another type or to a contained resource. */
-function referenceKey(reference: unknown, type?: string): unknown[] {
+/**
+ * Returns the id in a reference, to match it with `getResourceKey`. Returns an empty list for a reference to another type or to
+ * a contained resource.
+ */
+function parseReferenceKey(reference: unknown, type?: string): unknown[] {
   const { reference: address } = (reference ?? {}) as { reference?: unknown }
   const [, kind, id] =
     /(?:^|\/)([A-Z][A-Za-z]*)\/([^/#?]+)(?:\/_history\/[^/]+)?$/.exec(typeof address === 'string' ? address : '') ?? []

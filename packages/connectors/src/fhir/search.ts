@@ -1,40 +1,40 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
-import { detectEndlessPaging, boundCursor } from '../http-connector/paging.ts'
+import { createPagingCheck, createNextCursor } from '../http-connector/paging.ts'
 import type { RecordPage } from '../http-connector/http-system.ts'
 
 export interface SearchRequest {
   name: string
   type: string
   path: string
-  /** Search parameters of the user. */
+  /** Search parameters that the user entered. */
   search?: string | undefined
-  /** Only resources that changed at or after this timestamp. */
+  /** A timestamp. Only resources changed at or after it are returned. */
   since?: string | undefined
-  /** Returns the path of the link to the next page; by default, only links within the host are followed. */
-  follow?(link: string): string
+  /** Returns the path of the next page from its link. By default, links to other hosts are refused. */
+  getNextPath?(link: string): string
 }
 
-const pageSize = 200
-/** Search parameters that users cannot set, because they change the pages of the result. */
+const resourcesPerPage = 200
+/** Search parameters that are ignored, because they change the pages of the result. */
 const reservedParameters = new Set(['_sort', '_format', '_total', '_summary'])
 
 /**
- * Yields the resources of one type, oldest change first. If a server drops the search, as many do after some minutes, the
- * search restarts from the last resource that was read.
+ * Yields the resources of one type, oldest change first. Many servers drop a search after some minutes; the search is then
+ * restarted from the last change that was read.
  */
 export async function* searchResources(
   http: HttpSession,
   request: SearchRequest,
 ): AsyncGenerator<RecordPage, void, void> {
-  const { name, type, path, search = '', follow = (link) => http.resolveLink(link) } = request
+  const { name, type, path, search = '', getNextPath: follow = (link) => http.resolveLink(link) } = request
   const subject = `The resources of type ${type}`
   const seen = { latest: '', latestTime: -Infinity, isInOrder: true }
   let { since } = request
-  let [count, isSorted] = [pageSize, true]
+  let [count, isSorted] = [resourcesPerPage, true]
   let nextPath: string | undefined
-  const checkPage = detectEndlessPaging(name)
+  const checkPage = createPagingCheck(name)
 
   for (;;) {
     const isFirst = nextPath === undefined
@@ -45,7 +45,7 @@ export async function* searchResources(
     } catch (error) {
       const { code } = error as Partial<SourceProblem>
       const canContinue = isFirst || (isSorted && seen.isInOrder && seen.latest !== '')
-      // Some servers refuse to sort; they then use an order of their own.
+      // Some servers refuse to sort. The request is then repeated without a sort order.
       if (isFirst && isSorted && code === 'REQUEST_REFUSED') isSorted = false
       else if (canContinue && count > 1 && code === 'ANSWER_TOO_LARGE') count = Math.ceil(count / 4)
       else if (isFirst || code !== 'NOT_FOUND') throw error
@@ -59,7 +59,7 @@ export async function* searchResources(
     const link = findNextLink(response)
     const followingPath = link === undefined ? undefined : follow(link)
     const isLast = followingPath === undefined
-    yield { records, cursor: isLast ? boundCursor(seen.latest, http.startedAt(), request.since) : undefined }
+    yield { records, cursor: isLast ? createNextCursor(seen.latest, http.startedAt(), request.since) : undefined }
     if (isLast) return
     if (followingPath === nextPath) throw createResponseProblem(name, 'link to another page')
     nextPath = followingPath
@@ -74,7 +74,7 @@ export async function* searchResources(
   }
 }
 
-/** Requests one resource of a type. Throws `SourceProblem`. */
+/** Requests one resource of a type, to check access to it. Throws `SourceProblem`. */
 export async function testSearch(
   http: HttpSession,
   request: Pick<SearchRequest, 'name' | 'type' | 'path'>,
@@ -84,8 +84,8 @@ export async function testSearch(
 }
 
 /**
- * Returns the resources of a Bundle without their type, which is the table name. Omits included resources. Throws
- * `SourceProblem` OTHER_PROTOCOL if the response is not a Bundle.
+ * Returns the resources of a Bundle without their type, which is the table name. Omits other resources that the search
+ * included. Throws `SourceProblem` OTHER_PROTOCOL if the response is not a Bundle.
  */
 function parseBundle(response: unknown, { name, type }: Pick<SearchRequest, 'name' | 'type'>): unknown[] {
   const { resourceType, entry = [] } = parseObject(response, name)
@@ -103,7 +103,7 @@ function findNextLink(response: unknown): string | undefined {
   return toText(links.find((item) => item?.relation === 'next')?.url)
 }
 
-/** Combines the user's parameters with those of the connector. If a parameter occurs twice, resources must match both. */
+/** Combines the user's parameters with those of the connector. Resources must match both values of a parameter that occurs twice. */
 function createQuery(
   search: string,
   { since, count, isSorted }: { since: string | undefined; count: number; isSorted: boolean },
@@ -120,6 +120,6 @@ function createQuery(
 const searchExpiredProblem = (cause: unknown): SourceProblem =>
   new SourceProblem(
     'SOURCE_FAILED',
-    'The FHIR server dropped the search before its last page was read. It does not sort by time, so the search cannot be resumed: narrow it, or increase the time for which the server keeps searches.',
+    'The FHIR server dropped the search before its last page was read. The search cannot be resumed, because the server does not sort by time. Narrow the search, or make the server keep searches longer.',
     { cause },
   )

@@ -1,106 +1,110 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { BadRecord } from '../http-connector/flatten-record.ts'
-import { type FhirPathExpression, fhirPath } from './fhirpath.ts'
+import { type FhirPathExpression, compileFhirPath } from './fhirpath.ts'
 
 /** A compiled ViewDefinition (SQL on FHIR) of one resource type. */
 export interface ResourceView {
   name: string
   resource: string
   columns: readonly ViewColumn[]
-  /** The rows of a resource, with values in the order of the columns. Throws `BadRecord` if it has several values for one column. */
+  /**
+   * Returns the rows of a resource. Values are in the order of the columns. Throws `BadRecord` if a column without `collection` has several values.
+   */
   rows(resource: unknown): ViewRow[]
 }
 
 export interface ViewColumn {
   name: string
-  /** The FHIR type, if the view declares it. */
+  /** The FHIR type that the view declares. */
   type?: string
 }
 
 type DefinitionFields = Readonly<Record<string, unknown>>
 type RowFunction = (focus: unknown) => ViewRow[]
 
-/** A compiled select: its columns in order, and the function that creates the rows of a focus. */
+/** A compiled `select`: its columns, and the function that creates the rows of a FHIR element. */
 interface SelectPart {
   columns: ViewColumn[]
   rows: RowFunction
 }
 
-/** Parses a definition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
+/** Compiles a ViewDefinition. Throws `SourceProblem` VIEW_WRONG for an invalid one, and NOT_SUPPORTED for unsupported FHIRPath. */
 export function parseView(definition: unknown): ResourceView {
-  const view = toFields(definition)
+  const view = toObject(definition)
   const name = toText(view['name']) ?? toText(view['resource']) ?? ''
   const createProblem = (reason: string) =>
-    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}.`)
-  /** `%rowIndex` is the current index in the innermost list. */
+    new SourceProblem('VIEW_WRONG', `The view "${name.slice(0, 100)}" is invalid: ${reason}. Correct it.`)
+  /** The FHIRPath variable `%rowIndex` is the current index in the innermost `forEach`. */
   const variables: Record<string, unknown> = { rowIndex: 0, ...readConstants(view['constant'], createProblem) }
 
-  const path = (value: unknown): FhirPathExpression => {
-    if (typeof value !== 'string' || value === '') throw createProblem('one of its paths is not a text')
-    return fhirPath(value, variables)
+  const compile = (value: unknown): FhirPathExpression => {
+    if (typeof value !== 'string' || value === '') throw createProblem('each path must be a non-empty text')
+    return compileFhirPath(value, variables)
   }
 
-  function part(select: DefinitionFields): SelectPart {
-    const own = toList(select['column'], createProblem).map(
-      (column): SelectPart => compileColumn(column, path, createProblem),
+  function compileSelect(select: DefinitionFields): SelectPart {
+    const ownColumns = toList(select['column'], createProblem).map(
+      (column): SelectPart => compileColumn(column, compile, createProblem),
     )
-    const below = toList(select['select'], createProblem).map(part)
-    const union = toList(select['unionAll'], createProblem).map(part)
-    const [first] = union
-    if (union.some(({ columns }) => joinNames(columns) !== joinNames(first!.columns)))
-      throw createProblem('the parts of a unionAll have different columns, or a different order of them')
-    const parts = [...own, ...below]
+    const nestedSelects = toList(select['select'], createProblem).map(compileSelect)
+    const unionParts = toList(select['unionAll'], createProblem).map(compileSelect)
+    const [first] = unionParts
+    if (unionParts.some(({ columns }) => joinNames(columns) !== joinNames(first!.columns)))
+      throw createProblem('all parts of a unionAll need the same columns in the same order')
+    const parts = [...ownColumns, ...nestedSelects]
     if (first)
       parts.push({
         columns: first.columns,
-        rows: (focus) => concatenateRows(union.values().map(({ rows }) => rows(focus))),
+        rows: (focus) => concatenateRows(unionParts.values().map(({ rows }) => rows(focus))),
       })
     if (parts.length === 0) throw createProblem('a select has no columns')
-    const whole: SelectPart = {
+    const root: SelectPart = {
       columns: parts.flatMap(({ columns }) => columns),
-      rows: (focus) => crossProduct(parts.map(({ rows }) => rows(focus))),
+      rows: (focus) => joinParts(parts.map(({ rows }) => rows(focus))),
     }
-    return { columns: whole.columns, rows: eachOf(select, whole.rows) }
+    return { columns: root.columns, rows: applyIteration(select, root.rows) }
   }
 
-  /** Returns the rows of each element that a select iterates over. */
-  function eachOf(select: DefinitionFields, rows: RowFunction): RowFunction {
+  /** Applies `forEach`, `forEachOrNull` or `repeat` of a select: creates the rows of each element that it iterates over. */
+  function applyIteration(select: DefinitionFields, rows: RowFunction): RowFunction {
     const { forEach, forEachOrNull, repeat } = select
     if (forEach === undefined && forEachOrNull === undefined && repeat === undefined) return rows
-    const found =
-      repeat === undefined ? path(forEach ?? forEachOrNull) : repeatPaths(toList(repeat, createProblem, true).map(path))
+    const listElements =
+      repeat === undefined
+        ? compile(forEach ?? forEachOrNull)
+        : compileRepeat(toList(repeat, createProblem, true).map(compile))
     return (focus) => {
-      const items = found(focus)
+      const items = listElements(focus)
       const all = items.length === 0 && forEachOrNull !== undefined ? [{}] : items
       const outer = variables['rowIndex']
-      const made = concatenateRows(
+      const iteratedRows = concatenateRows(
         all.entries().map(([index, item]) => {
           variables['rowIndex'] = index
           return rows(item)
         }),
       )
       variables['rowIndex'] = outer
-      return made
+      return iteratedRows
     }
   }
 
   const resource = toText(view['resource'])
-  if (resource === undefined) throw createProblem('it has no resource')
-  const whole = part({ select: view['select'] })
-  const duplicate = whole.columns.find(
-    (column, index) => whole.columns.findIndex(({ name }) => name === column.name) < index,
+  if (resource === undefined) throw createProblem('"resource" is missing')
+  const root = compileSelect({ select: view['select'] })
+  const duplicate = root.columns.find(
+    (column, index) => root.columns.findIndex(({ name }) => name === column.name) < index,
   )
   if (duplicate) throw createProblem(`it has two columns "${duplicate.name}"`)
   const conditions = toList(view['where'], createProblem).map((where) =>
-    compileCondition(path(toFields(where)['path']), createProblem),
+    compileCondition(compile(toObject(where)['path']), createProblem),
   )
   return {
     name,
     resource,
-    columns: whole.columns,
+    columns: root.columns,
     rows(focus) {
       variables['rowIndex'] = 0
-      return conditions.every((holds) => holds(focus)) ? whole.rows(focus) : []
+      return conditions.every((holds) => holds(focus)) ? root.rows(focus) : []
     },
   }
 }
@@ -112,7 +116,7 @@ function compileColumn(
   path: (value: unknown) => FhirPathExpression,
   createProblem: CreateProblem,
 ): SelectPart {
-  const { name, path: columnPath, type, collection } = toFields(column)
+  const { name, path: columnPath, type, collection } = toObject(column)
   if (typeof name !== 'string' || !/^[A-Za-z_]\w{0,254}$/.test(name))
     throw createProblem('a column needs a name of letters, digits and underscores')
   const getValues = path(columnPath)
@@ -123,24 +127,24 @@ function compileColumn(
       const values = getValues(focus)
       if (collection === true) return [[values]]
       if (values.length > 1)
-        throw new BadRecord(`has ${values.length} values where the view has one: use collection, or first()`, name)
+        throw new BadRecord(`has ${values.length} values for one column: use collection or first() in the view`, name)
       return [[values[0] ?? null]]
     },
   }
 }
 
-/** Maximum depth of recursion. No resource nests deeper, so a deeper path leads back to its start. */
+/** Maximum depth of recursion. Real resources nest less deep, so a greater depth means that the paths form a cycle. */
 const maxRepeatDepth = 100
 
-/** Returns the values of the paths, and recursively the values of the paths from there. */
-function repeatPaths(paths: readonly FhirPathExpression[]): FhirPathExpression {
+/** Returns a function for the values of the paths, of the same paths from these values, and so on. */
+function compileRepeat(paths: readonly FhirPathExpression[]): FhirPathExpression {
   return (focus) => {
     const values: unknown[] = []
     const walk = (from: unknown, depth: number): void => {
-      for (const path of paths)
-        for (const item of path(from)) {
+      for (const compile of paths)
+        for (const item of compile(from)) {
           if (depth > maxRepeatDepth || values.length === maxRows)
-            throw new BadRecord(`has no end, or more than ${maxRows} parts, where the view repeats`)
+            throw new BadRecord(`has a cycle, or more than ${maxRows} elements, in a repeat of the view`)
           values.push(item)
           walk(item, depth + 1)
         }
@@ -153,7 +157,8 @@ function repeatPaths(paths: readonly FhirPathExpression[]): FhirPathExpression {
 function compileCondition(path: FhirPathExpression, createProblem: CreateProblem): (focus: unknown) => boolean {
   return (focus) => {
     const [value = false, ...others] = path(focus)
-    if (typeof value !== 'boolean' || others.length > 0) throw createProblem('a path of its where is not boolean')
+    if (typeof value !== 'boolean' || others.length > 0)
+      throw createProblem('each path in "where" must return a boolean')
     return value
   }
 }
@@ -161,7 +166,7 @@ function compileCondition(path: FhirPathExpression, createProblem: CreateProblem
 function readConstants(constants: unknown, createProblem: CreateProblem): Record<string, unknown> {
   return Object.fromEntries(
     toList(constants, createProblem).map((constant) => {
-      const { name, ...value } = toFields(constant)
+      const { name, ...value } = toObject(constant)
       const [key = ''] = Object.keys(value).filter((item) => /^value[A-Z]/.test(item))
       if (typeof name !== 'string' || key === '') throw createProblem('a constant needs a name and a value')
       return [name, value[key]]
@@ -171,16 +176,16 @@ function readConstants(constants: unknown, createProblem: CreateProblem): Record
 
 const joinNames = (columns: readonly ViewColumn[]): string => columns.map(({ name }) => name).join()
 
-const toFields = (value: unknown): DefinitionFields =>
+const toObject = (value: unknown): DefinitionFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as DefinitionFields) : {}
 
 const toText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** Returns a list of objects, or of texts if `texts` is true. */
+/** Checks that the value is a list of objects, or of texts if `texts` is true. */
 function toList(value: unknown, createProblem: CreateProblem, texts = false): DefinitionFields[] {
   if (value === undefined) return []
   if (Array.isArray(value) && value.every((item) => texts || (typeof item === 'object' && item !== null))) return value
-  throw createProblem('a value is not a list where the definition needs one')
+  throw createProblem('"column", "select", "unionAll", "where", "constant" and "repeat" must be lists')
 }
 
 /** The values of a row, in the order of a view's columns. */
@@ -188,35 +193,37 @@ export type ViewRow = readonly unknown[]
 
 /** Maximum number of rows of one resource. */
 const maxRows = 100_000
-/** Maximum number of values in all rows of one resource with a wide view: they are created at once, in 0.3 seconds and 60 MB. */
+/** Maximum number of values in all rows of one resource, which are in memory together. Half a million take 0.3 seconds and 60 MB. */
 const maxRowValues = 500_000
 
-/** Returns the cross product of the parts of a view. Throws `BadRecord` if it has too many rows. */
-function crossProduct(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
+/** Combines each row of each part with each row of the other parts. Throws `BadRecord` if the result has too many rows. */
+function joinParts(parts: readonly (readonly ViewRow[])[]): ViewRow[] {
   const count = parts.reduce((product, part) => product * part.length, 1)
   const width = parts.reduce((sum, part) => sum + (part[0]?.length ?? 0), 0)
-  assertRowLimit(count, width, ': its lists are side by side in the view')
-  // Most cross products consist of columns only.
+  assertRowLimit(count, width, ', because the view combines each element of one list with each element of another')
+  // This is the usual case: each part is a single column.
   if (count === 1) return [parts.flatMap(([row]) => row!)]
-  // The last part changes fastest. Each row is created once, because adding one part at a time would copy it for each column.
+  // Each row is created once. Adding one part after another would copy the rows for each column.
   const steps = parts.map((_, index) => parts.slice(index + 1).reduce((product, part) => product * part.length, 1))
   return Array.from({ length: count }, (_, at) =>
     parts.flatMap((part, index) => part[Math.floor(at / steps[index]!) % part.length]!),
   )
 }
 
-/** Concatenates rows. Throws `BadRecord` before the maximum is exceeded. */
+/** Concatenates rows. Throws `BadRecord` if there are too many. */
 function concatenateRows(parts: Iterable<readonly ViewRow[]>): ViewRow[] {
   const rows: ViewRow[] = []
-  for (const part of parts) {
-    assertRowLimit(rows.length + part.length, part[0]?.length ?? 0, ' of the view')
-    for (const row of part) rows.push(row)
+  for (const compileSelect of parts) {
+    assertRowLimit(rows.length + compileSelect.length, compileSelect[0]?.length ?? 0, ' of the view')
+    for (const row of compileSelect) rows.push(row)
   }
   return rows
 }
 
 function assertRowLimit(rows: number, width: number, where: string): void {
-  if (rows > maxRows) throw new BadRecord(`comes to more than ${maxRows} rows${where}`)
+  if (rows > maxRows) throw new BadRecord(`produces more than ${maxRows} rows${where}`)
   if (rows * width > maxRowValues)
-    throw new BadRecord(`comes to more than ${maxRowValues} values, ${rows} rows or more of ${width} columns${where}`)
+    throw new BadRecord(
+      `produces more than ${maxRowValues} values, in at least ${rows} rows of ${width} columns${where}`,
+    )
 }

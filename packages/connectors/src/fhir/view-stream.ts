@@ -1,14 +1,12 @@
 import type { DataType } from '@sluice/contracts'
-import { detectEndlessPaging } from '../http-connector/paging.ts'
+import { createPagingCheck } from '../http-connector/paging.ts'
 import type { RecordPage, RecordStream } from '../http-connector/http-system.ts'
 import { BadRecord } from '../http-connector/flatten-record.ts'
 import { SeenKeys, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'
 
-/**
- * FHIR types whose values all fit a column type. Dates can have only a year or a month, so they stay text; number types are inferred.
- */
-const dataTypes: ReadonlyMap<string, DataType> = new Map([
+/** Column types by FHIR type. Dates are missing, because a FHIR date can consist of only a year; number types are inferred. */
+const columnTypesByFhirType: ReadonlyMap<string, DataType> = new Map([
   ['boolean', 'BOOLEAN'],
   ['integer', 'INTEGER'],
   ['positiveInt', 'INTEGER'],
@@ -18,40 +16,40 @@ const dataTypes: ReadonlyMap<string, DataType> = new Map([
 ])
 const numberTypes = new Set(['decimal', 'http://hl7.org/fhirpath/System.Decimal'])
 
-/** The table of a view. Its rows have no key, so it is always read completely. */
+/** Returns the stream of a view. Its rows have no key, so it is always read completely. */
 export const createViewStream = (view: ResourceView, pages: () => AsyncIterable<RecordPage>): RecordStream => ({
   name: view.name,
   key: [],
-  columns: view.columns.map(createColumn),
+  columns: view.columns.map(createViewColumn),
   isStoredAsJson: () => true,
-  async *pages() {
-    // The rows have no key, so repeated resources are detected here. They occur, for example, after a search restarts.
+  async *readPages() {
+    // The rows have no key, so resources that occur twice are detected here. For example, a restarted search repeats some.
     const seen = new SeenKeys()
-    const checkPage = detectEndlessPaging('FHIR')
+    const checkPage = createPagingCheck('FHIR')
     for await (const { records } of pages()) {
       let hasNewRecords = false
       for (const resource of records) {
         const { id } = (resource ?? {}) as { id?: unknown }
         if (id !== undefined && !seen.add(JSON.stringify(id))) continue
         hasNewRecords = true
-        // One resource at a time, because a resource can have very many rows.
-        yield* readRows(view, resource)
+        // Each resource is yielded separately, because one resource can have very many rows.
+        yield* readViewRows(view, resource)
       }
       checkPage(hasNewRecords)
     }
   },
 })
 
-function createColumn({ name, type }: ViewColumn): KnownColumn {
-  const dataType = type === undefined || numberTypes.has(type) ? undefined : (dataTypes.get(type) ?? 'TEXT')
+function createViewColumn({ name, type }: ViewColumn): KnownColumn {
+  const dataType = type === undefined || numberTypes.has(type) ? undefined : (columnTypesByFhirType.get(type) ?? 'TEXT')
   return { path: name, always: true, ...(dataType && { dataType }) }
 }
 
-/** Number of rows that are converted to objects at once. */
+/** Number of rows that are converted to records at once. */
 const rowsPerPage = 500
 
-/** Yields the rows of a resource. Rejects a resource whose rows cannot be created. */
-function* readRows(view: ResourceView, resource: unknown): Generator<RecordPage, void, void> {
+/** Yields the rows of a resource, or rejects the resource if its rows cannot be created. */
+function* readViewRows(view: ResourceView, resource: unknown): Generator<RecordPage, void, void> {
   let rows: readonly ViewRow[]
   try {
     rows = view.rows(resource)
@@ -61,8 +59,8 @@ function* readRows(view: ResourceView, resource: unknown): Generator<RecordPage,
     return yield { records: [new BadRecord(`of ${view.resource} ${String(id)} ${error.message}`, error.path)] }
   }
   for (let from = 0; from < rows.length; from += rowsPerPage)
-    yield { records: rows.slice(from, from + rowsPerPage).map((row) => createRecord(view, row)) }
+    yield { records: rows.slice(from, from + rowsPerPage).map((row) => createViewRecord(view, row)) }
 }
 
-const createRecord = ({ columns }: ResourceView, row: ViewRow): object =>
+const createViewRecord = ({ columns }: ResourceView, row: ViewRow): object =>
   Object.fromEntries(columns.map(({ name }, index) => [name, row[index]]))

@@ -1,9 +1,9 @@
 import { connectorTypes, functionAccess } from '@sluice/contracts'
 import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertCredentialPair, defineConnectedSource } from '../settings/connected-source.ts'
-import { hostOf, normalizeAddress, parseAddress } from '../settings/source-address.ts'
+import { getHost, normalizeAddress, parseAddress } from '../settings/source-address.ts'
 
-/** AWS Lambda, or a function behind an address. */
+/** A function of AWS Lambda, or a function at an HTTP address. */
 export const functionDefinition = defineConnectedSource({
   type: connectorTypes.functionCall,
   connectionField: 'functionSource',
@@ -13,19 +13,19 @@ export const functionDefinition = defineConnectedSource({
   },
   assertSettings({ functionSource: { url, functionName } }) {
     if (url === undefined && functionName === undefined)
-      throw new InvalidSetting('/functionSource/url', 'Name the function by its address, or by its name at AWS Lambda.')
+      throw new InvalidSetting('/functionSource/url', 'Enter the address of the function, or its name in AWS Lambda.')
   },
   assertSecrets({ functionSource: { functionName } }, secrets) {
     assertCredentialPair(secrets, 'functionSource')
     if (functionName !== undefined && 'authToken' in secrets)
       throw new InvalidSetting(
         '/functionSource/authToken',
-        'A token is for an address; AWS Lambda takes an access key.',
+        'AWS Lambda does not accept a token. Enter an access key instead.',
       )
     if (functionName === undefined && 'accessKey' in secrets)
       throw new InvalidSetting(
         '/functionSource/accessKey',
-        'An access key is for AWS Lambda; an address takes a token.',
+        'Only AWS Lambda accepts an access key. Enter a token for a function at an address.',
       )
   },
   getSecretAudience: ({ functionSource: { url, headerName } }) => [
@@ -33,6 +33,6 @@ export const functionDefinition = defineConnectedSource({
     headerName ?? '',
   ],
   formatSourceName({ functionSource: { url, functionName } }) {
-    return (functionName ?? hostOf(url!)).slice(0, 255)
+    return (functionName ?? getHost(url!)).slice(0, 255)
   },
 })

@@ -11,12 +11,12 @@ import type { KnownColumn } from '../http-connector/record-tables.ts'
 type FunctionSettings = SettingsOf<typeof connectorTypes.functionCall>
 type FunctionAddress = FunctionSettings['functionSource']
 
-/** An access key means AWS Lambda, even if no function is selected yet. */
+/** Returns whether the function is in AWS Lambda. An access key shows this before a function is selected. */
 const isLambda = ({ functionName }: FunctionAddress, { accessKey }: SourceSecrets): boolean =>
   functionName !== undefined || accessKey !== undefined
 
-/** A function that returns rows: an AWS Lambda function, or an HTTP address. */
-export const functionCall: HttpSystem<FunctionSettings> = {
+/** Reads the rows that a function returns. The function is in AWS Lambda or at an HTTP address. */
+export const functionSystem: HttpSystem<FunctionSettings> = {
   name: 'the function',
 
   connect: ({ functionSource: address }, secrets) =>
@@ -24,14 +24,14 @@ export const functionCall: HttpSystem<FunctionSettings> = {
 
   async testConnection(context) {
     const { functionSource: address } = context.settings
-    // Only a call can test an address.
+    // A function at an address has no test mode, so it is called.
     if (address.functionName === undefined) return void (await callFunction(context, 1))
     using _response = await explainRejectedKey(
       context.http.download(getInvocationPath(address), {
         method: 'POST',
         body: {},
         headers: { 'x-amz-invocation-type': 'DryRun' },
-        repeatable: true,
+        isIdempotent: true,
         subject: describeFunction(address),
       }),
     )
@@ -40,30 +40,30 @@ export const functionCall: HttpSystem<FunctionSettings> = {
   listOptions: (kind, { http, settings, secrets }) =>
     kind === 'functions' && isLambda(settings.functionSource, secrets) ? listFunctions(http) : undefined,
 
-  async streams(context) {
-    // The first response declares the key and the columns.
+  async openStreams(context) {
+    // The first response contains the key and the columns of all rows.
     const first = await callFunction(context, 1)
     return {
       name: 'rows',
       key: first.key,
       columns: first.columns,
-      async *pages() {
+      async *readPages() {
         let list: RowList | undefined = first
         for (let page = 1; ; page += 1) {
           yield { records: list.rows }
           const { nextToken }: RowList = list
-          // Releases the rows during the next call.
+          // The rows are released, so that they do not stay in memory during the next call.
           list = undefined
           if (nextToken === undefined) return
           list = await callFunction(context, page + 1, nextToken)
-          if (list.nextToken === nextToken) throw repeatedTokenProblem(page + 1)
+          if (list.nextToken === nextToken) throw createRepeatedTokenProblem(page + 1)
         }
       },
     }
   },
 }
 
-/** Uses the path and query unchanged, because a trailing slash can be significant. */
+/** Connects to the origin of the address. Requests add the path and query unchanged, because a trailing slash can be significant. */
 function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken }: SourceSecrets): HttpConnection {
   const origin = URL.canParse(url) ? new URL(url).origin : url
   if (!authToken) return { url: origin }
@@ -71,10 +71,10 @@ function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken
   return { url: origin, headers }
 }
 
-function getPath(address: FunctionAddress): string {
+function getRequestPath(address: FunctionAddress): string {
   if (address.functionName !== undefined) return getInvocationPath(address)
   const { url = '' } = address
-  // With an access key, the function may not be selected yet.
+  // A pipeline with an access key can lack both, because its function may not be selected yet.
   if (!URL.canParse(url))
     throw new SourceProblem(
       'ADDRESS_INVALID',
@@ -87,7 +87,7 @@ function getPath(address: FunctionAddress): string {
 const describeFunction = ({ functionName }: FunctionAddress): string =>
   functionName === undefined ? 'The function' : `The function "${functionName}"`
 
-/** Calls the function once with the payload of the settings, the page number, and the token of the last response. */
+/** Calls the function with the payload of the settings, the page number, and the token of the previous response. */
 async function callFunction(
   { http, settings, log }: SystemContext<FunctionSettings>,
   page: number,
@@ -95,25 +95,27 @@ async function callFunction(
 ): Promise<RowList> {
   const { functionSource: address, payload } = settings
   const { json, headers } = await explainRejectedKey(
-    http.getResponse(getPath(address), {
+    http.getResponse(getRequestPath(address), {
       method: 'POST',
       body: { ...payload, page, nextToken: nextToken ?? null },
-      repeatable: true,
+      isIdempotent: true,
       ...(address.functionName !== undefined && { subject: describeFunction(address) }),
     }),
   )
-  if (headers.has('x-amz-function-error')) throw functionProblem(json, http, address)
+  if (headers.has('x-amz-function-error')) throw createFunctionProblem(json, http, address)
   return parseRows(json, http.redactText, (column, type) =>
     log(
       'WARN',
       'LOW',
-      `The function says that "${column}" is of type "${http.redactText(type)}", which Sluice does not know. Sluice infers the type from the values.`,
+      `The function declares the unknown type "${http.redactText(type)}" for the column "${column}". Sluice infers the type from the values instead.`,
     ),
   )
 }
 
-/** AWS returns 200 if a function throws, exceeds its time or memory, or returns more than 6 MB. */
-function functionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
+/**
+ * Returns the problem of a Lambda function that threw an error, or exceeded its time, memory or 6 MB of response. AWS reports these with status 200.
+ */
+function createFunctionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
   const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>
   const parts = [toText(errorType), toText(errorMessage)].filter((part) => part !== undefined)
   const errorText = http.redactText(parts.join(': '))
@@ -122,31 +124,31 @@ function functionProblem(response: unknown, http: HttpSession, address: Function
   return /ResponseSizeTooLarge|payload size exceeded/i.test(errorText)
     ? new SourceProblem(
         'ANSWER_TOO_LARGE',
-        `${name} returns more than 6 MB, the maximum of AWS Lambda. Return the rows in parts, each with a nextToken.${says}`,
+        `${name} returned more than 6 MB, the maximum of AWS Lambda. Return fewer rows per call, with a nextToken for the next call.${says}`,
       )
     : new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${says}`)
 }
 
-const repeatedTokenProblem = (page: number): SourceProblem =>
+const createRepeatedTokenProblem = (page: number): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The function returned the same nextToken with page ${page} as with the page before, so it would never end. Return another one, or none with the last page.`,
+    `The function returned the same nextToken for page ${page} as for the page before, which would repeat forever. Return a different token for each page, and no token for the last page.`,
   )
 
 interface RowList {
   rows: readonly unknown[]
-  /** Absent in the last response. */
+  /** The token for the next call. Absent in the last response. */
   nextToken?: string | number
   columns: KnownColumn[]
   key: string[]
 }
 
-/** Reports a type in `columns` that this version does not know. */
+/** A function that reports a column type that this version does not know. */
 type ReportUnknownType = (column: string, type: string) => void
 
 /**
- * Returns the rows of a response: a list of objects; `{ rows, nextToken?, columns?, key? }`; or either of them as the `body`
- * of an API gateway response. Throws `SourceProblem`.
+ * Parses the rows of a response. It is a list of objects, or `{ rows, nextToken?, columns?, key? }`, or an API gateway response
+ * with either of them as its `body`. Throws `SourceProblem`.
  */
 export function parseRows(
   response: unknown,
@@ -156,12 +158,12 @@ export function parseRows(
   const content = unwrapGatewayResponse(response, redactText)
   if (Array.isArray(content)) return { rows: content as unknown[], columns: [], key: [] }
   const { rows, nextToken, columns, key } = (content ?? {}) as Record<string, unknown>
-  if (!Array.isArray(rows)) throw noRowsProblem()
+  if (!Array.isArray(rows)) throw createNoRowsProblem()
   return {
     rows: rows as unknown[],
     ...(toText(nextToken) !== undefined && { nextToken: nextToken as string | number }),
-    columns: toList(columns).flatMap((column) => parseColumn(column, reportUnknownType)),
-    key: toList(typeof key === 'string' ? [key] : key).flatMap((path) => toText(path) ?? []),
+    columns: toArray(columns).flatMap((column) => parseDeclaredColumn(column, reportUnknownType)),
+    key: toArray(typeof key === 'string' ? [key] : key).flatMap((path) => toText(path) ?? []),
   }
 }
 
@@ -183,19 +185,19 @@ function unwrapGatewayResponse(response: unknown, redactText: (text: string) => 
   try {
     return parseJson(content)
   } catch (error) {
-    throw error instanceof SourceProblem ? error : noRowsProblem()
+    throw error instanceof SourceProblem ? error : createNoRowsProblem()
   }
 }
 
-const noRowsProblem = (): SourceProblem =>
+const createNoRowsProblem = (): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
     'The response of the function has no rows. Return a list of objects, or {"rows": [ … ], "nextToken": …}.',
   )
 
-const toList = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
 
-function parseColumn(column: unknown, reportUnknownType: ReportUnknownType): KnownColumn[] {
+function parseDeclaredColumn(column: unknown, reportUnknownType: ReportUnknownType): KnownColumn[] {
   if (typeof column === 'string') return [{ path: column }]
   if (typeof column !== 'object' || column === null) return []
   const { name, type } = column as Record<string, unknown>

@@ -2,19 +2,19 @@ import type { connectorTypes } from '@sluice/contracts/systems'
 import { createOption, parseList, parseObject, toText } from '../http-connector/parse-response.ts'
 import type { SourceSecrets, SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
-import type { HttpSession, HttpConnection, UnsignedRequest } from '../http-connector/http-session.ts'
+import type { HttpSession, HttpConnection, RequestToSign } from '../http-connector/http-session.ts'
 import { type SettingsOf, requireSecret } from '../http-connector/http-system.ts'
-import { detectEndlessPaging } from '../http-connector/paging.ts'
+import { createPagingCheck } from '../http-connector/paging.ts'
 import { AwsV4Signer } from 'aws4fetch'
 import { assertAccessKey } from '../object-store/assert-access-key.ts'
 
 type LambdaFunction = SettingsOf<typeof connectorTypes.functionCall>['functionSource']
 
-const name = 'AWS Lambda'
+const lambdaName = 'AWS Lambda'
 const arnPattern = /^(?:arn:[^:]+:lambda:)?(?<region>[a-z]{2}(?:-[a-z]+)+-\d):/
 const functionsPath = '2015-03-31/functions'
 
-/** Connects to AWS Lambda in the region of the function with the access key. */
+/** Returns the connection to AWS Lambda in the region of the function, with requests signed by the access key. */
 export function connectToLambda(lambda: LambdaFunction, secrets: SourceSecrets): HttpConnection {
   const key = {
     accessKeyId: requireSecret(secrets, 'accessKey', 'an access key that may invoke the function'),
@@ -28,12 +28,15 @@ export function connectToLambda(lambda: LambdaFunction, secrets: SourceSecrets):
   }
 }
 
-/** Returns the region of the ARN, or else that of the settings. */
+/** Returns the region in the ARN of the function. The default is the region in the settings. */
 function getRegion({ functionName = '', region }: LambdaFunction): string {
   const arnRegion = arnPattern.exec(functionName)?.groups?.['region']
   if (arnRegion !== undefined) return arnRegion
   if (region !== undefined && region !== 'DEFAULT') return region.toLowerCase().replaceAll('_', '-')
-  throw new SourceProblem('REGION_MISSING', 'The region of the function is unknown. Enter its region, or its ARN.')
+  throw new SourceProblem(
+    'REGION_MISSING',
+    'The region of the function is unknown. Enter its region, or its ARN as the function name.',
+  )
 }
 
 export function getInvocationPath({ functionName = '', qualifier }: LambdaFunction): string {
@@ -41,10 +44,7 @@ export function getInvocationPath({ functionName = '', qualifier }: LambdaFuncti
   return `${functionsPath}/${encodeURIComponent(functionName)}/invocations${query}`
 }
 
-/**
- * Awaits a request and distinguishes rejected access keys from errors of the function, because AWS returns 403 for both.
- * Throws `SourceProblem` AUTHENTICATION_FAILED.
- */
+/** Awaits a request. If AWS rejected the access key, throws AUTHENTICATION_FAILED instead of PERMISSION_DENIED, because AWS returns 403 for both. */
 export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
   try {
     return await request
@@ -54,7 +54,7 @@ export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
     if (errorText === undefined) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
-      `AWS rejected the access key (403). Check it, its secret key, and the clock of this server. It says: ${errorText}`,
+      `AWS rejected the access key (403). Check the access key, its secret key, and the clock of this server. It says: ${errorText}`,
       { cause: error },
     )
   }
@@ -62,23 +62,23 @@ export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
 
 const maxListedFunctions = 20_000
 
-/** Lists all functions of the region that the account may list, page by page. */
+/** Lists the functions in the region that the account may list. */
 export async function listFunctions(http: HttpSession): Promise<SourceOption[]> {
   const functions: SourceOption[] = []
-  const checkPage = detectEndlessPaging(name)
+  const checkPage = createPagingCheck(lambdaName)
   let marker: string | undefined
   do {
     const query = { MaxItems: 50, Marker: marker }
     const response = await explainRejectedKey(
       http.getJson(`${functionsPath}/`, { query, subject: 'The list of functions' }),
     )
-    const page = parseList(response, name, 'Functions').flatMap((item) => {
-      const { FunctionName: title, FunctionArn: arn } = parseObject(item, name)
+    const page = parseList(response, lambdaName, 'Functions').flatMap((item) => {
+      const { FunctionName: title, FunctionArn: arn } = parseObject(item, lambdaName)
       return toText(title) === undefined ? [] : createOption(arn, { code: title, name: title })
     })
     functions.push(...page)
     checkPage(page.length > 0)
-    const nextMarker = toText(parseObject(response, name)['NextMarker'])
+    const nextMarker = toText(parseObject(response, lambdaName)['NextMarker'])
     marker = nextMarker === marker ? undefined : nextMarker
   } while (marker !== undefined && functions.length < maxListedFunctions)
   return functions
@@ -89,9 +89,9 @@ interface AwsKey {
   secretAccessKey: string
 }
 
-/** Returns the additional headers of a request to AWS Lambda: AWS Signature Version 4 with the current time. Throws `SourceProblem`. */
+/** Returns the headers that sign a request to AWS Lambda with AWS Signature Version 4. Throws `SourceProblem` for an invalid key. */
 async function createSignature(
-  { method, url, headers, body }: UnsignedRequest,
+  { method, url, headers, body }: RequestToSign,
   key: AwsKey,
   region: string,
 ): Promise<Record<string, string>> {

@@ -3,7 +3,7 @@ import { InvalidSetting } from '../settings/connector-definition.ts'
 import { assertOneCredential, defineConnectedSource } from '../settings/connected-source.ts'
 import { parseAddress } from '../settings/source-address.ts'
 
-/** Google Sheets. Its secrets are sent to Google for every spreadsheet. */
+/** Google Sheets. All spreadsheets have the same secret audience, because every secret is sent to Google. */
 export const googleSheetsDefinition = defineConnectedSource({
   type: connectorTypes.googleSheets,
   connectionField: 'spreadsheetSource',
@@ -13,7 +13,7 @@ export const googleSheetsDefinition = defineConnectedSource({
     if (hostname !== 'docs.google.com' || !/^\/spreadsheets\/(u\/\d+\/)?d\/[\w-]{10,100}(\/|$)/.test(pathname))
       throw new InvalidSetting(
         '/spreadsheetSource/url',
-        'Copy the address from the browser. It starts with https://docs.google.com/spreadsheets/d/.',
+        'Invalid spreadsheet address. Copy it from the browser; it starts with https://docs.google.com/spreadsheets/d/.',
       )
     if (typeof serviceAccountKey === 'string') assertServiceAccountKey(serviceAccountKey)
   },
@@ -29,7 +29,7 @@ export const googleSheetsDefinition = defineConnectedSource({
   },
 })
 
-/** Throws for an invalid key file. The message never quotes it, because it holds a private key. */
+/** Throws `InvalidSetting` for an invalid key file. The message never quotes the file, because it contains a private key. */
 function assertServiceAccountKey(text: string): void {
   const refuse = (detail: string) => new InvalidSetting('/spreadsheetSource/serviceAccountKey', detail)
   let key: { client_email?: unknown; private_key?: unknown } | null
@@ -39,5 +39,7 @@ function assertServiceAccountKey(text: string): void {
     throw refuse('This is not JSON. Send the unchanged text of the downloaded key file.')
   }
   if (typeof key?.client_email !== 'string' || typeof key.private_key !== 'string')
-    throw refuse('This is not the key file of a service account: client_email or private_key is missing.')
+    throw refuse(
+      'client_email or private_key is missing. Send the unchanged text of the key file of a service account.',
+    )
 }

@@ -5,31 +5,32 @@ import { parseObject, parseList, toText } from '../http-connector/parse-response
 import type { QueryParameters } from '../http-connector/http-session.ts'
 import { requestFittingPage } from '../http-connector/paging.ts'
 import type { SystemContext, SettingsOf, HttpSystem } from '../http-connector/http-system.ts'
-import { signInAsAccount } from './sign-in.ts'
-import { isExact } from '../http-connector/exact-json.ts'
+import { signInAsServiceAccount } from './sign-in.ts'
+import { isExactNumber } from '../http-connector/exact-json.ts'
 import type { RecordValue } from '../http-connector/flatten-record.ts'
 
 type GoogleSheetsSettings = SettingsOf<typeof connectorTypes.googleSheets>
 
-const name = 'Google Sheets'
+const sheetsName = 'Google Sheets'
 /**
- * Maximum cells and rows of one request: a cell takes some hundred bytes in the response, and Google allows sixty requests per minute.
+ * Maximum cells and rows of one request. A cell takes some hundred bytes in the response. The requests are large, because
+ * Google allows only sixty per minute.
  */
 const [maxCells, maxRows] = [40_000, 4_000]
-/** Limits for checking whether other tabs have rows: rows and columns of each tab, and number of tabs. */
+/** Limits of the check for unread rows in other tabs: rows and columns per tab, and number of tabs. */
 const [checkedRows, checkedColumns, maxCheckedTabs] = [20, 26, 20]
-/** The column with the row number in the sheet, as Google counts. */
+/** The column for the row number in the sheet, counted from 1. It is the key. */
 const rowNumberColumn = '_row'
 
-/** Google Sheets: the rows of one tab, or of a range of it. */
+/** Reads the rows of one tab of a Google spreadsheet, or of a range in it. */
 export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
-  name,
+  name: sheetsName,
 
   connect({ spreadsheetSource: { url } }, { serviceAccountKey, authToken }) {
-    // Pipelines can only be saved with Google's address; any other address is a server with a compatible API.
+    // Saved pipelines always have Google's address. Any other address is a test server with the same API.
     const { origin, hostname } = URL.canParse(url) ? new URL(url) : { origin: url, hostname: '' }
     const api = hostname === 'docs.google.com' ? 'https://sheets.googleapis.com' : origin
-    if (serviceAccountKey) return { url: api, signIn: (http) => signInAsAccount(http, serviceAccountKey) }
+    if (serviceAccountKey) return { url: api, signIn: (http) => signInAsServiceAccount(http, serviceAccountKey) }
     if (authToken) return { url: api, headers: { 'x-goog-api-key': authToken } }
     throw new SourceProblem(
       'CREDENTIALS_MISSING',
@@ -45,21 +46,21 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
 
   listOptions: (kind, context) => (kind === 'sheets' ? listSheetOptions(context) : undefined),
 
-  async streams(context) {
+  async openStreams(context) {
     const { sheet, range, headerRow = true } = context.settings
     const tabs = await listTabs(context)
     const tab = findTab(tabs, sheet)
     const unreadWarning = sheet === undefined ? await describeUnreadTabs(context, tabs, tab) : undefined
     const cells = parseRange(tab, range)
-    const windows = readWindows(context, tab, cells)
-    // The first rows contain the names, which all further steps need.
-    const first = (await windows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
+    const rowWindows = readWindows(context, tab, cells)
+    // The first rows are read before the stream is returned, because they contain the column names.
+    const first = (await rowWindows.next()).value ?? { firstRow: cells.fromRow, rows: [] }
     const headerIndex = headerRow ? first.rows.findIndex((row) => row.length > 0) : -1
     const header = first.rows[headerIndex] ?? []
     const getColumnName = createColumnNames(header, [rowNumberColumn])
     const createRecords = ({ firstRow, rows }: RowWindow, skippedRows: number) =>
       rows.flatMap((row, index) =>
-        index < skippedRows || row.length === 0 ? [] : [createRecord(firstRow + index, row, getColumnName)],
+        index < skippedRows || row.length === 0 ? [] : [createRowRecord(firstRow + index, row, getColumnName)],
       )
     return {
       name: tab.title,
@@ -68,30 +69,30 @@ export const googleSheets: HttpSystem<GoogleSheetsSettings> = {
         { path: rowNumberColumn, dataType: 'INTEGER' as const },
         ...header.flatMap((cell, index) => (cell === undefined ? [] : [{ path: getColumnName(index) }])),
       ],
-      // This connector writes dates as text.
+      // Dates are converted to text below, so their type is inferred from text.
       inferStrings: true,
       unreadWarning,
-      async *pages() {
+      async *readPages() {
         yield { records: createRecords(first, headerIndex + 1) }
-        for await (const window of windows) yield { records: createRecords(window, 0) }
+        for await (const window of rowWindows) yield { records: createRecords(window, 0) }
       },
     }
   },
 }
 
-function createRecord(rowNumber: number, row: SheetRow, getColumnName: (index: number) => string): object {
+function createRowRecord(rowNumber: number, row: SheetRow, getColumnName: (index: number) => string): object {
   const fields = row.flatMap((value, index) => (value === undefined ? [] : [[getColumnName(index), value] as const]))
   return Object.fromEntries<unknown>([[rowNumberColumn, rowNumber], ...fields])
 }
 
 interface RowWindow {
-  /** Row number in the sheet. */
+  /** The row number in the sheet, counted from 1. */
   firstRow: number
-  /** Each row ends with its last non-empty cell. */
+  /** Rows by position, without the empty cells at their end. */
   rows: SheetRow[]
 }
 
-/** Yields all rows of a range in windows of some thousand rows, or fewer if a window exceeds the size limit. */
+/** Yields all rows of a range in windows of at most 4,000 rows. Windows are smaller if a response exceeds the size limit. */
 async function* readWindows(
   context: SystemContext<GoogleSheetsSettings>,
   tab: SheetTab,
@@ -112,17 +113,18 @@ async function* readWindows(
   }
 }
 
-/** Google omits empty cells and rows at the end, and empty lists. */
+/** Returns the rows of a response. Missing lists count as empty, because Google omits empty cells and rows at the end, and empty lists. */
 function parseGrid(response: unknown): SheetRow[] {
-  const [sheet] = parseObject(response, name)['sheets'] === undefined ? [] : parseList(response, name, 'sheets')
-  const [data] = getList(sheet, 'data')
-  return getList(data, 'rowData').map((row) => {
-    const values = getList(row, 'values').map(parseCell)
+  const [sheet] =
+    parseObject(response, sheetsName)['sheets'] === undefined ? [] : parseList(response, sheetsName, 'sheets')
+  const [data] = listField(sheet, 'data')
+  return listField(data, 'rowData').map((row) => {
+    const values = listField(row, 'values').map(parseCell)
     return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1)
   })
 }
 
-const getList = (object: unknown, key: string): readonly unknown[] => {
+const listField = (object: unknown, key: string): readonly unknown[] => {
   const list = (object as Record<string, unknown> | null | undefined)?.[key]
   return Array.isArray(list) ? (list as unknown[]) : []
 }
@@ -130,11 +132,14 @@ const getList = (object: unknown, key: string): readonly unknown[] => {
 async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<SheetTab[]> {
   const fields = 'sheets.properties(sheetId,title,sheetType,gridProperties(rowCount,columnCount))'
   const response = await requestSpreadsheet(context, { fields })
-  return parseList(response, name, 'sheets').flatMap((item) => {
-    const { sheetId, title, sheetType, gridProperties } = parseObject(parseObject(item, name)['properties'], name)
-    // A tab can also be a chart, which has no cells.
+  return parseList(response, sheetsName, 'sheets').flatMap((item) => {
+    const { sheetId, title, sheetType, gridProperties } = parseObject(
+      parseObject(item, sheetsName)['properties'],
+      sheetsName,
+    )
+    // A tab can also be a chart, which has no cells and is omitted.
     if (sheetType !== undefined && sheetType !== 'GRID') return []
-    const { rowCount, columnCount } = parseObject(gridProperties ?? {}, name)
+    const { rowCount, columnCount } = parseObject(gridProperties ?? {}, sheetsName)
     const [text, rows, columns] = [toText(title), Number(rowCount ?? 0), Number(columnCount ?? 0)]
     return text === undefined ? [] : [{ id: toText(sheetId) ?? '0', title: text, rows, columns }]
   })
@@ -143,7 +148,7 @@ async function listTabs(context: SystemContext<GoogleSheetsSettings>): Promise<S
 const listSheetOptions = async (context: SystemContext<GoogleSheetsSettings>): Promise<SourceOption[]> =>
   (await listTabs(context)).map(({ id, title }) => ({ id, code: title, name: title }))
 
-/** Returns a warning that names the other tabs with rows; undefined if no other tab has rows. */
+/** Returns a warning with the names of other tabs that have rows. Returns undefined if no other tab has rows. */
 async function describeUnreadTabs(
   context: SystemContext<GoogleSheetsSettings>,
   tabs: readonly SheetTab[],
@@ -157,17 +162,21 @@ async function describeUnreadTabs(
   })
   const fields = 'sheets(properties.title,data.rowData.values.effectiveValue)'
   const response = await requestSpreadsheet(context, { ranges, fields })
-  const unread = getList(response, 'sheets').filter((sheet) =>
-    getList(sheet, 'data')
-      .flatMap((data) => getList(data, 'rowData'))
-      .some((row) => getList(row, 'values').some((cell) => parseObject(cell, name)['effectiveValue'] !== undefined)),
+  const unread = listField(response, 'sheets').filter((sheet) =>
+    listField(sheet, 'data')
+      .flatMap((data) => listField(data, 'rowData'))
+      .some((row) =>
+        listField(row, 'values').some((cell) => parseObject(cell, sheetsName)['effectiveValue'] !== undefined),
+      ),
   )
   if (unread.length === 0) return undefined
-  const titles = unread.map((sheet) => toText(parseObject(parseObject(sheet, name)['properties'], name)['title']))
-  return `Only the sheet "${readTab.title}" was read. Sheets with rows that were not read: ${titles.map((title) => `"${title}"`).join(', ')}. Choose the sheet with the setting sheet.`
+  const titles = unread.map((sheet) =>
+    toText(parseObject(parseObject(sheet, sheetsName)['properties'], sheetsName)['title']),
+  )
+  return `Only the sheet "${readTab.title}" was read. These sheets also have rows: ${titles.map((title) => `"${title}"`).join(', ')}. Select the sheet to read in the setting sheet.`
 }
 
-/** Returns the tab with this name, or the first tab. Throws `SourceProblem`. */
+/** Returns the tab with this name. The default is the first tab. Throws `SourceProblem` if it does not exist. */
 function findTab(tabs: readonly SheetTab[], sheet: string | undefined): SheetTab {
   const tab = sheet === undefined ? tabs[0] : tabs.find(({ title }) => title === sheet)
   if (tab) return tab
@@ -186,17 +195,17 @@ async function requestSpreadsheet(
   try {
     return await http.getJson(`v4/spreadsheets/${id}`, { query, subject: 'The spreadsheet' })
   } catch (error) {
-    // Google responds with 400 to every request.
+    // Google responds to an invalid API key with 400 instead of 401.
     if (!(error instanceof SourceProblem) || !/API key (not valid|expired)/i.test(error.message)) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
-      'Google rejected the API key. Check it, that it has not expired, and that it may be used for the Google Sheets API.',
+      'Google rejected the API key. Check that it is complete, has not expired, and is allowed to use the Google Sheets API.',
       { cause: error },
     )
   }
 }
 
-/** Cells by position; undefined if they are empty. */
+/** Cell values by position; an empty cell is undefined. */
 type SheetRow = readonly (RecordValue | undefined)[]
 
 /** A cell as the API returns it. */
@@ -206,32 +215,32 @@ interface GridCell {
 }
 
 const dayMs = 86_400_000
-/** Date of serial 0. Google counts days continuously from it, unlike Excel. */
+/** The date with serial number 0. Google counts all days from it, whereas Excel counts a nonexistent 29 February 1900. */
 const epoch = Date.UTC(1899, 11, 30)
-/** Serials of the first and last day whose year has four digits. */
+/** Serial numbers of the first and last day with a year of four digits. */
 const [firstDay, lastDay] = [-693_593, 2_958_465]
 
-/** The value of a cell: undefined for an empty cell, an empty text, and errors such as #N/A. */
+/** Returns the value of a cell. Returns undefined for an empty cell, an empty text, and an error such as #N/A. */
 function parseCell(cell: unknown): RecordValue | undefined {
   const { effectiveValue, effectiveFormat } = (cell ?? {}) as GridCell
   const { numberValue, stringValue, boolValue } = effectiveValue ?? {}
   if (typeof stringValue === 'string') return stringValue === '' ? undefined : stringValue
   if (typeof boolValue === 'boolean') return boolValue
-  if (typeof numberValue !== 'number' && !(typeof numberValue === 'object' && numberValue && isExact(numberValue)))
+  if (
+    typeof numberValue !== 'number' &&
+    !(typeof numberValue === 'object' && numberValue && isExactNumber(numberValue))
+  )
     return undefined
   return formatSerial(Number(JSON.stringify(numberValue)), effectiveFormat?.numberFormat?.type) ?? numberValue
 }
 
-/**
- * Returns the text of a number that is formatted as a date or time; undefined for other numbers. Only the cell format
- * distinguishes them.
- */
+/** Formats a serial number as the date or time that the format of its cell declares. Returns undefined for all other formats. */
 function formatSerial(serial: number, type: unknown): string | undefined {
   if (type !== 'DATE' && type !== 'TIME' && type !== 'DATE_TIME') return undefined
   const ms = Math.round(serial * dayMs)
   const day = Math.floor(ms / dayMs)
   const time = formatTime(ms - day * dayMs)
-  // A duration of a day or more is not a time of day.
+  // A duration of a day or longer is not a time of day, so it stays a number.
   if (type === 'TIME') return day === 0 ? time : undefined
   if (day < firstDay || day > lastDay) return undefined
   const date = new Date(epoch + day * dayMs).toISOString().slice(0, 10)
@@ -243,7 +252,10 @@ function formatTime(ms: number): string {
   return text.endsWith('.000') ? text.slice(0, 8) : text
 }
 
-/** Returns the column names by position: the text of the header row, with a number if it repeats, and `column_n` if it is empty. */
+/**
+ * Returns a function for column names by position. A name is the text in the header row, with a suffix such as `_2` if it
+ * repeats, or `column_n` if it is empty.
+ */
 function createColumnNames(header: SheetRow, reserved: readonly string[]): (index: number) => string {
   const names: string[] = []
   const used = new Set(reserved)
@@ -260,7 +272,7 @@ function createColumnNames(header: SheetRow, reserved: readonly string[]): (inde
   }
 }
 
-/** A tab of a spreadsheet that has cells. */
+/** A tab with cells. */
 interface SheetTab {
   id: string
   title: string
@@ -268,7 +280,7 @@ interface SheetTab {
   columns: number
 }
 
-/** Cells to read, in A1 numbering: from 1, both ends inclusive. */
+/** A range of rows and columns, counted from 1. Both ends are inclusive. */
 interface CellRange {
   fromRow: number
   toRow: number
@@ -278,7 +290,10 @@ interface CellRange {
 
 const rangePattern = /^([A-Z]+)(\d*)(?::([A-Z]+)(\d*))?$/
 
-/** Returns the cells of `A1:F500`, `B:D`, `C2` or `A2:F` that the tab has; the whole tab without a range. Throws `SourceProblem`. */
+/**
+ * Parses a range such as `A1:F500`, `B:D`, `C2` or `A2:F` and limits it to the tab. The default is the whole tab. Throws
+ * `SourceProblem` RANGE_INVALID.
+ */
 function parseRange(tab: SheetTab, range?: string): CellRange {
   const { rows, columns } = tab
   if (range === undefined) return { fromRow: 1, toRow: rows, fromColumn: 1, toColumn: columns }
@@ -286,24 +301,24 @@ function parseRange(tab: SheetTab, range?: string): CellRange {
   const cells = {
     fromRow: Math.max(1, Number(top)),
     toRow: Math.min(rows, bottom === '' ? rows : Number(bottom)),
-    fromColumn: parseColumn(left),
-    toColumn: Math.min(columns, parseColumn(right)),
+    fromColumn: parseColumnLetters(left),
+    toColumn: Math.min(columns, parseColumnLetters(right)),
   }
   if (left !== '' && cells.fromRow <= cells.toRow && cells.fromColumn <= cells.toColumn) return cells
   throw new SourceProblem(
     'RANGE_INVALID',
-    `The sheet "${tab.title}" ends at ${formatColumn(columns)}${rows}, so it has no cells in ${range}. Enter the upper left cell first, as in A1:F500.`,
+    `The sheet "${tab.title}" ends at ${formatColumnLetters(columns)}${rows}, so it has no cells in ${range}. Enter the upper left cell first, as in A1:F500.`,
   )
 }
 
 /** Returns the range in A1 notation: `'Tab'!A1:F500`. */
 const formatRange = (tab: SheetTab, { fromRow, toRow, fromColumn, toColumn }: CellRange): string =>
-  `'${tab.title.replaceAll("'", "''")}'!${formatColumn(fromColumn)}${fromRow}:${formatColumn(toColumn)}${toRow}`
+  `'${tab.title.replaceAll("'", "''")}'!${formatColumnLetters(fromColumn)}${fromRow}:${formatColumnLetters(toColumn)}${toRow}`
 
-const parseColumn = (name: string): number =>
+const parseColumnLetters = (name: string): number =>
   [...name].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
 
-function formatColumn(column: number): string {
+function formatColumnLetters(column: number): string {
   let letters = ''
   for (let left = column; left > 0; left = Math.floor((left - 1) / 26))
     letters = String.fromCharCode(65 + ((left - 1) % 26)) + letters

@@ -4,10 +4,10 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession } from '../http-connector/http-session.ts'
 
-const name = 'Google Sheets'
+const sheetsName = 'Google Sheets'
 const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
 const defaultTokenEndpoint = 'https://oauth2.googleapis.com/token'
-/** Seconds. Google's maximum. */
+/** Lifetime of the assertion in seconds; Google accepts at most 3,600. */
 const assertionLifetime = 3_600
 
 /** The fields of a service account's JSON key file that the sign-in needs. */
@@ -19,10 +19,9 @@ interface KeyFile {
 }
 
 /**
- * Exchanges a signed JWT assertion of the account for an access token that is valid for an hour. The assertion is valid for
- * that endpoint only.
+ * Signs in as a service account: exchanges a signed JWT assertion for an access token that is valid for an hour. Returns the authorization header.
  */
-export async function signInAsAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
+export async function signInAsServiceAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
   const { email, key, keyId, tokenEndpoint } = parseKeyFile(keyFile)
   const { origin, pathname } = new URL(tokenEndpoint)
   const claims = { iss: email, scope, aud: tokenEndpoint }
@@ -31,32 +30,34 @@ export async function signInAsAccount(http: HttpSession, keyFile: string): Promi
     assertion: signJwt({ algorithm: 'RS256', keyId, key }, claims, assertionLifetime),
   })
   try {
-    const response = await http.forOrigin(origin).getJson(pathname, { method: 'POST', body, repeatable: true })
-    return { authorization: `Bearer ${parseText(response, name, 'access_token')}` }
+    const response = await http
+      .createPublicSession(origin)
+      .getJson(pathname, { method: 'POST', body, isIdempotent: true })
+    return { authorization: `Bearer ${parseText(response, sheetsName, 'access_token')}` }
   } catch (error) {
-    // Google returns 400 for unknown and revoked keys.
+    // Google responds to an unknown or deleted key with 400 instead of 401.
     if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
     const [, says = ''] = / (It says: .*)$/.exec(error.message) ?? []
     throw createKeyProblem(
-      `was rejected by Google. Check that it was not deleted, and that the clock of this server is right. ${says}`,
+      `was rejected by Google. Check that the key was not deleted, and that the clock of this server is correct. ${says}`,
       error,
     )
   }
 }
 
-/** Parses a key file. The error does not contain the text of the file. */
+/** Parses a key file. The message of a `SourceProblem` never contains text of the file. */
 function parseKeyFile(text: string): KeyFile {
   try {
-    const file = parseObject(JSON.parse(text), name)
+    const file = parseObject(JSON.parse(text), sheetsName)
     const email = toText(file['client_email'])
     const key = createPrivateKey(String(file['private_key']))
     const tokenEndpoint = toText(file['token_uri']) ?? defaultTokenEndpoint
     if (email !== undefined && key.asymmetricKeyType === 'rsa' && URL.canParse(tokenEndpoint))
       return { email, key, keyId: toText(file['private_key_id']), tokenEndpoint }
   } catch {
-    // The text is not a key file.
+    // All errors mean that the text is not a key file.
   }
-  throw createKeyProblem('cannot be read. Check that it is the whole JSON file that Google created.')
+  throw createKeyProblem('cannot be read. Check that it is the complete, unchanged JSON file that Google created.')
 }
 
 const createKeyProblem = (problem: string, cause?: Error): SourceProblem =>

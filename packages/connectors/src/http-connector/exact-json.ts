@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Types for JSON.parse with source text and JSON.rawJSON, which TypeScript does not have yet. */
+/** Types of features that TypeScript does not declare yet: source text in the reviver of JSON.parse, and JSON.rawJSON. */
 const json = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
   rawJSON(text: string): object
@@ -8,19 +8,19 @@ const json = JSON as unknown as {
 }
 
 /**
- * Matches numbers of sixteen digits or more, which may exceed the precision of a JavaScript number. The pattern reads only
- * sixteen digits, because an unlimited quantifier overflows the stack for a number with millions of digits.
+ * Matches numbers of at least sixteen characters, which can exceed the precision of a JavaScript number. The pattern reads only
+ * sixteen of them, because an unlimited quantifier overflows the stack for a number with millions of digits.
  */
-const longNumber = /[:[,\s]-?\d[\d.]{15}/
+const longNumberPattern = /[:[,\s]-?\d[\d.]{15}/
 
 /**
- * Parses JSON without loss of digits: a number that would lose some becomes an `isExact` object, which JSON.stringify writes
- * unchanged. Throws SyntaxError for invalid JSON, and `SourceProblem` ANSWER_TOO_LARGE or OTHER_PROTOCOL if it has more than
- * `maxValues` values or is nested too deeply.
+ * Parses JSON without loss of digits. A number that JavaScript cannot represent becomes an `isExact` object, which
+ * JSON.stringify writes with all digits. Throws SyntaxError for invalid JSON, and `SourceProblem` ANSWER_TOO_LARGE or
+ * OTHER_PROTOCOL for more than `maxValues` values or too deep nesting.
  */
 export function parseJson(text: string, maxValues = maxJsonValues): unknown {
-  const hasLongNumbers = longNumber.test(text)
-  // Keeping the digits takes up to five times as long for each value, and twice the memory.
+  const hasLongNumbers = longNumberPattern.test(text)
+  // The limit is halved, because keeping the digits takes twice the memory and up to five times as long for each value.
   assertJsonLimits(text, hasLongNumbers ? maxValues / 2 : maxValues)
   if (!hasLongNumbers) return JSON.parse(text)
   return json.parse(text, (_key, value, { source }) =>
@@ -28,39 +28,38 @@ export function parseJson(text: string, maxValues = maxJsonValues): unknown {
   )
 }
 
-export const isExact = (value: unknown): value is object => json.isRawJSON(value)
+export const isExactNumber = (value: unknown): value is object => json.isRawJSON(value)
 
-const number = /^-?(0|[1-9]\d*)(\.\d+)?$/
+const numberPattern = /^-?(0|[1-9]\d*)(\.\d+)?$/
 
-/** Parses a number and keeps all digits; undefined if the text is not a number. */
-export const exactNumber = (text: string): object | undefined =>
-  number.test(text) && text.length < 400 ? json.rawJSON(text) : undefined
+/** Parses a number and keeps all its digits. Returns undefined if the text is not a number. */
+export const parseExactNumber = (text: string): object | undefined =>
+  numberPattern.test(text) && text.length < 400 ? json.rawJSON(text) : undefined
 
 /**
- * Maximum number of values of a JSON text that is parsed at once; each list and object counts as two. Measured: two million
- * take 0.1 to 1.4 seconds of the event loop and up to 150 MB, the most if all keys are different.
+ * Maximum number of values of a JSON text. Each list and object counts as two. Measured: two million values block the event
+ * loop for 0.1 to 1.4 seconds and take up to 150 MB.
  */
 export const maxJsonValues = 2_000_000
-/** Maximum number of values of one record of a list: more than any patient or form needs, and little compared with the other limits. */
+/** Maximum number of values of one record, such as a patient or a form. Real records have far fewer. */
 export const maxRecordValues = 500_000
-/** Maximum number of values if a user waits for the response, in a process that also serves other users. */
+/** Maximum number of values of a response for which a user waits. It is lower, because the process also serves other users. */
 export const maxInteractiveValues = 500_000
-/** Maximum nesting depth. The records of all systems are less deep. */
-const maxDepth = 1_000
+/** Maximum nesting depth. Real records are nested far less deep. */
+const maxJsonDepth = 1_000
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Checks a JSON text before it is parsed, because a check after parsing is too late: ten million `{}` are 30 MB of text, and
- * 640 MB in memory. Throws `SourceProblem` ANSWER_TOO_LARGE if the text has more than `maxValues` values, so that readers of pages
- * request smaller ones, and OTHER_PROTOCOL if it is nested too deeply. 31 MB take 0.1 seconds.
+ * Checks the size of a JSON text before it is parsed, because ten million `{}` take 30 MB as text, but 640 MB in memory. Throws ANSWER_TOO_LARGE for
+ * too many values, so that the caller requests smaller pages, and OTHER_PROTOCOL for too deep nesting. Checking 31 MB takes 0.1 seconds.
  */
 function assertJsonLimits(text: string, maxValues: number): void {
   let [values, depth, greatestDepth] = [1, 0, 0]
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
-    if (code === quote) at = endOfText(text, at + 1)
+    if (code === quote) at = findStringEnd(text, at + 1)
     else if (code === comma) values += 1
     else if (code === openList || code === openObject) {
       values += 1
@@ -73,15 +72,15 @@ function assertJsonLimits(text: string, maxValues: number): void {
       'ANSWER_TOO_LARGE',
       `The response has about ${formatLimit(values)} values, more than the limit of ${formatLimit(maxValues)}. Request fewer records at a time, or select fewer of their fields.`,
     )
-  if (greatestDepth > maxDepth)
+  if (greatestDepth > maxJsonDepth)
     throw new SourceProblem(
       'OTHER_PROTOCOL',
-      `The response is nested ${formatLimit(greatestDepth)} levels deep, more than the limit of ${formatLimit(maxDepth)}. Check the address, and that its records are as the API documents them.`,
+      `The response is nested ${formatLimit(greatestDepth)} levels deep, more than the limit of ${formatLimit(maxJsonDepth)}. Check that the address is that of the API.`,
     )
 }
 
-/** Finds the end of the string that starts here. */
-function endOfText(text: string, from: number): number {
+/** Returns the position of the quote that ends the string which starts at `from`. */
+function findStringEnd(text: string, from: number): number {
   let at = from
   for (let code = text.charCodeAt(at); at < text.length && code !== quote; code = text.charCodeAt(at))
     at += code === backslash ? 2 : 1

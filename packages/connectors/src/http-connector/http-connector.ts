@@ -1,15 +1,15 @@
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { backgroundRetry, guardedFetch, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
 import { openHttpSession } from './http-session.ts'
 import type { HttpSystem, SystemContext } from './http-system.ts'
-import { createReadReporter, type ReadReporter } from './read-reporter.ts'
+import { createTablesReporter, type TablesReporter } from './read-reporter.ts'
 import { canReadIncrement, readSystem } from './read-system.ts'
 
-/** Timeouts in milliseconds: for one complete response, and for a connection. */
+/** Timeouts of one complete response, and of opening a connection. */
 const responseTimeoutMs = 300_000
 const connectTimeoutMs = 10_000
 /** Maximum bytes of a response in memory, and of a response that is downloaded to disk. */
@@ -19,31 +19,31 @@ const maxDownloadBytes = 8_000_000_000
 interface SessionOptions {
   signal: AbortSignal
   retryPolicy: RetryPolicy
-  report?: LoadReport
+  report?: ReadReporter
   maxValues?: number
 }
 
-/** If a user waits for the result. */
+/** The options of requests for which a user waits. */
 const interactiveOptions = { retryPolicy: interactiveRetry, maxValues: maxInteractiveValues }
 
-/** Creates the connector of an HTTP system. The module of the system is imported at the first use. */
+/** Creates a connector from an HTTP system. The module of the system is imported at its first use. */
 export function createHttpConnector(
-  load: () => Promise<HttpSystem>,
+  loadSystem: () => Promise<HttpSystem>,
   { filesDirectory, allowed, retryPolicy = backgroundRetry }: ConnectorContext,
 ): Connector {
   const directory = spoolDirectory(filesDirectory)
 
-  /** Opens a session for `work` and closes all connections afterwards. */
+  /** Yields the values of `work`, which gets an open session. Closes the session and all connections afterwards. */
   async function* withSession<T>(
-    reading: ReadRequest,
-    { signal, retryPolicy, report = silentReport, maxValues }: SessionOptions,
-    work: (system: HttpSystem, context: SystemContext, reporter: ReadReporter) => AsyncIterable<T>,
+    request: ReadRequest,
+    { signal, retryPolicy, report = silentReporter, maxValues }: SessionOptions,
+    work: (system: HttpSystem, context: SystemContext, reporter: TablesReporter) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, void> {
     signal.throwIfAborted()
-    const system = await load()
-    const { settings, secrets, query, within } = reading
-    const reporter = createReadReporter(report)
-    const fetchOptions = { allowed, connectLimit: connectTimeoutMs, handOnRedirects: true }
+    const system = await loadSystem()
+    const { settings, secrets, query, within } = request
+    const reporter = createTablesReporter(report)
+    const fetchOptions = { allowed, connectLimit: connectTimeoutMs, returnRedirects: true }
     const fetch = guardedFetch({ ...fetchOptions, timeLimit: responseTimeoutMs, maxBytes: maxResponseBytes })
     const downloads = guardedFetch({ ...fetchOptions, timeLimit: 4 * responseTimeoutMs, maxBytes: maxDownloadBytes })
     const http = openHttpSession(system.connect(settings, secrets), {
@@ -55,10 +55,10 @@ export function createHttpConnector(
       ...(maxValues !== undefined && { maxValues }),
       directory,
       signal,
-      onBytes: reporter.bytes,
+      onBytes: reporter.addBytes,
       onRetry: ({ message, code }, seconds) =>
         reporter.log('WARN', 'LOW', `${message} (${code}; retried in ${Math.ceil(seconds)} seconds)`),
-      onAlive: reporter.alive,
+      onAlive: reporter.reportActivity,
     })
     try {
       yield* work(system, { http, settings, secrets, query, within, signal, log: reporter.log }, reporter)
@@ -70,10 +70,10 @@ export function createHttpConnector(
 
   return {
     async canReadIncrement(reading) {
-      return canReadIncrement(await load(), reading)
+      return canReadIncrement(await loadSystem(), reading)
     },
     async getCursorKind() {
-      const { canReadIncrement, cursorAt } = await load()
+      const { canReadIncrement, createCursor: cursorAt } = await loadSystem()
       return !canReadIncrement ? 'NONE' : cursorAt ? 'MOMENT' : 'OPAQUE'
     },
     read: (reading, report, signal) =>
@@ -105,7 +105,7 @@ export function createHttpConnector(
   }
 }
 
-const silentReport: LoadReport = {
+const silentReporter: ReadReporter = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

@@ -1,14 +1,14 @@
 import { type OutgoingCode, type OutgoingProblem, parseRetryAfter } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
 
-/** A failed request: the problem, and whether a retry can succeed. */
+/** The problem of a failed request, and whether a retry can succeed. */
 export interface FailedRequest {
   problem: SourceProblem
   isRetryable: boolean
-  /** Seconds to wait before the next request, from Retry-After. */
+  /** Seconds to wait before a retry, from the header Retry-After. */
   retryAfter?: number | undefined
-  /** 401: a session may have ended. */
-  signedOut?: boolean
+  /** Whether a new sign-in can help, because the session may have expired. */
+  isSignedOut?: boolean
 }
 
 export interface RequestTarget {
@@ -18,24 +18,29 @@ export interface RequestTarget {
   subject?: string | undefined
 }
 
-export function networkProblem(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
+export function createNetworkFailure(error: OutgoingProblem, { redactText }: RequestTarget): FailedRequest {
   const { code, message } = error
-  const hint = hints[code] ?? ''
-  const problem = new SourceProblem(code, redactText(`${message}${hint}`), { cause: error })
+  const advice = adviceByCode[code] ?? ''
+  const problem = new SourceProblem(code, redactText(`${message}${advice}`), { cause: error })
   return { problem, isRetryable: error.passes }
 }
 
-const hints: Partial<Record<OutgoingCode, string>> = {
+const adviceByCode: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the address.',
   CONNECTION_REFUSED: ' Check the address and its port, and that no firewall blocks this server.',
-  CONNECTION_TIMEOUT: ' Check that it is running, or load less at once.',
-  CONNECTION_LOST: ' Try again. If it happens again, check the server and the network.',
+  CONNECTION_TIMEOUT: ' Check that the server is running, or select less data.',
+  CONNECTION_LOST: ' Run again. If it happens again, check the server and the network.',
   CERTIFICATE_NOT_TRUSTED: ' Install a certificate on the server that is valid for its name.',
   OTHER_PROTOCOL: ' Check the address and its port.',
-  ANSWER_TOO_LARGE: ' Load less at once.',
+  ANSWER_TOO_LARGE: ' Select less data.',
 }
 
-export function statusProblem(status: number, headers: Headers, text: string, target: RequestTarget): FailedRequest {
+export function createStatusFailure(
+  status: number,
+  headers: Headers,
+  text: string,
+  target: RequestTarget,
+): FailedRequest {
   const { system, host, redactText, subject } = target
   const errorText = findErrorText(text)
   const says = errorText ? ` It says: ${redactText(errorText)}` : ''
@@ -51,26 +56,26 @@ export function statusProblem(status: number, headers: Headers, text: string, ta
     case 401:
       return failure(
         'AUTHENTICATION_FAILED',
-        `${server} rejected the credentials (401). Check the user and password, or the token, and that it has not expired.`,
-        { signedOut: true },
+        `${server} rejected the credentials (401). Check the username and password, or the token, and that they have not expired.`,
+        { isSignedOut: true },
       )
     case 403:
       return failure(
         'PERMISSION_DENIED',
-        `The account may not read ${subject ?? 'this'} from ${place} (403). Grant it access, or use another account.`,
+        `The account may not read ${subject ?? 'this'} from ${place} (403). Grant the account access, or use another one.`,
       )
     case 404:
     case 410:
       return failure(
         'NOT_FOUND',
         subject
-          ? `${subject} does not exist at ${isSame(subject, system) ? host : place}, or the account may not see it (${status}). Select another one.`
-          : `${server} has nothing at this address (${status}). Check the address.`,
+          ? `${subject} does not exist at ${startsWithSystem(subject, system) ? host : place}, or the account may not read it (${status}). Check the name, or grant the account access.`
+          : `${server} returned “not found” (${status}). Check the address.`,
       )
     case 429:
       return failure(
         'RATE_LIMITED',
-        `${server} limits the rate of requests (429)${describePause(retryAfter)}. Load less often.`,
+        `${server} rejects requests because there were too many (429)${describePause(retryAfter)}. Run the pipeline less often.`,
         { isRetryable: true, retryAfter },
       )
     case 408:
@@ -90,53 +95,57 @@ export function statusProblem(status: number, headers: Headers, text: string, ta
 const describeFailure = (place: string, status: number): string =>
   `${place} failed (${status}). Check the system, then run again.`
 
-/** Whether the requested thing is the system itself, such as `the function`. The message then names the host as its place. */
-const isSame = (subject: string, system: string): boolean => subject.toLowerCase().startsWith(system.toLowerCase())
+/** Returns whether the request is for the system itself, such as `the function`. The message then names only its host. */
+const startsWithSystem = (subject: string, system: string): boolean =>
+  subject.toLowerCase().startsWith(system.toLowerCase())
 
 const capitalizeArticle = (text: string): string => text.replace(/^the /, 'The ')
 
 function describePause(seconds: number | undefined): string {
   if (seconds === undefined || seconds < 1) return ''
   return seconds < 120
-    ? ` and requests a pause of ${Math.ceil(seconds)} seconds`
-    : ` and requests a pause of ${Math.ceil(seconds / 60)} minutes`
+    ? ` and asks to wait ${Math.ceil(seconds)} seconds`
+    : ` and asks to wait ${Math.ceil(seconds / 60)} minutes`
 }
 
-/** An HTML page instead of data, often a sign-in form. */
-export function webPageProblem(text: string, { system, host }: RequestTarget): FailedRequest {
+/** Returns the problem of a response that is an HTML page instead of data. The page is often a sign-in form. */
+export function createWebPageFailure(text: string, { system, host }: RequestTarget): FailedRequest {
   const isSignInPage = /type\s*=\s*["']?password|name\s*=\s*["']?(password|j_password)|log ?in/i.test(text)
   if (!isSignInPage)
-    return failedFor('OTHER_PROTOCOL', `${host} returned a web page instead of data of ${system}. Check the address.`)
-  const message = `${host} returned a sign-in page, so ${system} rejected the credentials. Check the user and password, or the token, and the address.`
-  return { ...failedFor('AUTHENTICATION_FAILED', message), signedOut: true }
+    return createFailure(
+      'OTHER_PROTOCOL',
+      `${host} returned a web page instead of data from ${system}. Check the address.`,
+    )
+  const message = `${host} returned a sign-in page, so ${system} rejected the credentials. Check the address, and the username and password or the token.`
+  return { ...createFailure('AUTHENTICATION_FAILED', message), isSignedOut: true }
 }
 
-const failedFor = (code: string, message: string): FailedRequest => ({
+const createFailure = (code: string, message: string): FailedRequest => ({
   isRetryable: false,
   problem: new SourceProblem(code, message),
 })
 
-export const notJsonProblem = (type: string, { system, host }: RequestTarget): FailedRequest =>
-  failedFor(
+export const createNotJsonFailure = (type: string, { system, host }: RequestTarget): FailedRequest =>
+  createFailure(
     'OTHER_PROTOCOL',
-    `${host} returned ${type || 'something'} instead of JSON, so it is not the API of ${system}. Check the address.`,
+    `${host} returned ${type || 'other content'} instead of JSON, so it is not the API of ${system}. Check the address.`,
   )
 
-export const redirectProblem = (to: string, { system, host }: RequestTarget): FailedRequest =>
-  failedFor(
+export const createRedirectFailure = (to: string, { system, host }: RequestTarget): FailedRequest =>
+  createFailure(
     'REDIRECTED',
-    `${host} redirects to ${to}. Sluice does not follow, because the credentials of ${system} would be sent there. Enter that address if it is the right one.`,
+    `${host} redirects to ${to}. Sluice does not follow this redirect, because it would send the credentials for ${system} to another host. If the new address is correct, enter it in the pipeline.`,
   )
 
-/** The problem of a POST that the same host redirects, because its body is not sent to the new address. */
-export const redirectedPostProblem = (to: string, { host }: RequestTarget): FailedRequest =>
-  failedFor(
+/** Returns the problem of a POST that the same host redirects. Its body is not sent to the new address. */
+export const createRedirectedPostFailure = (to: string, { host }: RequestTarget): FailedRequest =>
+  createFailure(
     'REDIRECTED',
-    `${host} redirects to another of its addresses, ${to}. Sluice does not send data to the target of a redirect. Enter that address if it is the right one.`,
+    `${host} redirects the request to ${to}. Sluice does not send data to the target of a redirect. If the new address is correct, enter it in the pipeline.`,
   )
 
-export const redirectLoopProblem = ({ host }: RequestTarget): FailedRequest =>
-  failedFor('REDIRECTED', `${host} redirects from one of its addresses to the next. Check the address.`)
+export const createRedirectLoopFailure = ({ host }: RequestTarget): FailedRequest =>
+  createFailure('REDIRECTED', `${host} redirects in a loop. Check the address.`)
 
 const errorTextKeys = [
   'detail',
@@ -147,12 +156,12 @@ const errorTextKeys = [
   'error',
   'reason',
   'diagnostics',
-  // Fields of AWS errors.
+  // AWS uses these fields.
   'Message',
   'errorMessage',
 ]
 
-/** Finds the error message in a JSON or plain text response. */
+/** Returns the error message in a JSON or plain text response. Returns undefined for HTML and empty responses. */
 export function findErrorText(text: string): string | undefined {
   if (/^\s*</.test(text)) return undefined
   try {

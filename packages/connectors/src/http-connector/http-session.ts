@@ -7,40 +7,38 @@ import { SourceProblem } from '@sluice/row-stream'
 import { parseJson } from './exact-json.ts'
 import {
   type FailedRequest,
-  networkProblem,
-  notJsonProblem,
-  redirectedPostProblem,
-  redirectLoopProblem,
-  redirectProblem,
+  createNetworkFailure,
+  createNotJsonFailure,
+  createRedirectedPostFailure,
+  createRedirectLoopFailure,
+  createRedirectFailure,
   type RequestTarget,
-  statusProblem,
-  webPageProblem,
+  createStatusFailure,
+  createWebPageFailure,
 } from './http-problems.ts'
 
-/** Parameters of a request. Undefined values are omitted; a list becomes one parameter for each of its values. */
+/** Query parameters of a request. Undefined values are omitted. A list becomes several parameters with the same name. */
 export type QueryParameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
-/** The address of a system and the credentials of its requests. */
+/** The address of a system, and the credentials that its requests need. */
 export interface HttpConnection {
   url: string
-  /** Trailing path segments that users copy by mistake, such as `api`; they are removed. */
+  /** Segments at the end of the path that users copy by mistake, such as `api`. They are removed. */
   ignoredSegments?: readonly string[]
-  /** Sent with every request. */
+  /** Headers of every request. */
   headers?: Readonly<Record<string, string>>
   /**
-   * Signs in and returns the headers of the session. Called before the first request, and once more after a 401, because sessions expire.
-   * Its `http` is not signed in.
+   * Signs in and returns the headers of the session. Called before the first request, and once again after a 401, because
+   * sessions expire. Requests with `http` have no session headers.
    */
   signIn?(http: HttpSession): Promise<Readonly<Record<string, string>>>
-  /**
-   * Ends the session, for systems whose sessions do not expire. Called at the end, with a timeout of two seconds; errors are ignored.
-   */
+  /** Ends the session, for systems whose sessions do not expire. Called after the last request, with a timeout of two seconds. Errors are ignored. */
   signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
-  /** Returns the headers that sign a request. Called before each attempt. */
-  sign?(request: UnsignedRequest): Promise<Readonly<Record<string, string>>>
+  /** Returns headers that sign a request. Called before each attempt. */
+  sign?(request: RequestToSign): Promise<Readonly<Record<string, string>>>
 }
 
-export interface UnsignedRequest {
+export interface RequestToSign {
   method: string
   url: URL
   headers: Readonly<Record<string, string>>
@@ -50,53 +48,53 @@ export interface UnsignedRequest {
 export interface RequestOptions {
   query?: QueryParameters
   method?: 'GET' | 'POST' | 'DELETE'
-  /** Sent as a form if it is `URLSearchParams`, else as JSON. */
+  /** `URLSearchParams` are sent as a form, any other object as JSON. */
   body?: URLSearchParams | object
   headers?: Readonly<Record<string, string>>
-  /** Whether the request is idempotent. GET requests always are. */
-  repeatable?: boolean
-  /** The requested thing, for the message of a 404: `The form "abc"`. */
+  /** Whether the request may be retried. The default is true for GET, and false for other methods. */
+  isIdempotent?: boolean
+  /** The requested object, for the message of a 404, such as `The form "abc"`. */
   subject?: string
 }
 
-/** A response body on disk. Disposing it frees the disk space. */
+/** A response body on disk. The caller must dispose it to free the disk space. */
 export interface DownloadedBody extends Disposable {
   size: number
   headers: Headers
-  /** Reads the body from its start; can be called again. A chunk is valid until the next one is requested. */
+  /** Reads the body from its start. Each chunk is valid only until the next one is requested, because they share a buffer. */
   chunks(): AsyncIterable<Buffer>
 }
 
-/** Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem` or the signal's reason. */
+/** Sends requests to one system. Paths are relative to `base`. All methods throw `SourceProblem`, or the reason of the signal after an abort. */
 export interface HttpSession {
   /** `https://host/prefix`, without a trailing slash. */
   readonly base: string
   /**
-   * The clock of the system at the first request, in milliseconds since 1970: the `Date` of the first response minus the
-   * duration of the request. This process's clock if there was no response yet or it has no `Date`.
+   * The time on the clock of the system at the first request, in milliseconds since 1970. It is computed from the `Date` of the
+   * first response. Without a response or a `Date`, it is the time of this process.
    */
   startedAt(): number
-  /** Returns the parsed JSON body, which is limited to 32 MB. Numbers that JavaScript cannot hold keep their digits (`JSON.rawJSON`). */
+  /** Returns the parsed JSON body of at most 32 MB. Numbers that JavaScript cannot represent keep their digits (`JSON.rawJSON`). */
   getJson(path: string, options?: RequestOptions): Promise<unknown>
   /** Returns the parsed JSON body and the response headers. */
   getResponse(path: string, options?: RequestOptions): Promise<{ json: unknown; headers: Headers }>
-  /** Downloads a body that can be larger than the memory limit. */
+  /** Downloads a body to disk, because it can be larger than the limit for bodies in memory. */
   download(path: string, options?: RequestOptions): Promise<DownloadedBody>
-  /** Turns a link of a response into a path of this session. Throws for another host, which would receive the credentials. */
+  /** Converts a link in a response to a path of this session. Throws `SourceProblem` for another host, which must not receive the credentials. */
   resolveLink(link: string): string
-  /** A session for another address, without credentials, such as a token endpoint or a file server. */
-  forOrigin(url: string): HttpSession
-  /** Removes secrets from text of the system and shortens it to one line of 500 characters. */
+  /** Returns a session without credentials for another address, such as a token endpoint or a file server. */
+  createPublicSession(url: string): HttpSession
+  /** Redacts secrets in a text of the system, and shortens it to one line of 500 characters. */
   redactText(text: string): string
 }
 
 /**
- * Returns `https://host/prefix` of an address that a user entered, without the ignored segments. Throws `SourceProblem` if the address is
- * invalid, which can be the case for the value of a variable.
+ * Returns the address that a user entered as `https://host/prefix`, without the ignored segments. Throws `SourceProblem`
+ * ADDRESS_INVALID for an invalid address, for example from a variable.
  */
 export function parseBaseUrl(address: string, ignoredSegments: readonly string[] = []): string {
   if (!URL.canParse(address.trim()))
-    throw new SourceProblem('ADDRESS_INVALID', 'The address is invalid. Write it like https://data.example.org.')
+    throw new SourceProblem('ADDRESS_INVALID', 'The address is invalid. Enter it in the form https://data.example.org.')
   const url = new URL(address.trim())
   let path = url.pathname.replace(/\/+$/, '')
   for (const name of ignoredSegments)
@@ -104,19 +102,19 @@ export function parseBaseUrl(address: string, ignoredSegments: readonly string[]
   return `${url.origin}${path.replace(/\/+$/, '')}`
 }
 
-/** Username and password as the header `authorization` has them in HTTP's Basic scheme (RFC 7617, UTF-8). */
-export const basicAuthorization = (username: string, password: string): string =>
+/** Returns the header `authorization` for a username and a password (HTTP Basic, RFC 7617, UTF-8). */
+export const formatBasicAuthorization = (username: string, password: string): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 export interface HttpSessionOptions {
   fetch: Pick<GuardedFetch, 'fetch'>
-  /** The fetch function for bodies that go to disk. */
+  /** The fetch function for downloads, which allows larger bodies. */
   downloads: Pick<GuardedFetch, 'fetch'>
   system: string
-  /** Values that no message may contain. */
+  /** Values that are redacted in all messages. */
   secrets: readonly string[]
   retryPolicy: RetryPolicy
-  /** Maximum JSON values of one response; the general maximum when absent. */
+  /** Maximum number of JSON values of a response. */
   maxValues?: number
   directory: string
   signal: AbortSignal
@@ -126,11 +124,11 @@ export interface HttpSessionOptions {
 }
 
 export interface OpenHttpSession extends HttpSession {
-  /** Ends the session if one is open. Never throws. */
+  /** Signs out if the session is open. Never throws. */
   signOut(): Promise<void>
 }
 
-/** A response that cannot be used. The retry loop decides what happens next. */
+/** The response cannot be used. The retry loop decides whether to send the request again. */
 class UnusableResponse extends Error {
   readonly failure: FailedRequest
 
@@ -144,16 +142,16 @@ type SessionHeaders = Readonly<Record<string, string>>
 type ResponseReader<T> = (response: Response) => Promise<T>
 
 interface RequestMode {
-  /** Whether the request has the headers of the session and a signature. */
-  authenticated: boolean
+  /** Whether requests have the session headers and a signature. */
+  isAuthenticated: boolean
   fetch: Pick<GuardedFetch, 'fetch'>
 }
 
 const maxRedirects = 5
-/** Milliseconds for ending a session, because a cancelled run must end within five seconds. */
+/** Timeout of the sign-out, which is short because a cancelled run must end within five seconds. */
 const signOutTimeoutMs = 2_000
 
-/** Opens a session. Sends no request yet. */
+/** Creates a session. It signs in before the first request. */
 export function openHttpSession(connection: HttpConnection, options: HttpSessionOptions): OpenHttpSession {
   const { signal, retryPolicy, onAlive } = options
   const base = parseBaseUrl(connection.url, connection.ignoredSegments)
@@ -163,7 +161,7 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   let session: Promise<SessionHeaders> | undefined
   let startedAt: number | undefined
 
-  const targetOf = (subject?: string): RequestTarget => ({
+  const createTarget = (subject?: string): RequestTarget => ({
     system: options.system,
     host,
     redactText: (text) => redactText(text),
@@ -171,15 +169,15 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
   })
 
   async function getSessionHeaders(signIn: NonNullable<HttpConnection['signIn']>): Promise<SessionHeaders> {
-    session ??= signIn(withMode(false)).then((headers) => {
+    session ??= signIn(createSession(false)).then((headers) => {
       redactText = secretRedactor([...secrets, ...listCredentials(headers)])
       return headers
     })
     return await session
   }
 
-  /** Sends one request and follows redirects within the host. */
-  async function send(url: URL, request: RequestOptions, { authenticated, fetch }: RequestMode): Promise<Response> {
+  /** Sends one request and follows redirects within its host. */
+  async function send(url: URL, request: RequestOptions, { isAuthenticated, fetch }: RequestMode): Promise<Response> {
     const { method = 'GET' } = request
     const isForm = request.body instanceof URLSearchParams
     const body =
@@ -188,10 +186,10 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
       accept: 'application/json',
       ...(body && { 'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json' }),
       ...connection.headers,
-      ...(authenticated && connection.signIn && (await getSessionHeaders(connection.signIn))),
+      ...(isAuthenticated && connection.signIn && (await getSessionHeaders(connection.signIn))),
       ...request.headers,
     }
-    const signature = authenticated && (await connection.sign?.({ method, url, headers, ...(body && { body }) }))
+    const signature = isAuthenticated && (await connection.sign?.({ method, url, headers, ...(body && { body }) }))
     const init = { method, signal, headers: { ...headers, ...signature }, ...(body && { body }) }
     let current = url
     for (let redirects = 0; ; redirects += 1) {
@@ -204,32 +202,32 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
       const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
       if (location === null) return response
       await response.body?.cancel()
-      current = nextLocation(location, current, method, redirects, targetOf(request.subject))
+      current = getRedirectTarget(location, current, method, redirects, createTarget(request.subject))
     }
   }
 
-  /** Sends a request and retries transient failures. Signs in again once if the session has ended. */
+  /** Sends a request and retries transient failures. Signs in again once if the session has expired. */
   async function sendWithRetry<T>(
     path: string,
     request: RequestOptions,
     mode: RequestMode,
-    read: ResponseReader<T>,
+    readResponse: ResponseReader<T>,
   ): Promise<T> {
-    const isRepeatable = request.repeatable ?? (request.method ?? 'GET') === 'GET'
-    const target = targetOf(request.subject)
-    let canSignInAgain = mode.authenticated && connection.signIn !== undefined
+    const isRepeatable = request.isIdempotent ?? (request.method ?? 'GET') === 'GET'
+    const target = createTarget(request.subject)
+    let canSignInAgain = mode.isAuthenticated && connection.signIn !== undefined
 
     async function attempt(): Promise<T> {
       try {
         const response = await send(buildUrl(base, path, request.query), request, mode)
-        if (response.ok) return await read(response)
+        if (response.ok) return await readResponse(response)
         throw new UnusableResponse(
-          statusProblem(response.status, response.headers, await readErrorBody(response), target),
+          createStatusFailure(response.status, response.headers, await readErrorBody(response), target),
         )
       } catch (error) {
         signal.throwIfAborted()
-        const { problem, isRetryable, retryAfter, signedOut } = toFailedRequest(error, target)
-        if (signedOut && canSignInAgain) {
+        const { problem, isRetryable, retryAfter, isSignedOut } = toFailedRequest(error, target)
+        if (isSignedOut && canSignInAgain) {
           canSignInAgain = false
           session = undefined
           return await attempt()
@@ -242,83 +240,89 @@ export function openHttpSession(connection: HttpConnection, options: HttpSession
     return await retry(attempt, { policy: retryPolicy, signal, onRetry, onAlive })
   }
 
-  const jsonReader =
+  const createJsonReader =
     ({ subject }: RequestOptions) =>
     async (response: Response) => {
-      const target = targetOf(subject)
+      const target = createTarget(subject)
       const type = (response.headers.get('content-type') ?? '').split(';')[0]!
-      if (/html/.test(type)) throw new UnusableResponse(webPageProblem(await readErrorBody(response), target))
+      if (/html/.test(type)) throw new UnusableResponse(createWebPageFailure(await readErrorBody(response), target))
       const text = await response.text()
       options.onBytes(Buffer.byteLength(text))
-      if (/^\s*<(!doctype|html)/i.test(text)) throw new UnusableResponse(webPageProblem(text, target))
+      if (/^\s*<(!doctype|html)/i.test(text)) throw new UnusableResponse(createWebPageFailure(text, target))
       try {
         return { json: parseJson(text, options.maxValues), headers: response.headers }
       } catch (error) {
         if (error instanceof SourceProblem) throw error
-        throw new UnusableResponse(notJsonProblem(type, target))
+        throw new UnusableResponse(createNotJsonFailure(type, target))
       }
     }
 
-  const bodyReader =
+  const createBodyReader =
     ({ subject }: RequestOptions) =>
     async (response: Response) => {
       if (/html/.test(response.headers.get('content-type') ?? ''))
-        throw new UnusableResponse(webPageProblem(await readErrorBody(response), targetOf(subject)))
+        throw new UnusableResponse(createWebPageFailure(await readErrorBody(response), createTarget(subject)))
       return await downloadToSpool(options.directory, response, options.onBytes)
     }
 
-  function withMode(authenticated: boolean): HttpSession {
-    const mode = { authenticated, fetch: options.fetch }
+  function createSession(isAuthenticated: boolean): HttpSession {
+    const mode = { isAuthenticated, fetch: options.fetch }
     return {
       base,
       startedAt: () => startedAt ?? Date.now(),
-      getJson: async (path, request = {}) => (await sendWithRetry(path, request, mode, jsonReader(request))).json,
-      getResponse: (path, request = {}) => sendWithRetry(path, request, mode, jsonReader(request)),
+      getJson: async (path, request = {}) => (await sendWithRetry(path, request, mode, createJsonReader(request))).json,
+      getResponse: (path, request = {}) => sendWithRetry(path, request, mode, createJsonReader(request)),
       download: (path, request = {}) =>
-        sendWithRetry(path, request, { authenticated, fetch: options.downloads }, bodyReader(request)),
-      resolveLink: (link) => resolveLinkPath(link, base, targetOf()),
-      forOrigin: (url) => openHttpSession({ url }, options),
+        sendWithRetry(path, request, { isAuthenticated, fetch: options.downloads }, createBodyReader(request)),
+      resolveLink: (link) => resolveLinkPath(link, base, createTarget()),
+      createPublicSession: (url) => openHttpSession({ url }, options),
       redactText: (text) => redactText(text),
     }
   }
 
-  /** Uses its own signal, so that it also runs after an abort. */
+  /** Signs out with its own signal, so that it also works after an abort. */
   async function signOut(): Promise<void> {
     const sessionHeaders = await session?.catch(() => undefined)
     if (!sessionHeaders || !connection.signOut) return
     const { url, ignoredSegments = [] } = connection
-    const closing = openHttpSession(
+    const signOutSession = openHttpSession(
       { url, ignoredSegments, headers: { ...connection.headers, ...sessionHeaders } },
       { ...options, signal: AbortSignal.timeout(signOutTimeoutMs), retryPolicy: { ...retryPolicy, attempts: 1 } },
     )
-    await connection.signOut(closing, sessionHeaders).catch(() => {})
+    await connection.signOut(signOutSession, sessionHeaders).catch(() => {})
   }
-  return { ...withMode(true), signOut }
+  return { ...createSession(true), signOut }
 }
 
-/** Returns the address of a redirect. Throws `UnusableResponse` if it must not be followed. */
-function nextLocation(location: string, current: URL, method: string, redirects: number, target: RequestTarget): URL {
+/** Returns the address of a redirect. Throws `UnusableResponse` if the redirect must not be followed. */
+function getRedirectTarget(
+  location: string,
+  current: URL,
+  method: string,
+  redirects: number,
+  target: RequestTarget,
+): URL {
   const next = URL.canParse(location, current.href) ? new URL(location, current) : undefined
-  // The port counts, because another port can be another server. A redirect from http to https, both at their default ports,
-  // stays on the same host.
+  // The ports must be equal, because another port can be another server. The only exception is a redirect from http to https
+  // with default ports, which `host` omits.
   if (!next || next.host !== current.host)
-    throw new UnusableResponse(redirectProblem(next ? next.host : 'no address', target))
+    throw new UnusableResponse(createRedirectFailure(next ? next.host : 'no address', target))
   if (next.protocol !== current.protocol && next.protocol !== 'https:')
-    throw new UnusableResponse(redirectProblem(next.origin, target))
-  // The query can contain secrets of the system.
+    throw new UnusableResponse(createRedirectFailure(next.origin, target))
+  // The message omits the query, which can contain secrets.
   if (method !== 'GET')
-    throw new UnusableResponse(redirectedPostProblem(target.redactText(next.origin + next.pathname), target))
-  if (redirects === maxRedirects) throw new UnusableResponse(redirectLoopProblem(target))
+    throw new UnusableResponse(createRedirectedPostFailure(target.redactText(next.origin + next.pathname), target))
+  if (redirects === maxRedirects) throw new UnusableResponse(createRedirectLoopFailure(target))
   return next
 }
 
-/** Lists header values with and without the authentication scheme, because servers repeat either in messages. */
+/** Lists header values with and without the authentication scheme, because servers return either form in messages. */
 const listCredentials = (headers: SessionHeaders): string[] =>
   Object.values(headers).flatMap((value) => [value, value.replace(/^\S+ /, '')])
 
 function toFailedRequest(error: unknown, target: RequestTarget): FailedRequest {
   if (error instanceof UnusableResponse) return error.failure
-  if (error instanceof OutgoingProblem) return networkProblem(error, target)
+  if (error instanceof OutgoingProblem) return createNetworkFailure(error, target)
   throw error
 }
 
@@ -331,22 +335,22 @@ function buildUrl(base: string, path: string, query: QueryParameters = {}): URL 
   return url
 }
 
-/** Compares hosts only, because systems behind a proxy do not know their public scheme and port. */
+/** Returns the path of a link relative to `base`. Ignores its scheme and port, because systems behind a proxy do not know their public ones. */
 function resolveLinkPath(link: string, base: string, target: RequestTarget): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined
   if (!to || to.hostname !== from.hostname || !`${to.pathname}/`.startsWith(from.pathname))
-    throw redirectProblem(to ? to.host : 'no address', target).problem
+    throw createRedirectFailure(to ? to.host : 'no address', target).problem
   return `${to.pathname.slice(from.pathname.length)}${to.search}`
 }
 
 const maxErrorBytes = 100_000
 
-/** Reads the first bytes of a body. A few compressed bytes can expand to gigabytes. */
+/** Reads the first 100 kB of a body, because a few compressed bytes can expand to gigabytes. */
 async function readErrorBody({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
-  // Leaving the loop cancels the body.
+  // `break` cancels the body.
   for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     chunks.push(chunk)
     size += chunk.length
@@ -357,7 +361,7 @@ async function readErrorBody({ body }: Response): Promise<string> {
 
 const chunkBytes = 256 * 1024
 
-/** Writes a body to an unnamed file. An incomplete body leaves no file. */
+/** Writes a body to an unnamed file, which disappears when its descriptor is closed. */
 async function downloadToSpool(
   directory: string,
   response: Response,
@@ -365,7 +369,7 @@ async function downloadToSpool(
 ): Promise<DownloadedBody> {
   const descriptor = openSpool(directory)
   let size = 0
-  // Reports an empty response as activity too.
+  // An empty response also counts as activity.
   onBytes(0)
   try {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {

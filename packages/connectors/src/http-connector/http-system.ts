@@ -7,73 +7,73 @@ import type { KnownColumn } from './record-tables.ts'
 
 export type SettingsOf<Type extends PipelineType> = Extract<SourceBody, { type: Type }>
 
-/** A system with an HTTP API. docs/adding-a-connector.md describes how to add one. */
+/** A source with an HTTP API. docs/adding-a-connector.md describes how to add one. */
 export interface HttpSystem<Settings = unknown> {
   name: string
-  /** Returns the address and the credentials of requests. Throws `SourceProblem` if a setting is missing. */
+  /** Returns the address of the system and the credentials of requests. Throws `SourceProblem` if a setting is missing. */
   connect(settings: Settings, secrets: SourceSecrets): HttpConnection
   /** Sends a small request that needs valid credentials. Throws `SourceProblem` for problems that a user can fix. */
   testConnection(context: SystemContext<Settings>): Promise<void>
-  /** Lists the choices of a setting; undefined for an unknown kind. */
+  /** Lists the options of a setting. Returns undefined for an unknown kind. */
   listOptions?(kind: string, context: SystemContext<Settings>): Promise<SourceOption[]> | undefined
   /**
-   * Returns the streams to read. A single stream fills the pipeline's own table. Several streams fill one table each, named after the
-   * pipeline's own table, `__` and the stream; the pipeline's own table then lists them. The settings alone must decide between the two.
+   * Returns the streams to read. A single stream fills the pipeline's own table. Each stream of a list fills a table named after the pipeline's own
+   * table, `__` and the stream, and the pipeline's own table lists these tables. Whether the result is a list may depend only on the settings.
    */
-  streams(context: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
-  /** Whether these settings support increments, which need a key for all streams. Absent if the system has none. */
+  openStreams(context: SystemContext<Settings>): Promise<RecordStream | RecordStream[]>
+  /** Returns whether these settings support increments, which need a key in all streams. Absent if the system has no increments. */
   canReadIncrement?(settings: Settings): boolean
-  /** The cursor for a point in time (`2026-01-01T00:00:00.000Z`). Absent if cursors are not timestamps. */
-  cursorAt?(moment: string): unknown
+  /** Returns the cursor for a timestamp such as `2026-01-01T00:00:00.000Z`. Absent if cursors are not timestamps. */
+  createCursor?(moment: string): unknown
 }
 
-/** The session, settings and logger of one use of a system. */
+/** What one operation of a system needs. */
 export interface SystemContext<Settings = unknown> {
   http: HttpSession
   settings: Settings
   secrets: SourceSecrets
-  /** The search text of a look-up, for systems that can search. The result is filtered in any case. */
+  /** The text to search for in a list of options. Systems that cannot search ignore it, because the caller filters as well. */
   query?: string | undefined
-  /** The parent of a look-up, such as a project. The settings of a saved pipeline can contain it instead. */
+  /** The id of the parent of the options, such as a project. The default is the parent in the settings. */
   within?: string | undefined
   signal: AbortSignal
   log(level: 'DEBUG' | 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM', message: string): void
 }
 
 export interface RecordStream extends FlattenOptions {
-  /** Part of the table name if the system has several streams. */
+  /** The part of the table name after `__`, if the system has several streams. */
   name: string
-  /** Paths of the key; empty without a key. Records without key values are rejected. */
+  /** Paths of the fields that form the key; empty without a key. Records without values in them are rejected. */
   key: readonly string[]
-  /** Known columns. They exist even without records. */
+  /** Columns that exist even if there are no records. */
   columns?: readonly KnownColumn[]
-  /** Whether types are inferred from strings, because the system writes numbers and dates as text. */
+  /** Whether to infer column types from texts, because the system returns numbers and dates as text. */
   inferStrings?: boolean
-  /** A warning that names parts of the source with rows that the settings neither choose nor exclude. The run ends as WARNING. */
+  /** A warning that names parts of the source which have rows but are not selected. It sets the status of the run to WARNING. */
   unreadWarning?: string | undefined
   /**
-   * Yields all records, or those that are new or changed since `cursor`, page by page, so that only one page is in memory. Must not be
-   * called twice concurrently.
+   * Yields all records, or those that changed since `cursor`. Records are yielded in pages, so that only one page is in memory.
+   * Must not be called twice at the same time.
    */
-  pages(cursor: unknown): AsyncIterable<RecordPage>
+  readPages(cursor: unknown): AsyncIterable<RecordPage>
 }
 
 export interface RecordPage {
   /**
-   * Parsed JSON. Values that are not objects are rejected, and so are instances of `BadRecord`. A thousand consecutive pages without a new
-   * record end the reading, so yield no page for a selected item without records.
+   * Records as parsed JSON. Values that are not objects, and instances of `BadRecord`, are rejected. The read fails after a
+   * thousand consecutive pages without new records, so a stream should omit empty pages.
    */
   records: readonly unknown[]
   /**
-   * The cursor, as JSON, from which a later reading misses no record after those read so far: some minutes back by the clock of the source.
-   * Absent while it is unknown; the last cursor is kept.
+   * The cursor after this page, as JSON. A later read from it must not miss records, so it lies some minutes before the latest
+   * change. If it is absent, the previous cursor stays valid.
    */
   cursor?: unknown
 }
 
-/** Returns a secret. Throws `SourceProblem` if it is missing. */
+/** Returns the secret with this name. Throws `SourceProblem` if it is missing. */
 export function requireSecret(secrets: SourceSecrets, name: string, description: string): string {
   const value = secrets[name]
   if (value) return value
-  throw new SourceProblem('CREDENTIALS_MISSING', `The pipeline has no credentials. Enter ${description}.`)
+  throw new SourceProblem('CREDENTIALS_MISSING', `The pipeline lacks credentials. Enter ${description}.`)
 }

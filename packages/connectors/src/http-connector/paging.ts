@@ -1,11 +1,11 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** Seconds by which increments overlap, because records can become visible some time after their timestamp. */
+/** Seconds by which increments overlap, because some systems show a record only some time after its timestamp. */
 export const overlapSeconds = 300
 
 /**
- * Requests a page of `pageSize` items, and a quarter of them whenever the response exceeds the size limit. Returns the page and its size,
- * so that the next page starts with it.
+ * Requests a page of `pageSize` items. If the response exceeds the size limit, requests a quarter of them again. Returns the
+ * page and its size, so that the caller continues with that size.
  */
 export async function requestFittingPage<T>(
   pageSize: number,
@@ -20,35 +20,35 @@ export async function requestFittingPage<T>(
   }
 }
 
-/** Maximum consecutive pages without a new record. Real systems return a few of them. */
+/** Maximum number of consecutive pages without a new record. Real systems return only a few. */
 const maxEmptyPages = 1_000
 
 /**
- * Returns a function to call after each page with whether the page had new records. It throws `SourceProblem` OTHER_PROTOCOL after a
- * thousand consecutive pages without new records, because such a list never ends.
+ * Returns a function that the caller must call after each page. The function throws `SourceProblem` OTHER_PROTOCOL after a
+ * thousand consecutive pages without new records, because such a list has no end.
  */
-export function detectEndlessPaging(system: string): (hasNewRecords: boolean) => void {
+export function createPagingCheck(system: string): (hasNewRecords: boolean) => void {
   let emptyPages = 0
   return (hasNewRecords) => {
     emptyPages = hasNewRecords ? 0 : emptyPages + 1
     if (emptyPages <= maxEmptyPages) return
     throw new SourceProblem(
       'OTHER_PROTOCOL',
-      `${system[0]!.toUpperCase()}${system.slice(1)} returned more than ${maxEmptyPages} pages in a row without a new record, and none is marked as the last page. Check how it returns pages, or load less.`,
+      `${system[0]!.toUpperCase()}${system.slice(1)} returned more than ${maxEmptyPages} consecutive pages without a new record or a last page. Check the paging of its API, or select less data.`,
     )
   }
 }
 
 /**
- * Returns the cursor of the next increment, in the format of `latest`: five minutes before the latest timestamp seen, and at most five
- * minutes before the start of the read, because a record that changed during the read may have been read before its change. Undefined if
- * no timestamp was seen, or if the previous cursor is the same or later.
+ * Returns the cursor of the next increment in the format of `latest`: five minutes before the latest timestamp or the start of
+ * the read, whichever is earlier. The start counts, because a record can change after it was read. Returns undefined without a
+ * timestamp, or if the cursor would not advance.
  */
-export function boundCursor(latest: string, startedAt: number, previous?: string): string | undefined {
+export function createNextCursor(latest: string, startedAt: number, previous?: string): string | undefined {
   if (latest === '') return undefined
   const next =
     parseTimestamp(latest) > startedAt
-      ? formatLike(latest, Math.floor(startedAt) - overlapSeconds * 1000)
+      ? formatInSameFormat(latest, Math.floor(startedAt) - overlapSeconds * 1000)
       : subtractSeconds(latest, overlapSeconds)
   if (previous === undefined) return next
   const [nextTime, previousTime] = [parseTimestamp(next), parseTimestamp(previous)]
@@ -56,25 +56,25 @@ export function boundCursor(latest: string, startedAt: number, previous?: string
   return (isComparable ? nextTime > previousTime : next > previous) ? next : undefined
 }
 
-/** Returns a timestamp `seconds` earlier, without a zone if it had none. Invalid timestamps stay unchanged. */
+/** Returns a timestamp that is `seconds` earlier, in the same format. Returns invalid timestamps unchanged. */
 export function subtractSeconds(timestamp: string, seconds: number): string {
   const time = parseTimestamp(timestamp)
-  return Number.isNaN(time) ? timestamp : formatLike(timestamp, time - seconds * 1000)
+  return Number.isNaN(time) ? timestamp : formatInSameFormat(timestamp, time - seconds * 1000)
 }
 
 const hasZone = (timestamp: string): boolean => /(Z|[+-]\d\d:?\d\d)$/i.test(timestamp)
 
-/** Returns milliseconds since 1970. Timestamps without a zone are in UTC. */
+/** Returns milliseconds since 1970. A timestamp without a zone counts as UTC. */
 const parseTimestamp = (timestamp: string): number => Date.parse(hasZone(timestamp) ? timestamp : `${timestamp}Z`)
 
-function formatLike(timestamp: string, time: number): string {
+function formatInSameFormat(timestamp: string, time: number): string {
   const text = new Date(time).toISOString()
   return hasZone(timestamp) ? text : text.slice(0, 23)
 }
 
 /**
- * Splits a range of days (`YYYY-MM-DD`, both inclusive) into parts of at most a month, for servers that build each response as a whole.
- * Returns at least one part.
+ * Splits a range of days (`YYYY-MM-DD`, both inclusive) into at least one part. Each part is at most a month long, because some
+ * servers build a response completely in memory.
  */
 export function splitIntoMonths(start: string, end: string): { start: string; end: string }[] {
   const parts: { start: string; end: string }[] = []

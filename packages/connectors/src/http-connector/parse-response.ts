@@ -8,14 +8,17 @@ export function parseObject(response: unknown, system: string): Readonly<Record<
   throw createResponseProblem(system, 'object')
 }
 
-/** Returns the list under a key of a response, or the response itself without a key. Throws the same problem. */
+/**
+ * Returns the list in the field `key` of a response; without a key, the response is the list. Throws `SourceProblem`
+ * OTHER_PROTOCOL if it is not a list.
+ */
 export function parseList(response: unknown, system: string, key?: string): readonly unknown[] {
   const list = key === undefined ? response : parseObject(response, system)[key]
   if (Array.isArray(list)) return list as unknown[]
   throw createResponseProblem(system, key === undefined ? 'list' : `list under "${key}"`)
 }
 
-/** Returns the text under a key of a response, such as a token. Throws the same problem. */
+/** Returns the text in the field `key` of a response, such as a token. Throws `SourceProblem` OTHER_PROTOCOL if it is missing. */
 export function parseText(response: unknown, system: string, key: string): string {
   const text = toText(parseObject(response, system)[key])
   if (text !== undefined) return text
@@ -25,14 +28,14 @@ export function parseText(response: unknown, system: string, key: string): strin
 export const createResponseProblem = (system: string, expected: string): SourceProblem =>
   new SourceProblem(
     'OTHER_PROTOCOL',
-    `The response of ${system} has no ${expected} where its API has one. Check the address, and that this version of it is supported.`,
+    `The response of ${system} lacks the expected ${expected}. Check the address, and that Sluice supports this version of the API.`,
   )
 
-/** Undefined for empty texts, and for values that are neither texts nor numbers. */
+/** Returns a text or a number as text. Returns undefined for an empty text and for all other values. */
 export const toText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined
 
-/** Returns an option of a look-up in a list, which is empty without an id. The id replaces a missing code or name. */
+/** Returns a list with one option, or an empty list if the id is missing. The id replaces a missing code or name. */
 export function createOption(id: unknown, { code, name }: { code?: unknown; name?: unknown }): SourceOption[] {
   const text = toText(id)
   return text === undefined ? [] : [{ id: text, code: toText(code) ?? text, name: toText(name) ?? text }]
@@ -47,11 +50,11 @@ interface Location {
   accuracy: unknown
 }
 
-/** Returns the numbers of a location. Others are missing. */
+/** Returns the coordinates of a location that are numbers. */
 export const createLocation = (location: Location): object =>
   Object.fromEntries(Object.entries(location).filter(([, value]) => Number.isFinite(value)))
 
-/** Parses an answer of a form: `latitude longitude altitude accuracy`. */
+/** Parses a geopoint: `latitude longitude altitude accuracy`. */
 export function parseGeopoint(text: string): object {
   const [latitude, longitude, altitude, accuracy] = text.trim().split(/\s+/).map(Number)
   return createLocation({ latitude, longitude, altitude, accuracy })

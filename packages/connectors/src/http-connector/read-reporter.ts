@@ -1,36 +1,40 @@
-import type { LoadReport, RejectedRow } from '@sluice/row-stream'
+import type { ReadReporter, RejectedRow } from '@sluice/row-stream'
 import { BadRecord } from './flatten-record.ts'
 
-/** Maximum number of stored rejected rows, which are reported again when a table is read again. */
+/** Maximum number of rejected rows in memory. They are reported again if a table is read again. */
 const maxStoredRejects = 1_000
 /** Maximum characters of a stored rejected row. */
 const maxRawLength = 4_000
 const maxColumnLength = 300
 const maxReasonLength = 300
 
-/** Reports the progress of several tables as one read. */
-export interface ReadReporter {
-  /** Adds bytes that the system returned. */
-  bytes(count: number): void
-  /** Number of rejected records so far. */
-  readonly rejected: number
-  alive(): void
-  /** Returns the result of `add`, or undefined if the record was rejected. `number` counts from 1. */
+/** Reports the progress of the tables of one read as a whole. */
+export interface TablesReporter {
+  /** Adds received bytes to the progress. */
+  addBytes(count: number): void
+  /** Number of records that were rejected so far. */
+  readonly rejectedCount: number
+  /** Reports activity, so that the run does not count as stalled. */
+  reportActivity(): void
+  /**
+   * Returns the result of `add`. Rejects the record and returns undefined if `add` throws `BadRecord`. `number` is the position
+   * of the record, from 1.
+   */
   tryRecord<T>(number: number, record: unknown, add: () => T): T | undefined
-  /** Rejects a whole record. `number` counts from 1. */
+  /** Rejects a record. `number` is its position, from 1. */
   rejectRecord(number: number, record: unknown, reason: string): void
-  /** Reports that everything is read although an increment was requested. */
+  /** Reports the reason for reading everything, although an increment was requested. */
   reportFullRead(reason: string): void
-  forTable(): LoadReport
-  log: LoadReport['log']
+  createTableReporter(): ReadReporter
+  log: ReadReporter['log']
 }
 
-export function createReadReporter(report: LoadReport): ReadReporter {
+export function createTablesReporter(report: ReadReporter): TablesReporter {
   let bytesRead = 0
   let rowsOfEarlierTables = 0
   let rowsOfTable = 0
   const rejected: RejectedRow[] = []
-  let moreRejected = 0
+  let unstoredRejects = 0
 
   function reject({ line, column, reason, raw }: RejectedRow): void {
     const row: RejectedRow = {
@@ -40,20 +44,20 @@ export function createReadReporter(report: LoadReport): ReadReporter {
       raw: truncateText(raw, maxRawLength),
     }
     if (rejected.length < maxStoredRejects) rejected.push(row)
-    else moreRejected += 1
+    else unstoredRejects += 1
     report.reject(row)
   }
 
   return {
     log: (level, importance, message) => report.log(level, importance, message),
-    bytes(count) {
+    addBytes(count) {
       bytesRead += count
       report.progress({ bytesRead })
     },
-    get rejected() {
-      return rejected.length + moreRejected
+    get rejectedCount() {
+      return rejected.length + unstoredRejects
     },
-    alive: () => report.progress({}),
+    reportActivity: () => report.progress({}),
     tryRecord(number, record, add) {
       try {
         return add()
@@ -69,10 +73,10 @@ export function createReadReporter(report: LoadReport): ReadReporter {
       report.log('INFO', 'MEDIUM', reason)
       report.readsEverything?.(reason)
     },
-    forTable() {
+    createTableReporter() {
       rowsOfEarlierTables += rowsOfTable
       rowsOfTable = 0
-      const [storedBefore, moreBefore] = [rejected.length, moreRejected]
+      const [storedBefore, moreBefore] = [rejected.length, unstoredRejects]
       return {
         log: () => {},
         progress({ rowsRead }) {
@@ -81,16 +85,16 @@ export function createReadReporter(report: LoadReport): ReadReporter {
         },
         reject,
         rejectMore(count) {
-          moreRejected += count
+          unstoredRejects += count
           report.rejectMore(count)
         },
         async startOver() {
           rowsOfTable = 0
           rejected.length = storedBefore
-          moreRejected = moreBefore
+          unstoredRejects = moreBefore
           await report.startOver()
           for (const row of rejected) report.reject(row)
-          if (moreRejected > 0) report.rejectMore(moreRejected)
+          if (unstoredRejects > 0) report.rejectMore(unstoredRejects)
           report.progress({ bytesRead, rowsRead: rowsOfEarlierTables })
         },
       }
@@ -98,7 +102,7 @@ export function createReadReporter(report: LoadReport): ReadReporter {
   }
 }
 
-/** Formats the record as text; empty if it is nested too deeply to be formatted. */
+/** Formats a record as JSON text. Returns an empty text if the record is nested too deeply. */
 function formatRecord(record: unknown): string {
   try {
     return JSON.stringify(record) ?? String(record)
@@ -109,8 +113,7 @@ function formatRecord(record: unknown): string {
 }
 
 /**
- * Truncates and cleans a text for storage, because the invalid part can be in the text itself. Copies it, because a substring
- * keeps the whole text in memory.
+ * Truncates a text and replaces characters that a database cannot store. Copies it, because a JavaScript substring keeps the whole text in memory.
  */
 function truncateText(text: string, maxLength: number): string {
   const truncated = text.slice(0, maxLength).replaceAll('\0', '␀').toWellFormed()

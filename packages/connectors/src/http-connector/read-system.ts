@@ -4,23 +4,23 @@ import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
 import { formatCount, type RowStream } from '@sluice/row-stream'
 import type { ReadRequest } from '../connector.ts'
 import type { HttpSystem, RecordStream, SystemContext } from './http-system.ts'
-import { detectEndlessPaging } from './paging.ts'
-import type { ReadReporter } from './read-reporter.ts'
-import { createColumns, RecordTables, TableSpool } from './record-tables.ts'
-import { columnNames, groupColumns, tableName } from './table-names.ts'
+import { createPagingCheck } from './paging.ts'
+import type { TablesReporter } from './read-reporter.ts'
+import { declareColumns, RecordTables, TableSpool } from './record-tables.ts'
+import { columnNames as createColumnNames, groupColumns, tableName as createTableName } from './table-names.ts'
 import { openTableStream } from './table-row-stream.ts'
 
-/** The cursor that is stored with the rows. With version 1, increments kept values that the source had cleared. */
+/** The cursor that is stored with the rows. Version 1 is not accepted, because its increments kept values that the source had cleared. */
 interface IncrementState {
   version: 2
-  /** A hash of the settings: after a change, everything is read. */
+  /** A hash of the settings. If they change, everything is read again. */
   settingsHash: string
   /** Cursors by the name of the stream. */
   at: Record<string, unknown>
   tables: string[]
 }
 
-/** Milliseconds after which the loop yields to the event loop: a few records can take long. */
+/** Milliseconds of work before the loop yields to the event loop. A few large records can take long. */
 const maxBlockingMs = 25
 
 export interface SystemRead {
@@ -28,63 +28,60 @@ export interface SystemRead {
   context: SystemContext
   reading: ReadRequest
   directory: string
-  reporter: ReadReporter
-  /** For previews: the maximum number of records, all of the first stream. */
+  reporter: TablesReporter
+  /** Maximum number of records of a preview, which reads only the first stream. */
   maxRecords?: number
 }
 
-interface ReadStream {
+interface StreamTables {
   stream: RecordStream
   tables: RecordTables
 }
 
-/** Whether an increment can be read: the settings support it and have not changed since the cursor. */
+/** Returns whether an increment can be read: the settings support increments and did not change since the last cursor. */
 export const canReadIncrement = (system: HttpSystem, { settings, cursor, reset }: ReadRequest): boolean =>
   system.canReadIncrement?.(settings) === true &&
   parseIncrementState(cursor)?.settingsHash === hashSettings(settings) &&
-  (reset === undefined || (reset.from !== undefined && system.cursorAt !== undefined))
+  (reset === undefined || (reset.from !== undefined && system.createCursor !== undefined))
 
-/**
- * Reads all streams to disk, page by page, then yields their tables one after another. The cursor is stored with the first table, which is
- * the pipeline's own.
- */
+/** Reads all streams to disk, then yields their tables one after another. The cursor is stored with the first one, the pipeline's own table. */
 export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, void, void> {
-  const { system, context, reading, directory, reporter, maxRecords } = read
-  const ownTable = reading.table ?? 'preview'
+  const { system, context, reading: request, directory, reporter, maxRecords } = read
+  const ownTable = request.table ?? 'preview'
   const isPreview = maxRecords !== undefined
-  const found = await system.streams(context)
-  const hasSeveral = Array.isArray(found)
-  const streams = hasSeveral ? found : [found]
-  const lastState = parseIncrementState(reading.cursor)
+  const openedStreams = await system.openStreams(context)
+  const hasSeveral = Array.isArray(openedStreams)
+  const streams = hasSeveral ? openedStreams : [openedStreams]
+  const lastState = parseIncrementState(request.cursor)
   const cursors =
-    reading.mode === 'INCREMENTAL' && canReadIncrement(system, reading) ? (lastState?.at ?? {}) : undefined
-  if (reading.mode === 'INCREMENTAL' && !cursors) reporter.reportFullRead(explainFullRead(system, reading))
-  const resetTo = reading.reset?.from && system.cursorAt?.(reading.reset.from)
+    request.mode === 'INCREMENTAL' && canReadIncrement(system, request) ? (lastState?.at ?? {}) : undefined
+  if (request.mode === 'INCREMENTAL' && !cursors) reporter.reportFullRead(explainFullRead(system, request))
+  const resetTo = request.reset?.from && system.createCursor?.(request.reset.from)
   if (cursors && resetTo !== undefined)
-    reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${reading.reset!.from}.`)
+    reporter.log('INFO', 'MEDIUM', `The cursor was reset to ${request.reset!.from}.`)
   const nextCursors: Record<string, unknown> = { ...cursors }
 
   using stack = new DisposableStack()
-  const readStreams: ReadStream[] = []
-  // Stream names can come from users: two of them can result in the same table name.
-  const names = columnNames(streams.map((stream) => stream.name))
+  const readStreams: StreamTables[] = []
+  // Column naming makes the names unique, because stream names can come from users and result in the same table name.
+  const names = createColumnNames(streams.map((stream) => stream.name))
   for (const [index, stream] of streams.entries()) {
-    const table = hasSeveral ? tableName(ownTable, [names[index]!]) : ownTable
+    const table = hasSeveral ? createTableName(ownTable, [names[index]!]) : ownTable
     const tables = stack.use(new RecordTables({ ...stream, table }, directory, defaultUploadLimits.spoolBytes))
     const cursor = cursors && resetTo !== undefined ? resetTo : cursors?.[stream.name]
-    nextCursors[stream.name] = await readPages(stream, tables, cursor, read)
+    nextCursors[stream.name] = await spoolPages(stream, tables, cursor, read)
     readStreams.push({ stream, tables })
     if (isPreview) break
   }
 
-  const allTables = readStreams.flatMap(({ stream, tables }) => tables.all.map((table) => ({ stream, table })))
+  const allTables = readStreams.flatMap(({ stream, tables }) => tables.allTables.map((table) => ({ stream, table })))
   const tableNames = allTables.map(({ table }) => table.name)
   const lastTables = lastState?.tables ?? []
   const unfilledGroups = isPreview ? [] : listUnfilledGroups(lastTables, tableNames)
   const filledTables = [...new Set([...tableNames, ...unfilledGroups, ...(cursors ? lastTables : [])])]
   const nextState: IncrementState = {
     version: 2,
-    settingsHash: hashSettings(reading.settings),
+    settingsHash: hashSettings(request.settings),
     at: nextCursors,
     tables: filledTables,
   }
@@ -96,26 +93,26 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
       directory,
       reporter,
       signal: context.signal,
-      // The remembered decisions are those of the pipeline's own table.
-      ...(table.name === ownTable && { remembered: reading.remembered }),
+      // The remembered types are those of the pipeline's own table.
+      ...(table.name === ownTable && { remembered: request.remembered }),
     })
 
   if (isPreview && allTables.length > 1) {
     const groups = allTables.slice(1).map(({ table }) => table.name.replace(ownTable, '…'))
-    reporter.log('INFO', 'LOW', `The load also fills these tables, which are not shown: ${groups.join(', ')}.`)
+    reporter.log('INFO', 'LOW', `The preview shows only one table. A load also fills these: ${groups.join(', ')}.`)
   }
   if (hasSeveral && !isPreview) {
     const contents = stack.use(createContentsTable(ownTable, allTables, directory))
-    yield* withCursor(openStream(contents), nextState)
+    yield* attachCursor(openStream(contents), nextState)
   }
   for (const { table, stream } of allTables) {
-    const feeds = openStream(table, stream)
+    const tableStreams = openStream(table, stream)
     const partOf = cursors && findParentTable(table.name, readStreams, ownTable)
-    for await (const feed of table.name === ownTable ? withCursor(feeds, nextState) : feeds)
+    for await (const feed of table.name === ownTable ? attachCursor(tableStreams, nextState) : tableStreams)
       yield {
         ...feed,
         ...(partOf && { partOf }),
-        ...(table === readStreams[0]!.tables.root &&
+        ...(table === readStreams[0]!.tables.rootTable &&
           stream.unreadWarning !== undefined && { unread: stream.unreadWarning }),
       }
     table[Symbol.dispose]()
@@ -127,13 +124,13 @@ export async function* readSystem(read: SystemRead): AsyncGenerator<RowStream, v
       yield { table: name, columns: [key], content: { format: 'copy-binary', rows: async function* () {} }, partOf }
       continue
     }
-    const columns = groupColumns.flatMap((path) => createColumns(path === '_index' ? 'INTEGER' : 'TEXT', [path]))
+    const columns = groupColumns.flatMap((path) => declareColumns(path === '_index' ? 'INTEGER' : 'TEXT', [path]))
     yield* openStream(stack.use(new TableSpool(name, ['_row_id'], columns, directory, 0)))
   }
 }
 
-/** Reads all pages of a stream and returns the cursor of the next read. */
-async function readPages(
+/** Reads all pages of a stream into its tables. Returns the cursor of the next read. */
+async function spoolPages(
   stream: RecordStream,
   tables: RecordTables,
   lastCursor: unknown,
@@ -143,9 +140,9 @@ async function readPages(
   let hasDuplicates = false
   let repeated = 0
   let resumedAt = performance.now()
-  const checkPage = detectEndlessPaging(system.name)
+  const checkPage = createPagingCheck(system.name)
   const { table, key } = tables.shape
-  for await (const page of stream.pages(lastCursor)) {
+  for await (const page of stream.readPages(lastCursor)) {
     signal.throwIfAborted()
     let hasNewRecords = false
     for (const record of page.records) {
@@ -153,25 +150,25 @@ async function readPages(
         await setImmediate()
         resumedAt = performance.now()
       }
-      const comparison = reporter.tryRecord(tables.records + 1, record, () => tables.add(record))
-      // Either of the two versions can be the newer one, so the next increment must start before them.
+      const comparison = reporter.tryRecord(tables.recordCount + 1, record, () => tables.add(record))
+      // It is unknown which version is newer, so the cursor no longer advances and the next increment reads both again.
       if (comparison === 'SAME' || comparison === 'OTHER') hasDuplicates = true
       else hasNewRecords = true
       if (comparison === 'SAME') repeated += 1
       if (comparison === 'OTHER')
         reporter.rejectRecord(
-          tables.records,
+          tables.recordCount,
           record,
-          `has the same key (${key.join(', ')}) as an earlier record of ${table}: only the first was loaded`,
+          `has the same key (${key.join(', ')}) as an earlier record of ${table}; only the first one was loaded`,
         )
     }
-    reporter.alive()
+    reporter.reportActivity()
     checkPage(hasNewRecords)
     if (page.cursor !== undefined && !hasDuplicates) cursor = page.cursor
-    if (maxRecords !== undefined && tables.root.rows > maxRecords) break
+    if (maxRecords !== undefined && tables.rootTable.rowCount > maxRecords) break
   }
   tables.flush()
-  // A list that shifts during the read returns the same record twice.
+  // The same record occurs twice if the list shifts during the read.
   if (repeated > 0)
     reporter.log(
       'INFO',
@@ -192,9 +189,9 @@ const hashSettings = (settings: unknown): string => hash('sha256', JSON.stringif
 
 function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRequest): string {
   if (!system.canReadIncrement?.(settings))
-    return 'The source does not report changes, so all records are read and replace the old rows.'
+    return 'All records are read and replace the old rows, because the source does not report changes.'
   if (reset)
-    return reset.from !== undefined && system.cursorAt
+    return reset.from !== undefined && system.createCursor
       ? 'All records are read, because the cursor was reset and no earlier load with these settings stored one.'
       : 'All records are read, because the cursor was reset.'
   if ((cursor as { version?: unknown } | null | undefined)?.version === 1)
@@ -204,39 +201,40 @@ function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRe
     : 'All records are read, because the settings of the pipeline changed since the last load.'
 }
 
-/** Lists group tables of earlier reads that no record fills now. A full read empties them; an increment deletes the rows of its records. */
+/** Lists group tables of earlier reads that have no rows now. A full read empties them; an increment deletes the rows of the changed records. */
 const listUnfilledGroups = (lastTables: readonly string[], tables: readonly string[]): string[] =>
   lastTables.filter((name) => !tables.includes(name) && tables.some((table) => name.startsWith(`${table}__`)))
 
-/** Returns the records whose groups are in this table; undefined for the table of the records themselves. */
-function findParentTable(table: string, streams: readonly ReadStream[], ownTable: string): RowStream['partOf'] {
-  const roots = streams.map(({ tables }) => tables.root)
+/** Returns the parent of a group table: the table of the records that contain the groups. Returns undefined for a table of records. */
+function findParentTable(table: string, streams: readonly StreamTables[], ownTable: string): RowStream['partOf'] {
+  const roots = streams.map(({ tables }) => tables.rootTable)
   if (roots.some(({ name }) => name === table)) return undefined
   const [root] = roots
     .filter(({ name }) => table.startsWith(`${name}__`))
     .toSorted((a, b) => b.name.length - a.name.length)
   if (!root) return undefined
-  // Column names depend on all paths that were seen. A key whose name collides with that of another path ends in a hash.
-  const paths = root.rows > 0 ? [...root.seen.keys()] : [...new Set([...root.key, ...root.known.keys()])]
-  const names = columnNames(paths)
+  // The names are computed from all paths, because two paths with the same name get a hash as suffix.
+  const paths =
+    root.rowCount > 0 ? [...root.valueKinds.keys()] : [...new Set([...root.key, ...root.declaredColumns.keys()])]
+  const names = createColumnNames(paths)
   const keys = root.key.map((path) => names[paths.indexOf(path)]!)
   return { table: root.name === ownTable ? '' : root.name, keys, column: '_root_row_id' }
 }
 
-async function* withCursor(
+async function* attachCursor(
   feeds: AsyncIterable<RowStream>,
   state: IncrementState,
 ): AsyncGenerator<RowStream, void, void> {
   for await (const feed of feeds) yield { ...feed, cursor: () => state }
 }
 
-const contentsColumns = [...createColumns('TEXT', ['table_name', 'content']), ...createColumns('BIGINT', ['rows_read'])]
+const contentsColumns = [
+  ...declareColumns('TEXT', ['table_name', 'content']),
+  ...declareColumns('BIGINT', ['rows_read']),
+]
 const maxContentsBytes = 10_000_000
 
-/**
- * Creates the pipeline's own table for a pipeline with several streams: it lists their tables, and the number of rows of the
- * last read for each.
- */
+/** Creates the pipeline's own table of a pipeline with several streams. It lists their tables with the number of rows of the last read. */
 function createContentsTable(
   ownTable: string,
   tables: readonly { stream: RecordStream; table: TableSpool }[],
@@ -248,7 +246,7 @@ function createContentsTable(
       new Map<string, string | number>([
         ['table_name', table.name],
         ['content', stream.name],
-        ['rows_read', table.rows],
+        ['rows_read', table.rowCount],
       ]),
     )
   contents.flush()

@@ -4,28 +4,35 @@ import type { DataType } from '@sluice/contracts'
 import { diskProblem, openSpool } from '@sluice/file-formats/spool/spool-file'
 import { tooLarge } from '@sluice/file-formats/spool/spool-writer'
 import { SourceProblem } from '@sluice/row-stream'
-import { isExact } from './exact-json.ts'
-import { BadRecord, flatten, type FlattenOptions, idText, type RecordRow, type RecordValue } from './flatten-record.ts'
+import { isExactNumber } from './exact-json.ts'
+import {
+  BadRecord,
+  flattenRecord,
+  type FlattenOptions,
+  formatId,
+  type RecordRow,
+  type RecordValue,
+} from './flatten-record.ts'
 import { tableName } from './table-names.ts'
 
-/** A column that the system declares. */
+/** A column that the system or its settings declare. */
 export interface KnownColumn {
-  /** Its path in the record. */
+  /** The path in the record, such as `address.city`. */
   path: string
   label?: string
   dataType?: DataType
-  /** Whether the column exists even if no record has it. */
+  /** Whether the column is created even if no record contains it. */
   always?: boolean
-  /** The groups that contain the column, from the outermost; empty for columns of the record itself. */
+  /** The groups that contain the column, from the outermost. Absent for columns of the record itself. */
   groups?: readonly string[]
 }
 
-export const createColumns = (dataType: DataType, paths: readonly string[]): KnownColumn[] =>
+export const declareColumns = (dataType: DataType, paths: readonly string[]): KnownColumn[] =>
   paths.map((path) => ({ path, dataType }))
 
 /**
- * Returns the text column of a question of a form, in the table of its innermost repeat group and by its path below that group.
- * `isRepeatGroup` receives a list of the first names in the path.
+ * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is relative
+ * to that group. `isRepeatGroup` receives the first names of the question's path.
  */
 export function createQuestionColumn(
   names: readonly string[],
@@ -45,65 +52,65 @@ export function createQuestionColumn(
 
 export interface RecordShape extends FlattenOptions {
   table: string
-  /** Paths of the key; empty without a key. */
+  /** Paths of the fields that form the key; empty without a key. */
   key: readonly string[]
   columns?: readonly KnownColumn[]
 }
 
 const maxTables = 100
-/** Maximum number of cached group tables by group path: building the name takes longer than writing a row. */
+/** Maximum number of group tables that are cached by path, because building a table name takes longer than writing a row. */
 const maxCachedGroups = 1_000
 
-/** Converts records of one kind to rows of their table and of the tables of their groups. Keeps only keys in memory. */
+/** Converts records to rows of their table and of the tables of their groups. Rows are spooled to disk; only keys stay in memory. */
 export class RecordTables implements Disposable {
-  readonly root: TableSpool
+  readonly rootTable: TableSpool
   readonly shape: RecordShape
   /** Number of records so far, including rejected ones. */
-  records = 0
+  recordCount = 0
   readonly #groupTables = new Map<string, TableSpool>()
   readonly #tablesByPath = new Map<string, TableSpool>()
   readonly #keys = new SeenKeys()
   readonly #directory: string
   readonly #maxBytes: number
 
-  /** Creates spools in `directory`, each of at most `maxBytes` bytes. */
+  /** Creates spool files in `directory`, each of at most `maxBytes` bytes. */
   constructor(shape: RecordShape, directory: string, maxBytes: number) {
     this.shape = shape
     this.#directory = directory
     this.#maxBytes = maxBytes
     const known = shape.columns ?? []
     const rootColumns = known.filter(({ groups }) => groups === undefined)
-    this.root = new TableSpool(shape.table, shape.key, rootColumns, directory, maxBytes)
+    this.rootTable = new TableSpool(shape.table, shape.key, rootColumns, directory, maxBytes)
     for (const { groups } of known) if (groups) this.#findOrCreateGroupTable(groups)
   }
 
-  get all(): TableSpool[] {
-    return [this.root, ...this.#groupTables.values()]
+  get allTables(): TableSpool[] {
+    return [this.rootTable, ...this.#groupTables.values()]
   }
 
-  /** Adds a record if its key is new; returns how it compares with earlier records. Throws `BadRecord`. */
+  /** Adds a record if its key is new. Returns the comparison with earlier records. Throws `BadRecord`. */
   add(record: unknown): KeyComparison {
-    this.records += 1
+    this.recordCount += 1
     if (record instanceof BadRecord) throw record
     if (typeof record !== 'object' || record === null || Array.isArray(record))
-      throw new BadRecord('is not an object, so it has no fields')
+      throw new BadRecord('is not a JSON object, so it has no fields')
     const { key } = this.shape
     const ids = key.map((path) => readKeyValue(record, path))
-    const [id = this.records] = ids
-    const { row, groups } = flatten(record, ids.length > 1 ? ids.map(idText).join('/') : id, this.shape)
+    const [id = this.recordCount] = ids
+    const { row, groups } = flattenRecord(record, ids.length > 1 ? ids.map(formatId).join('/') : id, this.shape)
     const comparison = key.length > 0 ? this.#keys.compare(JSON.stringify(ids), JSON.stringify(record)) : 'NEW'
     if (comparison !== 'NEW') return comparison
-    this.root.add(row)
+    this.rootTable.add(row)
     for (const group of groups) this.#getGroupTable(group.groups).add(group.row)
     return comparison
   }
 
   flush(): void {
-    for (const table of this.all) table.flush()
+    for (const table of this.allTables) table.flush()
   }
 
   [Symbol.dispose](): void {
-    for (const table of this.all) table[Symbol.dispose]()
+    for (const table of this.allTables) table[Symbol.dispose]()
   }
 
   #getGroupTable(groups: readonly string[]): TableSpool {
@@ -123,7 +130,7 @@ export class RecordTables implements Disposable {
     if (this.#groupTables.size === maxTables)
       throw new SourceProblem(
         'TOO_MANY_TABLES',
-        `The records of ${this.shape.table} have more than ${maxTables} groups, and each would become a table. Load less.`,
+        `The records of ${this.shape.table} have more than ${maxTables} groups, and each would become a table. Select less data.`,
       )
     const path = groups.join('\0')
     const known = (this.shape.columns ?? []).filter((column) => column.groups?.join('\0') === path)
@@ -133,10 +140,10 @@ export class RecordTables implements Disposable {
     return table
   }
 
-  /** The columns that link the rows of a group to their parents. Ids of records have the same type as in the records. */
+  /** Returns the columns that link rows of a group to their parents. References to a record have the type of its key. */
   #createLinkColumns(depth: number): KnownColumn[] {
     const { key } = this.shape
-    const dataType = key.length === 1 ? this.root.known.get(key[0]!)?.dataType : undefined
+    const dataType = key.length === 1 ? this.rootTable.declaredColumns.get(key[0]!)?.dataType : undefined
     const recordId = dataType && { dataType }
     return [
       { path: '_row_id', dataType: 'TEXT' },
@@ -147,7 +154,10 @@ export class RecordTables implements Disposable {
   }
 }
 
-/** Returns the value at a path. Dots separate its parts, unless a field has the whole path as its name. */
+/**
+ * Returns the key value at a path, in which dots separate field names. A field with the whole path as its name takes
+ * precedence. Throws `BadRecord` if it is missing.
+ */
 function readKeyValue(record: object, path: string): RecordValue {
   const fields = record as Record<string, unknown>
   const value =
@@ -155,36 +165,33 @@ function readKeyValue(record: object, path: string): RecordValue {
       ? fields[path]
       : path.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], record)
   if ((typeof value === 'string' && value !== '') || typeof value === 'number') return value
-  if (typeof value === 'object' && value !== null && isExact(value)) return value
-  throw new BadRecord(`has no value in "${path}", which identifies it`, path)
+  if (typeof value === 'object' && value !== null && isExactNumber(value)) return value
+  throw new BadRecord(`has no value in "${path}", which is a part of its key`, path)
 }
 
-/**
- * NEW: the key is new. SAME: an earlier record has the same key and content. OTHER: an earlier record has the same key and
- * other content.
- */
+/** Comparison with earlier records. NEW: the key is new. SAME: same key and content. OTHER: same key, other content. */
 type KeyComparison = 'NEW' | 'SAME' | 'OTHER'
 
-/** Maximum number of keys in each of two generations: when the newer one is full, the older one is discarded. */
+/** Maximum number of keys in each of two maps. When the newer map is full, the older one is discarded. */
 const maxKeysPerGeneration = 250_000
-/** Maximum characters of a key that is stored unchanged; longer keys are stored as hashes. */
+/** Maximum characters of a stored key. Longer keys are stored as hashes. */
 const maxStoredKeyLength = 64
 
 /**
- * Detects repeated keys. Lists that are read page by page shift during the read, so that a record can occur twice within some
- * pages. Records that repeat after more than half a million keys are not detected here; the warehouse rejects them.
+ * Detects repeated keys. A record can occur on two pages that are close together, because lists shift while they are read.
+ * After half a million other keys, a repeated key is not detected here; the warehouse rejects it.
  */
 export class SeenKeys {
-  /** 32 bits of a hash of the content, by key. */
+  /** Content hashes of 32 bits by key. */
   #newer = new Map<string, number>()
   #older = new Map<string, number>()
 
-  /** Returns whether the key is new. */
+  /** Stores a key. Returns whether it is new. */
   add(key: string): boolean {
     return this.compare(key, '') === 'NEW'
   }
 
-  /** Stores the key with its content and returns how it compares with an earlier one. */
+  /** Stores the key with a hash of its content. Returns the comparison with an earlier record. */
   compare(fullKey: string, content: string): KeyComparison {
     const key = fullKey.length > maxStoredKeyLength ? hash('sha256', fullKey, 'base64') : fullKey
     const contentHash = content === '' ? 0 : hash('sha1', content, 'buffer').readInt32LE()
@@ -196,23 +203,23 @@ export class SeenKeys {
   }
 }
 
-/** Flags for the kinds of values in a column. */
-const TEXT = 1
-const OTHER = 2
-const NESTED = 4
+/** Flags for the kinds of values in a column, combined by bitwise OR. */
+const TEXT_VALUE = 1
+const OTHER_VALUE = 2
+const NESTED_VALUE = 4
 
 const bufferCharacters = 64 * 1024
 const maxColumnsPerTable = 1_600
 
-/** The spooled rows of one table: a JSON line for each, in an unnamed file. */
+/** Rows of one table on disk: a line of JSON for each row, in an unnamed file. */
 export class TableSpool implements Disposable {
   readonly name: string
   readonly key: readonly string[]
-  /** The columns that the system declares, found or not. */
-  readonly known: ReadonlyMap<string, KnownColumn>
-  /** Columns by path in the order of their first occurrence, with flags for the kinds of values seen. */
-  readonly seen = new Map<string, number>()
-  rows = 0
+  /** Declared columns by path, whether or not records contain them. */
+  readonly declaredColumns: ReadonlyMap<string, KnownColumn>
+  /** Flags of the values of each column by path, in the order of the first occurrence. */
+  readonly valueKinds = new Map<string, number>()
+  rowCount = 0
   size = 0
   readonly #maxBytes: number
   readonly #directory: string
@@ -228,7 +235,7 @@ export class TableSpool implements Disposable {
   ) {
     this.name = name
     this.key = key
-    this.known = new Map(known.map((column) => [column.path, column]))
+    this.declaredColumns = new Map(known.map((column) => [column.path, column]))
     this.#directory = directory
     this.#maxBytes = maxBytes
   }
@@ -239,11 +246,11 @@ export class TableSpool implements Disposable {
 
   add(row: RecordRow): void {
     let line = '{'
-    for (const [path, value] of this.rows === 0 ? this.#addEmptyColumns(row) : row) {
-      this.seen.set(path, (this.seen.get(path) ?? this.#addColumn()) | getValueKind(value))
+    for (const [path, value] of this.rowCount === 0 ? this.#addEmptyColumns(row) : row) {
+      this.valueKinds.set(path, (this.valueKinds.get(path) ?? this.#addColumn()) | getValueKind(value))
       line += `${line === '{' ? '' : ','}${JSON.stringify(path)}:${JSON.stringify(value)}`
     }
-    this.rows += 1
+    this.rowCount += 1
     this.#buffer += `${line}}\n`
     if (this.#buffer.length >= bufferCharacters) this.flush()
   }
@@ -264,9 +271,9 @@ export class TableSpool implements Disposable {
     }
   }
 
-  /** Whether all values of a column are texts. */
+  /** Returns whether all values of a column are texts. */
   isText(path: string): boolean {
-    return this.seen.get(path) === TEXT
+    return this.valueKinds.get(path) === TEXT_VALUE
   }
 
   [Symbol.dispose](): void {
@@ -274,23 +281,23 @@ export class TableSpool implements Disposable {
     this.#descriptor = undefined
   }
 
-  /** Returns a row that starts with the columns that always exist, in their order. */
+  /** Returns a row that starts with the columns that are always created. */
   #addEmptyColumns(row: RecordRow): ReadonlyMap<string, RecordValue | null> {
-    const always = [...this.known.values()].filter((column) => column.always)
+    const always = [...this.declaredColumns.values()].filter((column) => column.always)
     return new Map<string, RecordValue | null>([...always.map(({ path }) => [path, null] as const), ...row])
   }
 
   #addColumn(): number {
-    if (this.seen.size < maxColumnsPerTable) return 0
+    if (this.valueKinds.size < maxColumnsPerTable) return 0
     throw new SourceProblem(
       'TOO_MANY_COLUMNS',
-      `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Select fewer fields, or split them among several pipelines.`,
+      `The records of ${this.name} have more than ${maxColumnsPerTable} different fields, the maximum of a table. Select fewer fields, or load them with several pipelines.`,
     )
   }
 }
 
 function getValueKind(value: RecordValue | null): number {
   if (value === null) return 0
-  if (typeof value === 'string') return TEXT
-  return typeof value === 'object' && !isExact(value) ? NESTED : OTHER
+  if (typeof value === 'string') return TEXT_VALUE
+  return typeof value === 'object' && !isExactNumber(value) ? NESTED_VALUE : OTHER_VALUE
 }

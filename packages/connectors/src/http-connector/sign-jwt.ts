@@ -1,6 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto'
 
-/** Returns a signed JWT that is valid from now on. */
+/** Returns a signed JWT that is valid from now for `lifetimeSeconds`. */
 export function signJwt(
   { algorithm, keyId, key }: { algorithm: 'RS256' | 'RS384' | 'ES384'; keyId: string | undefined; key: KeyObject },
   claims: Readonly<Record<string, unknown>>,

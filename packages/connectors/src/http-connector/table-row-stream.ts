@@ -19,38 +19,38 @@ import {
   type StoredType,
   TypesWidened,
 } from '@sluice/row-stream'
-import type { ReadReporter } from './read-reporter.ts'
+import type { TablesReporter } from './read-reporter.ts'
 import type { TableSpool } from './record-tables.ts'
 import { columnNames } from './table-names.ts'
 
 export interface TableStreamOptions {
   table: TableSpool
-  /** The table name in the stream: empty for the pipeline's own table. */
+  /** The table name in the stream, which is empty for the pipeline's own table. */
   streamName: string
   inferStrings: boolean
   directory: string
-  reporter: ReadReporter
+  reporter: TablesReporter
   signal: AbortSignal
   remembered?: RememberedFeed | undefined
 }
 
 /**
- * Returns the rows of a spool as a stream. As for every JSON file, the rows are converted to delimited text, and the types are
- * inferred from all values. Types that the system declares take precedence.
+ * Yields the rows of a spool as a row stream. Converts them to delimited text and infers the types from all values, as for an
+ * uploaded JSON file. Declared types take precedence.
  */
 export async function* openTableStream(options: TableStreamOptions): AsyncGenerator<RowStream, void, void> {
   const { table, streamName, directory, reporter, signal, remembered } = options
-  if (table.rows === 0) return yield createEmptyStream(options)
+  if (table.rowCount === 0) return yield createEmptyStream(options)
   const name = `${table.name}.ndjson`
   const [spool, rejects] = [openSpool(directory), openSpool(directory)]
   try {
     const job = { name, source: table.descriptor, size: table.size, spool, rejects, directory, options: {} }
-    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.alive)
-    const report = reporter.forTable()
+    const normalised = await normaliseInThread({ ...job, limits: defaultUploadLimits }, signal, reporter.reportActivity)
+    const report = reporter.createTableReporter()
     if (normalised.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
-    const rememberedDialect = rememberedColumns(table, remembered)
-    const columns = columnOptions(options, normalised)
+    const rememberedDialect = findRememberedDialect(table, remembered)
+    const columns = createColumnOptions(options, normalised)
     const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
     const renameColumns = createColumnRenamer(table)
     for await (const feed of csvSource.read({ ...dialect, path: spool, fileName: name }, report, signal)) {
@@ -68,20 +68,23 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
   }
 }
 
-function columnOptions({ table, inferStrings }: TableStreamOptions, { dialect }: NormalisedFile): ColumnOptions[] {
+function createColumnOptions(
+  { table, inferStrings }: TableStreamOptions,
+  { dialect }: NormalisedFile,
+): ColumnOptions[] {
   const types = new Map<string, ColumnOptions>()
   for (const { label, dataType } of dialect?.columns ?? [])
     if (!(inferStrings && dataType === 'TEXT' && table.isText(label)))
       types.set(label, { label, dataType, declared: true })
-  for (const { path: label, dataType } of table.known.values())
-    if (dataType && table.seen.has(label)) types.set(label, { label, dataType, declared: true })
+  for (const { path: label, dataType } of table.declaredColumns.values())
+    if (dataType && table.valueKinds.has(label)) types.set(label, { label, dataType, declared: true })
   return [...types.values()]
 }
 
-/** The decisions of the last load, by the paths of the columns. */
-function rememberedColumns(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
+/** Returns the types of the last load with the paths of their columns. */
+function findRememberedDialect(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
-  const paths = [...table.seen.keys()]
+  const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
   const columns = feed.columns.flatMap((column) => {
     const label = pathsByName.get(column.name)
@@ -92,16 +95,16 @@ function rememberedColumns(table: TableSpool, feed: RememberedFeed | undefined):
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]
 
-/** Adds the warehouse name, label and key flag to columns, because the spool only has paths. */
+/** Returns a function that adds the warehouse name, label and key flag to columns, which only have paths in the spool. */
 function createColumnRenamer(table: TableSpool): ColumnRenamer {
-  const paths = [...table.seen.keys()]
+  const paths = [...table.valueKinds.keys()]
   const names = columnNames(paths)
   const namesByPath = new Map(paths.map((path, index) => [path, names[index]!]))
   return (columns) =>
     columns.map((column) => ({
       ...column,
       name: namesByPath.get(column.label) ?? column.name,
-      label: table.known.get(column.label)?.label ?? column.label,
+      label: table.declaredColumns.get(column.label)?.label ?? column.label,
       ...(table.key.includes(column.label) && { primaryKey: true }),
     }))
 }
@@ -112,7 +115,8 @@ function renameContent(
   renameColumns: ColumnRenamer,
 ): RowStream['content'] {
   const { profile, facts } = content
-  const rename = <T>(items: readonly T[]) => items.map((item, index) => ({ ...item, column: columns[index]!.name }))
+  const withColumnNames = <T>(items: readonly T[]) =>
+    items.map((item, index) => ({ ...item, column: columns[index]!.name }))
   return {
     ...content,
     async *rows(types: readonly StoredType[]) {
@@ -122,21 +126,21 @@ function renameContent(
         throw error instanceof TypesWidened ? new TypesWidened(renameColumns(error.columns)) : error
       }
     },
-    ...(facts && { facts: () => rename(facts()) }),
-    ...(profile && { profile: () => rename(profile()) }),
+    ...(facts && { facts: () => withColumnNames(facts()) }),
+    ...(profile && { profile: () => withColumnNames(profile()) }),
   }
 }
 
-/** Creates the table before it has rows, so that increments can be merged into it. */
+/** Returns a stream without rows that creates the table, so that later increments can be merged into it. */
 function createEmptyStream({ table, streamName, reporter, remembered }: TableStreamOptions): RowStream {
-  const paths = [...new Set([...table.key, ...table.known.keys()])]
+  const paths = [...new Set([...table.key, ...table.declaredColumns.keys()])]
   const earlierColumns = columnsBefore(remembered)
-  // If all records were rejected, the table must not be emptied: the source has records.
-  const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejected === 0)
-  if (!isKnown) throw emptySourceProblem(table.name, reporter.rejected)
+  // If all records were rejected, the table is not emptied, because the source has records.
+  const isKnown = paths.length > 0 || (earlierColumns.length > 0 && reporter.rejectedCount === 0)
+  if (!isKnown) throw createEmptySourceProblem(table.name, reporter.rejectedCount)
   const names = columnNames(paths)
   const columns = paths.map((path, index): Column => {
-    const { label = path, dataType } = table.known.get(path) ?? {}
+    const { label = path, dataType } = table.declaredColumns.get(path) ?? {}
     return {
       name: names[index]!,
       label,
@@ -147,10 +151,10 @@ function createEmptyStream({ table, streamName, reporter, remembered }: TableStr
   return emptyRowStream(streamName, [...columns, ...earlierColumns.filter(({ name }) => !names.includes(name))])
 }
 
-const emptySourceProblem = (table: string, rejected: number): SourceProblem =>
+const createEmptySourceProblem = (table: string, rejected: number): SourceProblem =>
   new SourceProblem(
     'EMPTY_SOURCE',
     rejected > 0
-      ? `All records for ${table} were rejected, for the reasons in the rejected rows. The old data stays; correct the records at the source, and run again.`
-      : `The source has no records for ${table}, and does not describe its columns. The old data stays; run again when there are records.`,
+      ? `All records for ${table} were rejected; the list of rejected rows contains the reasons. The old data stays: correct the records in the source, then run again.`
+      : `The source has no records for ${table} and does not declare its columns. The old data stays: run again when there are records.`,
   )

@@ -11,7 +11,7 @@ export const ihrisDefinition = defineConnectedSource({
     if (report === undefined && resourceTypes.length === 0)
       throw new InvalidSetting('/report', 'Select what to load: a report, or resource types.')
     if (report !== undefined && resourceTypes.length > 0)
-      throw new InvalidSetting('/resourceTypes', 'Either a report or resource types: leave one of them out.')
+      throw new InvalidSetting('/resourceTypes', 'Send either a report or resource types, not both.')
   },
   formatSourceName: ({ report, resourceTypes = [], apiSource }) =>
     formatNameAt(report ?? resourceTypes.join(', '), apiSource.url),

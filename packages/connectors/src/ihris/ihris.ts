@@ -23,16 +23,16 @@ import { isTrue } from '../fhir/fhirpath.ts'
 
 type IhrisSettings = SettingsOf<typeof connectorTypes.ihris>
 
-const name = 'iHRIS'
-/** Maximum number of types that a test requests before the pipeline is saved. */
+const ihrisName = 'iHRIS'
+/** Maximum number of resource types that a connection test requests. */
 const maxTestedTypes = 10
 
-/** iHRIS 5: a report that its users defined, or resources, a table for each type. */
+/** Reads iHRIS 5: either a report that its users defined, or resources with a table for each type. */
 export const ihris: HttpSystem<IhrisSettings> = {
-  name,
-  // The linked resources of a report change independently of its main resources.
+  name: ihrisName,
+  // Reports have no increments, because their linked resources change without a change of the main resource.
   canReadIncrement: ({ report }) => report === undefined,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
@@ -41,19 +41,19 @@ export const ihris: HttpSystem<IhrisSettings> = {
     async signIn(http) {
       const body = { email: username, password: requireSecret(secrets, 'password', 'the password of the account') }
       const response = await http.getJson('auth/token', { method: 'POST', body })
-      return { authorization: `Bearer ${parseText(response, name, 'access_token')}` }
+      return { authorization: `Bearer ${parseText(response, ihrisName, 'access_token')}` }
     },
   }),
 
   async testConnection({ http, settings: { report, resourceTypes = [] } }) {
     if (report !== undefined) await readReport(http, report)
     for (const type of resourceTypes.slice(0, maxTestedTypes))
-      await testSearch(http, { name, type, path: `fhir/${encodeURIComponent(type)}` })
+      await testSearch(http, { name: ihrisName, type, path: `fhir/${encodeURIComponent(type)}` })
   },
 
   listOptions: (kind, { http }) => (kind === 'reports' ? listReports(http) : undefined),
 
-  async streams({ http, settings: { report, resourceTypes = [] } }) {
+  async openStreams({ http, settings: { report, resourceTypes = [] } }) {
     if (report !== undefined) return createReportStream(report, await readReport(http, report), http)
     return resourceTypes.map((type) => createResourceStream(type, (since) => searchIhris(http, type, { since })))
   },
@@ -73,37 +73,37 @@ function createReportStream(id: string, report: IhrisReport, http: HttpSession):
       ),
     ],
     isStoredAsJson: (path) => !childTables.has(path),
-    pages: () => readReportRows((type, search) => searchIhris(http, type, { search }), report),
+    readPages: () => readReportRows((type, search) => searchIhris(http, type, { search }), report),
   }
 }
 
 async function readReport(http: HttpSession, id: string): Promise<IhrisReport> {
   const resource = await http.getJson(`fhir/Basic/${encodeURIComponent(id)}`, { subject: `The report "${id}"` })
-  return parseReport(parseObject(resource, name))
+  return parseReport(parseObject(resource, ihrisName))
 }
 
-/** Lists the reports by title. */
+/** Lists the reports, sorted by title. */
 async function listReports(http: HttpSession): Promise<SourceOption[]> {
   const reports: SourceOption[] = []
   const search = new URLSearchParams({ _profile: reportProfile }).toString()
   for await (const { records } of searchIhris(http, 'Basic', { search }))
     for (const resource of records) {
       const { code, label } = parseReportTitle(resource)
-      reports.push(...createOption(parseObject(resource, name)['id'], { code, name: label ?? code }))
+      reports.push(...createOption(parseObject(resource, ihrisName)['id'], { code, name: label ?? code }))
     }
   return reports.toSorted(compareNames)
 }
 
-/** A resource without its type, which the block of the report contains. */
+/** A resource without its type. The type is in the block of the report. */
 type FhirResource = Readonly<Record<string, unknown>>
 type ReferencedResources = Map<string, { block: ReportBlock; resources: readonly FhirResource[] }>
 type SearchFunction = (type: string, search: string) => AsyncIterable<RecordPage>
 
-/** Maximum ids in one request, and maximum number of cached resources, because many rows refer to the same ones. */
+/** Maximum number of ids in a request, and of resources in the cache. Many rows refer to the same resources. */
 const maxIdsPerRequest = 50
 const maxCachedResources = 5_000
 
-/** Yields the rows of a report: the main resources page by page, with their linked resources. */
+/** Yields the rows of a report. Reads the main resources in pages, and for each page the linked resources. */
 async function* readReportRows(
   search: SearchFunction,
   { main, links }: IhrisReport,
@@ -122,28 +122,33 @@ async function* readReportRows(
       for (const [index, row] of rows.entries())
         row.set(link.name, { block: link, resources: keys[index]!.flatMap((key) => linked.get(key) ?? []) })
     }
-    // The report can exclude the resources of many pages.
-    if (rows.length > 0) yield { records: rows.map((row) => createRecord(row, main, links)) }
+    // An empty page is not yielded, because the report can exclude all resources of many pages.
+    if (rows.length > 0) yield { records: rows.map((row) => createReportRecord(row, main, links)) }
   }
 }
 
-/** Returns the references, as `Type/id`, from a row to the resources of a link. */
-function listKeys({ to, from, resource: type }: ReportLink, row: ReferencedResources): string[] {
+/** Returns the references (`Type/id`) from a row to the linked resources. */
+function listKeys(
+  { originBlock: to, originReference: from, resource: type }: ReportLink,
+  row: ReferencedResources,
+): string[] {
   const { block, resources } = row.get(to) ?? { block: undefined, resources: [] }
   return resources.flatMap((resource) =>
-    from ? from(resource).map((value) => toKey(String(value), type)) : [`${block!.resource}/${String(resource['id'])}`],
+    from
+      ? from(resource).map((value) => toReferenceKey(String(value), type))
+      : [`${block!.resource}/${String(resource['id'])}`],
   )
 }
 
-/** References can start with a server address or end with a version; ids stand alone. */
-function toKey(reference: string, type: string): string {
+/** Converts a reference to `Type/id`. It can start with a server address, end with a version, or consist of an id only. */
+function toReferenceKey(reference: string, type: string): string {
   const parts = reference.replace(/\/_history\/.*$/, '').split('/')
   return parts.length > 1 ? parts.slice(-2).join('/') : `${type}/${reference}`
 }
 
 async function readLinkedResources(
   search: SearchFunction,
-  { resource: type, element, parameter }: ReportLink,
+  { resource: type, targetReference: element, parameter }: ReportLink,
   keys: ReadonlySet<string>,
   cache: Map<string, FhirResource>,
 ): Promise<Map<string, FhirResource[]>> {
@@ -161,7 +166,7 @@ async function readLinkedResources(
     for await (const { records } of search(type, new URLSearchParams({ [parameter]: values.join() }).toString())) {
       for (const resource of records as FhirResource[]) {
         const ownKey = `${type}/${String(resource['id'])}`
-        const resourceKeys = element ? element(resource).map((value) => toKey(String(value), type)) : [ownKey]
+        const resourceKeys = element ? element(resource).map((value) => toReferenceKey(String(value), type)) : [ownKey]
         for (const key of resourceKeys) add(key, resource)
         if (element) continue
         if (cache.size >= maxCachedResources) cache.delete(cache.keys().next().value!)
@@ -172,28 +177,31 @@ async function readLinkedResources(
   return linked
 }
 
-/** Adds the columns of a link to the row if the link has a single resource; of several, the one that was changed last. */
-function createRecord(
+/**
+ * Returns the record of a row. A link to a single resource adds columns, with the resource that changed last if there are
+ * several. A link to multiple resources becomes a child table.
+ */
+function createReportRecord(
   row: ReferencedResources,
   main: ReportBlock,
   links: readonly ReportLink[],
 ): Record<string, unknown> {
   const [mainResource] = row.get(main.name)!.resources
-  const record: Record<string, unknown> = { _id: mainResource!['id'], ...getColumns(main, mainResource!) }
+  const record: Record<string, unknown> = { _id: mainResource!['id'], ...readColumns(main, mainResource!) }
   for (const link of links) {
     const { resources } = row.get(link.name)!
     const latest = resources.at(-1)
     if (link.multiple)
-      record[link.name] = resources.map((resource) => ({ id: resource['id'], ...getColumns(link, resource) }))
+      record[link.name] = resources.map((resource) => ({ id: resource['id'], ...readColumns(link, resource) }))
     else if (latest)
-      for (const [column, value] of Object.entries(getColumns(link, latest)))
+      for (const [column, value] of Object.entries(readColumns(link, latest)))
         record[column in record ? `${link.name}.${column}` : column] = value
   }
   return record
 }
 
-/** Joins several plain values into one text. */
-const getColumns = ({ columns }: ReportBlock, resource: FhirResource): Record<string, unknown> =>
+/** Returns the values of a resource by column. Several plain values are joined to one text. */
+const readColumns = ({ columns }: ReportBlock, resource: FhirResource): Record<string, unknown> =>
   Object.fromEntries(
     columns.flatMap(({ name: column, getValues }) => {
       const values = getValues(resource)
@@ -203,17 +211,17 @@ const getColumns = ({ columns }: ReportBlock, resource: FhirResource): Record<st
     }),
   )
 
-/** Searches the FHIR API of iHRIS. Its links to next pages contain the address of an internal store, so only their query is used. */
+/** Searches the FHIR API of iHRIS. Uses only the query of links to next pages, because their address is that of an internal server. */
 const searchIhris = (
   http: HttpSession,
   type: string,
   { search, since }: { search?: string; since?: string | undefined },
 ): AsyncGenerator<RecordPage, void, void> =>
   searchResources(http, {
-    name,
+    name: ihrisName,
     type,
     path: `fhir/${type}`,
     search,
     since,
-    follow: (link) => `fhir/${type}${/\?.*$/.exec(link)?.[0] ?? ''}`,
+    getNextPath: (link) => `fhir/${type}${/\?.*$/.exec(link)?.[0] ?? ''}`,
   })

@@ -1,7 +1,7 @@
 import { createResponseProblem, toText } from '../http-connector/parse-response.ts'
-import { fhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
+import { compileFhirPath, type FhirPathExpression } from '../fhir/fhirpath.ts'
 
-/** A column of a report: its name and its path in the resource. */
+/** A column of a report: its name, and the path of its values in the resource. */
 interface ReportColumn {
   name: string
   label: string
@@ -14,15 +14,16 @@ export interface ReportBlock {
   columns: ReportColumn[]
 }
 
-/** A resource type that is linked to another one of the report. */
+/** A block with a resource type that is linked to another block of the report. */
 export interface ReportLink extends ReportBlock {
-  /** The block that this link starts from, and the element of that block which refers to this type; its id if undefined. */
-  to: string
-  from: FhirPathExpression | undefined
-  /** The element of this type that refers to the other block; the id if undefined. */
-  element: FhirPathExpression | undefined
+  /** The name of the block that this link starts from. */
+  originBlock: string
+  /** The reference in that block to this type. If undefined, the id of that block's resource. */
+  originReference: FhirPathExpression | undefined
+  /** The reference in this type to the other block. If undefined, the id of this type's resource. */
+  targetReference: FhirPathExpression | undefined
   parameter: string
-  /** Whether a row can have several of these resources, which then become a child table. */
+  /** Whether a row can have several of these resources. They then become a child table. */
   multiple: boolean
 }
 
@@ -37,26 +38,26 @@ interface ReportExtension {
   [value: `value${string}`]: unknown
 }
 
-/** The profile of reports among the Basic resources. */
+/** The FHIR profile of reports, which iHRIS stores as Basic resources. */
 export const reportProfile = 'http://ihris.org/fhir/StructureDefinition/iHRISRelationship'
 
-/** Throws `SourceProblem`: OTHER_PROTOCOL if the resource is not a report, NOT_SUPPORTED for an unsupported path. */
+/** Parses a report. Throws `SourceProblem` OTHER_PROTOCOL if the resource is not a report, and NOT_SUPPORTED for an unsupported path. */
 export function parseReport(resource: unknown): IhrisReport {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
-  const details = extension.find((item) => isOfProfile(item, 'iHRISReportDetails'))
+  const details = extension.find((item) => hasProfile(item, 'iHRISReportDetails'))
   if (!details) throw createResponseProblem('iHRIS', 'report')
   const query = findText(details, 'query')
   const main = {
     ...parseBlock(details),
     search: findText(details, 'initialFilter') ?? '',
-    filter: query ? fhirPath(query) : undefined,
+    filter: query ? compileFhirPath(query) : undefined,
   }
-  return { main, links: extension.filter((item) => isOfProfile(item, 'iHRISReportLink')).map(parseLink) }
+  return { main, links: extension.filter((item) => hasProfile(item, 'iHRISReportLink')).map(parseLink) }
 }
 
 export function parseReportTitle(resource: unknown): { code: string | undefined; label: string | undefined } {
   const { extension = [] } = resource as { extension?: ReportExtension[] }
-  const details = extension.find((item) => isOfProfile(item, 'iHRISReportDetails'))
+  const details = extension.find((item) => hasProfile(item, 'iHRISReportDetails'))
   return { code: details && findText(details, 'name'), label: details && findText(details, 'label') }
 }
 
@@ -65,8 +66,8 @@ function parseBlock(block: ReportExtension): ReportBlock {
   if (resource === undefined) throw createResponseProblem('iHRIS', 'resource in its report')
   const columns = (block.extension ?? []).flatMap((item): ReportColumn[] => {
     const [name, path] = [findText(item, 'name'), findText(item, 'fhirpath')]
-    if (!isOfProfile(item, 'iHRISReportElement') || name === undefined || path === undefined) return []
-    return [{ name, label: findText(item, 'display') ?? name, getValues: fhirPath(path) }]
+    if (!hasProfile(item, 'iHRISReportElement') || name === undefined || path === undefined) return []
+    return [{ name, label: findText(item, 'display') ?? name, getValues: compileFhirPath(path) }]
   })
   return { name: findText(block, 'name') ?? resource, resource, columns }
 }
@@ -79,15 +80,15 @@ function parseLink(link: ReportExtension): ReportLink {
   const [, field = ''] = element.split('.')
   return {
     ...block,
-    to,
-    from: from.length > 0 ? fhirPath(from.join('.')) : undefined,
-    element: isById ? undefined : fhirPath(element),
+    originBlock: to,
+    originReference: from.length > 0 ? compileFhirPath(from.join('.')) : undefined,
+    targetReference: isById ? undefined : compileFhirPath(element),
     parameter: isById ? '_id' : (findText(link, 'linkElementSearchParameter') ?? field),
     multiple: (link.extension ?? []).some((item) => item.url === 'multiple' && item['valueBoolean'] === true),
   }
 }
 
-const isOfProfile = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
+const hasProfile = ({ url = '' }: ReportExtension, name: string): boolean => url.endsWith(`/${name}`)
 
 const findText = ({ extension = [] }: ReportExtension, url: string): string | undefined =>
   toText(extension.find((item) => item.url === url)?.['valueString'])

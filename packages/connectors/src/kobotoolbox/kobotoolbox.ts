@@ -8,7 +8,7 @@ import {
   type SettingsOf,
   type SystemContext,
 } from '../http-connector/http-system.ts'
-import { boundCursor, detectEndlessPaging, requestFittingPage } from '../http-connector/paging.ts'
+import { createNextCursor, createPagingCheck, requestFittingPage } from '../http-connector/paging.ts'
 import {
   createLocation,
   createOption,
@@ -22,16 +22,16 @@ import { createQuestionColumn, type KnownColumn } from '../http-connector/record
 
 type KobotoolboxSettings = SettingsOf<typeof connectorTypes.kobotoolbox>
 
-const name = 'KoboToolbox'
-/** Current servers silently return at most this many submissions; older ones allowed more. */
-const maxPageSize = 1_000
+const koboName = 'KoboToolbox'
+/** Maximum number of submissions per page. Current servers ignore a higher limit; older ones allow it. */
+const maxSubmissionsPerPage = 1_000
 const maxListedSurveys = 10_000
 
-/** KoboToolbox: the submissions of one form, with its repeat groups as child tables. */
+/** Reads the submissions of one KoboToolbox form, with its repeat groups as child tables. */
 export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
-  name,
+  name: koboName,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment.slice(0, 23),
+  createCursor: (moment) => moment.slice(0, 23),
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
@@ -41,23 +41,23 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
 
   async testConnection({ http, settings: { survey } }) {
     const query = { format: 'json', limit: 1, q: 'asset_type:survey' }
-    parseList(await http.getJson('api/v2/assets/', { query }), name, 'results')
-    // The connection can be tested before a form is selected.
+    parseList(await http.getJson('api/v2/assets/', { query }), koboName, 'results')
+    // A connection can be tested before a form is selected.
     if (survey !== undefined) await readForm(http, survey)
   },
 
   listOptions: (kind, context) => (kind === 'surveys' ? listSurveys(context) : undefined),
 
-  async streams({ http, settings: { survey } }) {
+  async openStreams({ http, settings: { survey } }) {
     const form = await readForm(http, survey)
     return {
       name: survey,
       key: ['_id'],
       columns: form.columns,
-      // The form declares text answers; the types of all others are inferred.
+      // The form declares which answers are text. The types of all others are inferred.
       inferStrings: true,
       isStoredAsJson: (path) => path === '_attachments' || path === '_notes',
-      async *pages(cursor) {
+      async *readPages(cursor) {
         for await (const page of readSubmissions(http, survey, toText(cursor)))
           yield { ...page, records: page.records.map((record) => parseSubmission(record, form.geopoints)) }
       },
@@ -65,16 +65,16 @@ export const kobotoolbox: HttpSystem<KobotoolboxSettings> = {
   },
 }
 
-/** Lists deployed forms by name. Other forms have no submissions. */
+/** Lists deployed forms, sorted by name. Forms that are not deployed have no submissions. */
 async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
   const surveys: SourceOption[] = []
   const query = { format: 'json', limit: 100, start: 0, q: 'asset_type:survey', ordering: 'name' }
-  const checkPage = detectEndlessPaging(name)
+  const checkPage = createPagingCheck(koboName)
   let [path, options]: [string, RequestOptions] = ['api/v2/assets/', { query }]
   while (surveys.length < maxListedSurveys) {
-    const response = parseObject(await http.getJson(path, options), name)
-    const assets = parseList(response, name, 'results').map((asset) => parseObject(asset, name))
-    // Forms that are not deployed are omitted but count as progress, because an account can have thousands of them.
+    const response = parseObject(await http.getJson(path, options), koboName)
+    const assets = parseList(response, koboName, 'results').map((asset) => parseObject(asset, koboName))
+    // Forms that are not deployed also count as progress, because an account can have thousands of them.
     checkPage(assets.length > 0)
     for (const { uid, name: title, has_deployment: isDeployed } of assets)
       if (isDeployed === true) surveys.push(...createOption(uid, { name: title }))
@@ -86,8 +86,8 @@ async function listSurveys({ http }: SystemContext): Promise<SourceOption[]> {
 }
 
 /**
- * Reads submissions ordered by `_id`. Each page starts after the last id of the previous page, so that submissions and deletions during
- * the read do not shift the pages. Edits keep the submission time, and deletions leave no trace: only the next full read notices both.
+ * Reads submissions in the order of `_id`. Each page starts after the last id of the previous one, so that changes during the read do not shift the
+ * pages. Increments miss edits, which keep the submission time, and deletions; the next full read includes both.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -96,7 +96,7 @@ async function* readSubmissions(
 ): AsyncGenerator<RecordPage, void, void> {
   let lastId: number | undefined
   let latestTime = ''
-  let limit = maxPageSize
+  let limit = maxSubmissionsPerPage
   for (;;) {
     const filter = {
       ...(since !== undefined && { _submission_time: { $gte: since } }),
@@ -109,22 +109,22 @@ async function* readSubmissions(
       }),
     )
     limit = pageSize
-    const records = parseList(page, name, 'results')
-    const isLast = records.length === 0 || toText(parseObject(page, name)['next']) === undefined
+    const records = parseList(page, koboName, 'results')
+    const isLast = records.length === 0 || toText(parseObject(page, koboName)['next']) === undefined
     const previousId = lastId
     for (const record of records) {
       const { _id: id, _submission_time: time } = (record ?? {}) as Record<string, unknown>
       if (typeof id === 'number' && id > (lastId ?? -Infinity)) lastId = id
       if (typeof time === 'string' && time > latestTime) latestTime = time
     }
-    // Only all pages together are complete, because the submission times are not always in the order of the ids.
-    yield { records, cursor: isLast ? boundCursor(latestTime, http.startedAt(), since) : undefined }
+    // Only the last page has a cursor, because submission times are not always in the order of the ids.
+    yield { records, cursor: isLast ? createNextCursor(latestTime, http.startedAt(), since) : undefined }
     if (isLast) return
-    if (lastId === previousId) throw createResponseProblem(name, '_id that grows')
+    if (lastId === previousId) throw createResponseProblem(koboName, 'increasing _id')
   }
 }
 
-/** Parses geopoints and adds the zone to timestamps, which lack it. */
+/** Parses geopoints, and adds the time zone UTC to timestamps without one. */
 function parseSubmission(record: unknown, geopoints: ReadonlySet<string>): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, parseAnswer(key, value, geopoints)]))
@@ -143,16 +143,16 @@ function parseAnswer(key: string, value: unknown, geopoints: ReadonlySet<string>
 
 interface SurveyForm {
   columns: KnownColumn[]
-  /** Paths of geopoint questions. */
+  /** Paths of questions for a location. */
   geopoints: ReadonlySet<string>
 }
 
-/** Question types whose answers have inferred types. Answers to all other questions are text. */
+/** Question types with answers of an inferred column type. Answers of all other question types are text. */
 const typedQuestionPattern =
   /^(integer|decimal|range|date|datetime|time|start|end|today|begin_|end_|note|geopoint|start-geopoint)/i
 
 /** Columns that the server adds to all submissions. */
-const systemColumns: KnownColumn[] = [
+const submissionColumns: KnownColumn[] = [
   { path: '_id', dataType: 'BIGINT' },
   { path: '_uuid', dataType: 'TEXT' },
   { path: '_submission_time', dataType: 'TIMESTAMPTZ' },
@@ -164,18 +164,18 @@ const systemColumns: KnownColumn[] = [
   { path: 'formhub/uuid', dataType: 'TEXT' },
 ]
 
-/** Reads the deployed version of the form. The types of answers to questions that only earlier versions had are inferred. */
+/** Reads the deployed version of the form. Questions of earlier versions are not declared, so the types of their answers are inferred. */
 async function readForm(http: HttpSession, survey: string): Promise<SurveyForm> {
   const asset = parseObject(
     await http.getJson(`api/v2/assets/${encodeURIComponent(survey)}/`, {
       subject: `The survey "${survey}"`,
       query: { format: 'json' },
     }),
-    name,
+    koboName,
   )
   const content = (asset['content'] ?? {}) as { survey?: unknown }
   const questions = Array.isArray(content.survey) ? (content.survey as Record<string, unknown>[]) : []
-  const columns = [...systemColumns]
+  const columns = [...submissionColumns]
   const geopoints = new Set<string>()
   const openGroups: { name: string; repeats: boolean }[] = []
   for (const question of questions) {

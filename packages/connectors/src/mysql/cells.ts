@@ -1,23 +1,27 @@
 import { type Nulled, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
-import { type MysqlField, Types, columnOf, isBytes, isJson, isUnsigned } from './columns.ts'
+import { type MysqlField, Types, toColumnType, isBinary, isJson, isUnsigned } from './columns.ts'
 import type { PacketCursor } from './cursor.ts'
-import { directWriter } from './direct-writers.ts'
+import { createDirectWriter } from './direct-writers.ts'
 
-/** Reads the values of one column. Both functions move past the value; `write` throws `Misfit` for a value that does not fit. */
+/**
+ * Reads the values of one column. `write` and `read` both move the cursor past the value. `write` throws `Misfit` for a value
+ * that the stored type cannot hold.
+ */
 export interface CellReader {
   write(cursor: PacketCursor, out: TupleBuffer): void
   read: ReadValue
   nulled: Nulled
 }
 
-/** Reads an exact value: integers as number or bigint, decimals, times and texts as text, bytes as bytes. */
+/** Returns a value without loss: integers as number or bigint, decimals, times and texts as text, binary data as bytes. */
 export type ReadValue = (cursor: PacketCursor) => unknown
 
-/** Copies bytes directly if the stored type is the offered type; otherwise converts each value. */
-export function cellOf(field: MysqlField, stored: StoredType): CellReader {
+/** Returns the reader of a column. If the stored type equals the column type, it copies bytes; otherwise it converts values. */
+export function createCellReader(field: MysqlField, stored: StoredType): CellReader {
   const nulled = { zeroDates: 0 }
-  const read = reader(field)
-  const direct = stored.dataType === columnOf(field).dataType ? directWriter(field, stored, nulled) : undefined
+  const read = createValueReader(field)
+  const direct =
+    stored.dataType === toColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
   if (direct) return { read, nulled, write: direct }
   const writeValue = valueWriter(stored, nulled)
   return {
@@ -33,13 +37,13 @@ export function cellOf(field: MysqlField, stored: StoredType): CellReader {
   }
 }
 
-/** Dates with zeros in them do not exist in other systems, so they become null in every type. */
+/** Returns whether the value is a date such as 2026-00-00. It becomes null, because other systems have no such dates. */
 const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
   (columnType === Types.DATE || columnType === Types.DATETIME || columnType === Types.TIMESTAMP) &&
   typeof value === 'string' &&
   /^0000|-00/.test(value)
 
-function reader(field: MysqlField): ReadValue {
+function createValueReader(field: MysqlField): ReadValue {
   const positive = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
@@ -58,76 +62,76 @@ function reader(field: MysqlField): ReadValue {
       return (on) => on.view.getFloat64(on.skip(8), true)
     case Types.DATE:
     case Types.NEWDATE:
-      return dateText
+      return readDate
     case Types.DATETIME:
     case Types.TIMESTAMP:
-      return timeText
+      return readTimestamp
     case Types.TIME:
-      return timeSpanText
+      return readTime
     case Types.BIT:
-      return field.columnLength === 1 ? (on) => bits(on) === 1n : bits
+      return field.columnLength === 1 ? (on) => readBits(on) === 1n : readBits
     default:
-      return isBytes(field) && !isJson(field) && !isNumber(field) ? bytesOf : textOf
+      return isBinary(field) && !isJson(field) && !isDecimal(field) ? readBytes : readText
   }
 }
 
-/** Whether the type holds digits, although the server marks it as binary. */
-const isNumber = ({ columnType }: MysqlField): boolean =>
+/** Returns whether the type is a decimal, which the server sends as digits although it marks it as binary. */
+const isDecimal = ({ columnType }: MysqlField): boolean =>
   columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
 
-function bits(on: PacketCursor): bigint {
-  const length = on.length()
+function readBits(on: PacketCursor): bigint {
+  const length = on.readLength()
   const from = on.skip(length)
   let value = 0n
   for (let index = 0; index < length; index++) value = (value << 8n) | BigInt(on.bytes[from + index]!)
   return value
 }
 
-function bytesOf(on: PacketCursor): Uint8Array {
-  const length = on.length()
+function readBytes(on: PacketCursor): Uint8Array {
+  const length = on.readLength()
   const from = on.skip(length)
   return on.bytes.subarray(from, from + length)
 }
 
-function textOf(on: PacketCursor): string {
-  const length = on.length()
+function readText(on: PacketCursor): string {
+  const length = on.readLength()
   const from = on.skip(length)
   return on.bytes.toString('utf8', from, from + length)
 }
 
-const two = (value: number): string => String(value).padStart(2, '0')
+const padTwoDigits = (value: number): string => String(value).padStart(2, '0')
 
-/** Formats a date as `2026-11-21`; dates with zeros in them are unchanged. */
-function dateText(on: PacketCursor): string {
-  return day(on, on.length())
+/** Formats a date as `2026-11-21`. Parts can be zero. */
+function readDate(on: PacketCursor): string {
+  return formatDate(on, on.readLength())
 }
 
-/** Formats a timestamp as `2026-11-21 09:30:00`, with six more digits if it has microseconds. */
-function timeText(on: PacketCursor): string {
-  const length = on.length()
-  const date = day(on, Math.min(length, 4))
-  return length <= 4 ? `${date} 00:00:00` : `${date} ${clock(on, 0, length === 11)}`
+/** Formats a timestamp as `2026-11-21 09:30:00`, with six decimal places if it has microseconds. */
+function readTimestamp(on: PacketCursor): string {
+  const length = on.readLength()
+  const date = formatDate(on, Math.min(length, 4))
+  return length <= 4 ? `${date} 00:00:00` : `${date} ${formatClock(on, 0, length === 11)}`
 }
 
-/** Formats a TIME as `-838:59:59`; it may be negative and longer than a day. */
-function timeSpanText(on: PacketCursor): string {
-  const length = on.length()
+/** Formats a TIME as `-838:59:59`. It can be negative, and longer than a day. */
+function readTime(on: PacketCursor): string {
+  const length = on.readLength()
   if (length === 0) return '00:00:00'
   const negative = on.view.getUint8(on.skip(1)) === 1
   const days = on.view.getUint32(on.skip(4), true)
-  return (negative ? '-' : '') + clock(on, days * 24, length === 12)
+  return (negative ? '-' : '') + formatClock(on, days * 24, length === 12)
 }
 
-function day(on: PacketCursor, length: number): string {
+function formatDate(on: PacketCursor, length: number): string {
   if (length === 0) return '0000-00-00'
   const year = on.view.getUint16(on.skip(2), true)
   const at = on.skip(2)
-  return `${String(year).padStart(4, '0')}-${two(on.bytes[at]!)}-${two(on.bytes[at + 1]!)}`
+  return `${String(year).padStart(4, '0')}-${padTwoDigits(on.bytes[at]!)}-${padTwoDigits(on.bytes[at + 1]!)}`
 }
 
-function clock(on: PacketCursor, hoursBefore: number, withFraction: boolean): string {
+function formatClock(on: PacketCursor, hoursBefore: number, withFraction: boolean): string {
   const at = on.skip(3)
-  const seconds = `${two(hoursBefore + on.bytes[at]!)}:${two(on.bytes[at + 1]!)}:${two(on.bytes[at + 2]!)}`
+  const seconds = `${padTwoDigits(hoursBefore + on.bytes[at]!)}:${padTwoDigits(on.bytes[at + 1]!)}:${padTwoDigits(on.bytes[at + 2]!)}`
   if (!withFraction) return seconds
   const fraction = on.view.getUint32(on.skip(4), true)
   return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`

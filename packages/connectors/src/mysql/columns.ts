@@ -1,10 +1,10 @@
 import mysql2 from 'mysql2'
 import type { StoredType } from '@sluice/row-stream'
 
-/** The protocol's type numbers; the package exports them to CommonJS only. */
+/** Type numbers of the MySQL protocol. The package exports them only to CommonJS, so they are read from its default export. */
 export const { Types } = mysql2
 
-/** A column as the server describes a statement's result. `columnLength` is in bytes, `characterSet` 63 means bytes. */
+/** A column as the server describes it. `columnLength` is in bytes; `characterSet` 63 means binary data. */
 export interface MysqlField {
   name: string
   columnType: number
@@ -12,29 +12,29 @@ export interface MysqlField {
   characterSet: number
   flags: number
   decimals: number
-  /** `json`; only MariaDB sends this. */
+  /** The value `json` marks a JSON column of MariaDB. MySQL does not send this field. */
   extendedFormat?: string
 }
 
-const unsigned = 0x20
-const bytes = 63
+const unsignedFlag = 0x20
+const binaryCharacterSet = 63
 
-export const isUnsigned = ({ flags }: MysqlField): boolean => (flags & unsigned) !== 0
-export const isBytes = ({ characterSet }: MysqlField): boolean => characterSet === bytes
+export const isUnsigned = ({ flags }: MysqlField): boolean => (flags & unsignedFlag) !== 0
+export const isBinary = ({ characterSet }: MysqlField): boolean => characterSet === binaryCharacterSet
 export const isJson = ({ columnType, extendedFormat }: MysqlField): boolean =>
   columnType === Types.JSON || extendedFormat === 'json'
 
-/** Whether users can read the value only as text that the database makes. */
-export const needsText = ({ columnType }: MysqlField): boolean => columnType === Types.GEOMETRY
+/** Returns whether the query must convert the column to text, because its binary format is useless to users. */
+export const needsTextConversion = ({ columnType }: MysqlField): boolean => columnType === Types.GEOMETRY
 
-/** The type of an unsigned 64-bit integer: up to 18446744073709551615. */
+/** The type for unsigned 64-bit integers, up to 18446744073709551615. */
 const unsigned64: StoredType = { dataType: 'DECIMAL', precision: 20, scale: 0 }
 
 /**
- * Returns the offered type of a column. The display width is not part of the type: TINYINT(1) is a small number, even if
- * its creator wrote BOOLEAN.
+ * Returns the column type of a field. Ignores the display width: TINYINT(1) is a SMALLINT, because the server does not tell
+ * whether it was declared as BOOLEAN.
  */
-export function columnOf(field: MysqlField): StoredType {
+export function toColumnType(field: MysqlField): StoredType {
   switch (field.columnType) {
     case Types.TINY:
     case Types.YEAR:
@@ -53,7 +53,7 @@ export function columnOf(field: MysqlField): StoredType {
       return { dataType: 'DOUBLE' }
     case Types.DECIMAL:
     case Types.NEWDECIMAL:
-      return decimal(field)
+      return toDecimalType(field)
     case Types.DATE:
     case Types.NEWDATE:
       return { dataType: 'DATE' }
@@ -69,7 +69,7 @@ export function columnOf(field: MysqlField): StoredType {
   }
 }
 
-function decimal(field: MysqlField): StoredType {
+function toDecimalType(field: MysqlField): StoredType {
   const scale = field.decimals
   const precision = field.columnLength - (scale > 0 ? 1 : 0) - (isUnsigned(field) ? 0 : 1)
   return precision >= scale && precision > 0 ? { dataType: 'DECIMAL', precision, scale } : { dataType: 'DECIMAL' }

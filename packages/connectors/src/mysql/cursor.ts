@@ -1,29 +1,29 @@
-/** A position in the bytes of one packet; numbers are little-endian. */
+/** A read position in the bytes of one packet. Numbers are little-endian. */
 export class PacketCursor {
   bytes: Buffer = Buffer.alloc(0)
   view: DataView = new DataView(new ArrayBuffer(0))
-  at = 0
+  position = 0
   #end = 0
 
-  begin(bytes: Buffer, at: number, end: number): void {
+  start(bytes: Buffer, at: number, end: number): void {
     if (bytes !== this.bytes) {
       this.bytes = bytes
       this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     }
-    this.at = at
+    this.position = at
     this.#end = end
   }
 
-  /** Skips this many bytes. Returns the position where they begin. */
+  /** Moves past this many bytes. Returns their start position. */
   skip(bytes: number): number {
-    const from = this.at
-    this.at = from + bytes
-    if (this.at > this.#end) throw new Error('a row ends before its last column')
+    const from = this.position
+    this.position = from + bytes
+    if (this.position > this.#end) throw new Error('Invalid MySQL packet: a row ends before its last column.')
     return from
   }
 
-  /** Reads the length prefix of a text or of bytes. */
-  length(): number {
+  /** Reads the length prefix of a text or of binary data. */
+  readLength(): number {
     const first = this.bytes[this.skip(1)]!
     if (first < 251) return first
     if (first === 252) return this.view.getUint16(this.skip(2), true)

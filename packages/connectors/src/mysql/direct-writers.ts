@@ -10,44 +10,44 @@ import {
   writeMoment,
   type StoredType,
 } from '@sluice/row-stream'
-import { isBytes, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
+import { isBinary, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
 import type { PacketCursor } from './cursor.ts'
 
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 
 /**
- * Returns a writer that copies bytes without building a value, for a column whose stored type is the offered type;
- * undefined if the type has no such writer.
+ * Returns a writer that copies the bytes of a value, for columns with a stored type equal to the column type. Returns undefined
+ * if the bytes of this type must be converted.
  */
-export function directWriter(field: MysqlField, stored: StoredType, nulled: Nulled): DirectWriter | undefined {
+export function createDirectWriter(field: MysqlField, stored: StoredType, nulled: Nulled): DirectWriter | undefined {
   const positive = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
       return positive
-        ? (on, out) => small(out, on.view.getUint8(on.skip(1)))
-        : (on, out) => small(out, on.view.getInt8(on.skip(1)))
+        ? (on, out) => writeInt16(out, on.view.getUint8(on.skip(1)))
+        : (on, out) => writeInt16(out, on.view.getInt8(on.skip(1)))
     case Types.SHORT:
     case Types.YEAR:
-      if (stored.dataType === 'SMALLINT') return (on, out) => small(out, on.view.getInt16(on.skip(2), true))
-      return (on, out) => whole(out, on.view.getUint16(on.skip(2), true))
+      if (stored.dataType === 'SMALLINT') return (on, out) => writeInt16(out, on.view.getInt16(on.skip(2), true))
+      return (on, out) => writeInt32(out, on.view.getUint16(on.skip(2), true))
     case Types.INT24:
-      return (on, out) => whole(out, on.view.getInt32(on.skip(4), true))
+      return (on, out) => writeInt32(out, on.view.getInt32(on.skip(4), true))
     case Types.LONG:
-      if (positive) return (on, out) => large(out, 0, on.view.getUint32(on.skip(4), true))
-      return (on, out) => whole(out, on.view.getInt32(on.skip(4), true))
+      if (positive) return (on, out) => writeInt64(out, 0, on.view.getUint32(on.skip(4), true))
+      return (on, out) => writeInt32(out, on.view.getInt32(on.skip(4), true))
     case Types.LONGLONG:
       return positive ? undefined : writeLong
     case Types.FLOAT:
-      return (on, out) => whole(out, on.view.getInt32(on.skip(4), true))
+      return (on, out) => writeInt32(out, on.view.getInt32(on.skip(4), true))
     case Types.DOUBLE:
       return writeLong
     case Types.NEWDECIMAL:
     case Types.DECIMAL:
-      return decimal(stored)
+      return createDecimalWriter(stored)
     case Types.DATE:
     case Types.DATETIME:
     case Types.TIMESTAMP:
-      return time(stored.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled)
+      return createTimestampWriter(stored.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled)
     case Types.VARCHAR:
     case Types.VAR_STRING:
     case Types.STRING:
@@ -58,27 +58,27 @@ export function directWriter(field: MysqlField, stored: StoredType, nulled: Null
     case Types.ENUM:
     case Types.SET:
       if (isJson(field)) return undefined
-      return isBytes(field) ? writeBytes : writeText
+      return isBinary(field) ? writeBytes : writeText
     default:
       return undefined
   }
 }
 
-function small(out: TupleBuffer, value: number): void {
+function writeInt16(out: TupleBuffer, value: number): void {
   out.reserve(6)
   out.view.setInt32(out.at, 2)
   out.view.setInt16(out.at + 4, value)
   out.at += 6
 }
 
-function whole(out: TupleBuffer, bits: number): void {
+function writeInt32(out: TupleBuffer, bits: number): void {
   out.reserve(8)
   out.view.setInt32(out.at, 4)
   out.view.setInt32(out.at + 4, bits)
   out.at += 8
 }
 
-function large(out: TupleBuffer, upper: number, lower: number): void {
+function writeInt64(out: TupleBuffer, upper: number, lower: number): void {
   out.reserve(12)
   out.view.setInt32(out.at, 8)
   out.view.setInt32(out.at + 4, upper)
@@ -86,28 +86,28 @@ function large(out: TupleBuffer, upper: number, lower: number): void {
   out.at += 12
 }
 
-/** Writes eight bytes in reverse order: a BIGINT or a DOUBLE. */
+/** Writes a BIGINT or DOUBLE: eight bytes in reverse order. */
 const writeLong: DirectWriter = (on, out) => {
   const from = on.skip(8)
-  large(out, on.view.getInt32(from + 4, true), on.view.getInt32(from, true))
+  writeInt64(out, on.view.getInt32(from + 4, true), on.view.getInt32(from, true))
 }
 
 const writeText: DirectWriter = (on, out) => {
-  const length = on.length()
+  const length = on.readLength()
   const from = on.skip(length)
   out.writeUtf8(on.bytes, from, from + length)
 }
 
 const writeBytes: DirectWriter = (on, out) => {
-  const length = on.length()
+  const length = on.readLength()
   const from = on.skip(length)
   out.writeHex(on.bytes.subarray(from, from + length))
 }
 
-function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
+function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter {
   const number = new NumericText()
   return (on, out) => {
-    const length = on.length()
+    const length = on.readLength()
     const from = on.skip(length)
     if (!number.read(on.bytes, from, from + length)) throw new Misfit('is not a number')
     checkDecimal(number, precision, scale)
@@ -118,11 +118,11 @@ function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
   }
 }
 
-/** Reads 0, 4, 7 or 11 bytes: date, time, microseconds; omitted parts are zero. */
-function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
+/** Returns a writer of dates and timestamps. The packet has 0, 4, 7 or 11 bytes for date, time and microseconds; omitted parts are zero. */
+function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
   const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
   return (on, out) => {
-    const length = on.length()
+    const length = on.readLength()
     const at = on.skip(length)
     const { bytes, view } = on
     const year = length === 0 ? 0 : view.getUint16(at, true)

@@ -3,31 +3,31 @@ import type { Duplex } from 'node:stream'
 import { type Connection, type PrepareStatementInfo, createConnection } from 'mysql2'
 import { SourceProblem, type StoredType } from '@sluice/row-stream'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowed,
+  StatementNotAllowedError,
   type DatabaseSession,
-  statementText,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { type MysqlField, columnOf, needsText } from './columns.ts'
-import { explainMysql } from './problems.ts'
+import { type MysqlField, toColumnType, needsTextConversion } from './columns.ts'
+import { classifyMysqlError } from './problems.ts'
 import { RowReader } from './row-reader.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 
-export const engine: DatabaseEngine = { name: 'MySQL', open, explain: explainMysql }
+export const engine: DatabaseEngine = { name: 'MySQL', open: openSession, classifyError: classifyMysqlError }
 
-/** The server's limit for a paused reader: the reader pauses while the warehouse is busy. */
+/** The timeout of the server for a client that does not read. The client pauses while the warehouse is busy. */
 const serverTimeoutSeconds = 86_400
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function openSession(access: SessionParameters): Promise<DatabaseSession> {
   const socket = await openSocket(access)
-  const connection = connectionOver(socket, access)
+  const connection = createSocketConnection(socket, access)
   const session = new MysqlSession(connection, socket, watched(connection, access), access)
   using _greeting = limitGreeting(socket, access)
   try {
@@ -39,7 +39,7 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   return session
 }
 
-function connectionOver(socket: Socket, { config, limits }: SessionAccess): Connection {
+function createSocketConnection(socket: Socket, { config, limits }: SessionParameters): Connection {
   const { host, port, database, username, password, ssl, trustServerCertificate } = config
   return createConnection({
     stream: socket,
@@ -51,24 +51,27 @@ function connectionOver(socket: Socket, { config, limits }: SessionAccess): Conn
     ...(ssl && { ssl: { rejectUnauthorized: !trustServerCertificate, verifyIdentity: !trustServerCertificate } }),
     charset: 'utf8mb4',
     multipleStatements: false,
-    // A server may request any file from any client.
+    // Files of the client are refused, because a server can request any of them.
     flags: ['-LOCAL_FILES'],
     connectTimeout: limits.signIn,
   })
 }
 
-/** Limits the wait for the greeting. MySQL speaks first; if another protocol listens at the port, both sides would wait for each other. */
-function limitGreeting(socket: Socket, { config: { host, port }, limits }: SessionAccess): Disposable {
+/**
+ * Limits the wait for the greeting, which a MySQL server sends first. A server with another protocol would wait for the client,
+ * so both would wait forever.
+ */
+function limitGreeting(socket: Socket, { config: { host, port }, limits }: SessionParameters): Disposable {
   const timer = setTimeout(() => {
     if (socket.bytesRead > 0) return
-    const message = `${host}, port ${port} accepts connections but sends no greeting, as MySQL and MariaDB do. Check the type and the port.`
+    const message = `${host}, port ${port} accepts connections but sends no greeting, so it is not MySQL or MariaDB. Check the type and the port.`
     socket.destroy(new SourceProblem('CONNECTION_TIMEOUT', message))
   }, limits.greeting)
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Counts received bytes, after decryption if the connection uses TLS. */
-function watched(connection: Connection, { config }: SessionAccess): MysqlByteLimit {
+/** Counts received bytes after decryption. */
+function watched(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
   const byteLimit = new MysqlByteLimit(config)
   const inside = connection as unknown as DriverInternals
   byteLimit.watch(inside.stream)
@@ -84,7 +87,7 @@ function watched(connection: Connection, { config }: SessionAccess): MysqlByteLi
   return byteLimit
 }
 
-/** Driver internals that its types do not declare: the stream that it listens to, which is replaced when TLS begins. */
+/** The stream to which the driver listens, which TLS replaces. The types of the driver do not declare it. */
 interface DriverInternals {
   stream: Duplex
   startTLS(secured: (error?: Error) => void): void
@@ -92,7 +95,7 @@ interface DriverInternals {
 
 type PreparedStatement = PrepareStatementInfo & { columns: MysqlField[] }
 
-/** A driver internal that its types do not declare: an execution provides the class of the object that receives each row's packet. */
+/** A prepared execution creates the object that receives the packets of rows. The types of the driver do not declare it. */
 interface StatementExecution {
   buildParserFromFields: (fields: MysqlField[]) => new () => { next(packet: PacketHeader): void }
   on(event: 'error' | 'end', heard: (error: Error) => void): void
@@ -105,17 +108,17 @@ interface PacketHeader {
 }
 
 class MysqlSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly #connection: Connection
   readonly #socket: Socket
   readonly #byteLimit: MysqlByteLimit
-  readonly #access: SessionAccess
+  readonly #access: SessionParameters
   #prepared: PreparedStatement | undefined
   #labels: string[] = []
-  /** Rejects the pending operation when the connection breaks. */
+  /** Rejects the pending operation when the connection is lost. */
   #broken: (error: Error) => void = () => {}
 
-  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionAccess) {
+  constructor(connection: Connection, socket: Socket, byteLimit: MysqlByteLimit, access: SessionParameters) {
     this.#access = access
     this.#byteLimit = byteLimit
     this.#connection = connection
@@ -131,37 +134,37 @@ class MysqlSession implements DatabaseSession {
     await this.#query(
       `set session time_zone = '+00:00', net_write_timeout = ${serverTimeoutSeconds}, wait_timeout = ${serverTimeoutSeconds}`,
     )
-    // Not every server that speaks this protocol has this setting.
+    // The setting is optional, because not every server with this protocol has it.
     await this.#query(`set session ${limit} = 0`).catch(() => {})
     await this.#query('set session transaction isolation level repeatable read')
     await this.#query('start transaction with consistent snapshot, read only')
   }
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
-    const text = statementText(statement, backticked)
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
+    const text = buildStatement(statement, quoteName)
     assertQuery(text)
     let prepared = await this.#prepare(text)
-    if (prepared.columns.length === 0) throw new StatementNotAllowed()
+    if (prepared.columns.length === 0) throw new StatementNotAllowedError()
     if ('query' in statement) await this.#assertNoTarget(text)
-    const notes: ReadingNote[] = []
+    const notes: ReadNote[] = []
     const fields = prepared.columns
-    if (fields.some(needsText)) {
-      if ('name' in statement) prepared = await this.#prepare(withTexts(statement, fields))
-      else notes.push(geometryNote(fields))
+    if (fields.some(needsTextConversion)) {
+      if ('name' in statement) prepared = await this.#prepare(buildTableQuery(statement, fields))
+      else notes.push(createGeometryNote(fields))
     }
     this.#prepared = prepared
     this.#labels = fields.map(({ name }) => name)
     const columns = prepared.columns.map((field, index): DescribedColumn => {
-      const column = { label: this.#labels[index]!, ...columnOf(field) }
-      if (needsText(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
-      return 'name' in statement && isKey(field) ? { ...column, primaryKey: true } : column
+      const column = { label: this.#labels[index]!, ...toColumnType(field) }
+      if (needsTextConversion(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
+      return 'name' in statement && isPrimaryKey(field) ? { ...column, primaryKey: true } : column
     })
     return { columns, notes }
   }
 
   /**
-   * Refuses a query that writes INTO a file or a variable, which may occur anywhere in the text. The server does not allow
-   * INTO inside brackets, so wrapping the query lets the server report it; duplicate names are found later.
+   * Describes the query inside another one. This refuses INTO, which writes to a file or a variable and can be anywhere in a
+   * query, because the server does not allow INTO in a subquery. Duplicate names are found later.
    */
   async #assertNoTarget(text: string): Promise<void> {
     if (!/into/i.test(text)) return
@@ -171,21 +174,21 @@ class MysqlSession implements DatabaseSession {
     } catch (error) {
       const { code, errno } = error as { code?: string; errno?: number }
       if (code === 'ER_DUP_FIELDNAME') return
-      throw errno !== undefined && code?.startsWith('ER_') ? new StatementNotAllowed() : error
+      throw errno !== undefined && code?.startsWith('ER_') ? new StatementNotAllowedError() : error
     }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const prepared = this.#prepared!
     const reading = Promise.withResolvers<void>()
     this.#byteLimit.startResponse()
     this.#broken = reading.reject
     const execution = prepared.execute([], undefined as never) as unknown as StatementExecution | undefined
-    // A connection that was lost in the meantime accepts no commands and has already reported the loss.
+    // A lost connection accepts no commands, and its loss is already reported.
     if (!execution) return await reading.promise.then(() => [])
     execution.on('error', reading.reject)
     execution.on('end', () => reading.resolve())
-    let zeroDates = (): ReadingNote[] => []
+    let zeroDates = (): ReadNote[] => []
     execution.buildParserFromFields = (fields) => {
       this.#byteLimit.startRows()
       const rows = new RowReader(fields, this.#labels, types, sink)
@@ -197,7 +200,7 @@ class MysqlSession implements DatabaseSession {
       }
       const pause = () => {
         this.#connection.pause()
-        void sink.drained().then(goOn)
+        void sink.waitForRoom().then(goOn)
       }
       return class {
         next({ buffer, offset, end }: PacketHeader): void {
@@ -213,11 +216,11 @@ class MysqlSession implements DatabaseSession {
     return zeroDates()
   }
 
-  /** Cancels the query through another connection of the same login, which may end its own queries. */
+  /** Cancels the query with a second connection of the same login, which is allowed to do so. */
   async cancel(): Promise<void> {
     const { threadId } = this.#connection
     const socket = await openSocket(this.#access)
-    const other = connectionOver(socket, this.#access)
+    const other = createSocketConnection(socket, this.#access)
     try {
       await new Promise<void>((resolve, reject) => {
         other.on('error', reject)
@@ -251,29 +254,31 @@ class MysqlSession implements DatabaseSession {
   }
 }
 
-const isKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
+const isPrimaryKey = ({ flags }: MysqlField): boolean => ((flags as unknown as number) & 2) !== 0
 
-/** Returns the query of a table with its geometry as text. */
-function withTexts(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
+/** Returns the query of a table, in which geometry is converted to text. */
+function buildTableQuery(statement: Extract<SourceStatement, { name: string }>, fields: readonly MysqlField[]): string {
   const columns = fields.map((field) =>
-    needsText(field) ? `st_astext(${backticked(field.name)}) as ${backticked(field.name)}` : backticked(field.name),
+    needsTextConversion(field)
+      ? `st_astext(${quoteName(field.name)}) as ${quoteName(field.name)}`
+      : quoteName(field.name),
   )
-  return statementText(statement, backticked, columns.join(', '))
+  return buildStatement(statement, quoteName, columns.join(', '))
 }
 
-function geometryNote(fields: readonly MysqlField[]): ReadingNote {
-  const names = fields.filter(needsText).map(({ name }) => name)
+function createGeometryNote(fields: readonly MysqlField[]): ReadNote {
+  const names = fields.filter(needsTextConversion).map(({ name }) => name)
   return {
     level: 'WARN',
-    message: `Geometry in ${names.join(', ')} is kept as the bytes that the database holds, in hexadecimal digits. Use ST_AsText in the query to have it as text.`,
+    message: `Geometry in ${names.join(', ')} is stored as hexadecimal digits of its binary format. Use ST_AsText in the query to store it as text.`,
   }
 }
 
 const headerBytes = 4
-/** A packet of this length continues in the next packet. */
+/** A packet of this length is continued in the next packet. */
 const longestPacket = 0xff_ff_ff
 
-/** Reads packet headers: three bytes of length and one of sequence number, https://mariadb.com/kb/en/0-packet/. */
+/** Parses packet headers: three bytes for the length, and one for the sequence number. See https://mariadb.com/kb/en/0-packet/. */
 class MysqlByteLimit extends FramedByteLimit {
   #continues = false
   #isKept = true
@@ -282,35 +287,34 @@ class MysqlByteLimit extends FramedByteLimit {
     super(headerBytes, config, 'MySQL')
   }
 
-  /** Marks a request: the driver keeps all of the response. */
+  /** Starts to count a response that the driver keeps completely. */
   startResponse(): void {
     this.#isKept = true
-    this.response = 0
+    this.responseBytes = 0
   }
 
-  /** Marks the start of rows, which are taken one by one. */
+  /** Starts to count each row separately, because rows are taken one by one. */
   startRows(): void {
     this.#isKept = false
-    this.response = 0
+    this.responseBytes = 0
   }
 
-  protected override begin(header: Buffer): number {
+  protected override recordHeader(header: Buffer): number {
     const length = header.readUIntLE(0, 3)
-    this.message = (this.#continues ? this.message : 0) + length
+    this.messageBytes = (this.#continues ? this.messageBytes : 0) + length
     this.#continues = length === longestPacket
-    if (this.#isKept) this.response += length + headerBytes
+    if (this.#isKept) this.responseBytes += length + headerBytes
     return length
   }
 }
 
-const backticked = (name: string): string => `\`${name.replaceAll('`', '``')}\``
+const quoteName = (name: string): string => `\`${name.replaceAll('`', '``')}\``
 
 /**
- * Throws `StatementNotAllowed` unless the statement begins like a query. The protocol allows only one statement, and the
- * read-only transaction prevents changes. This check refuses statements that end a transaction, and statements about the
- * server instead of its tables.
+ * Throws `StatementNotAllowedError` if the statement does not begin like a query. The protocol allows only one statement, and the read-only
+ * transaction prevents changes. This check also refuses statements that end a transaction, or that query the server instead of tables.
  */
 function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[ \t][^\n]*(?:\n|$)|--\n|#[^\n]*(?:\n|$)|\/\*(?![!+M])[^]*?\*\/|\()+/, '')
-  if (!/^(select|with|values|table)\b/i.test(start)) throw new StatementNotAllowed()
+  if (!/^(select|with|values|table)\b/i.test(start)) throw new StatementNotAllowedError()
 }

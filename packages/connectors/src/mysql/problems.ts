@@ -1,13 +1,13 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import {
-  codes,
-  findByCode,
-  findByMessage,
+  listCodes,
+  findCodeByErrorCode,
+  findCodeByMessage,
   type MessagePatterns,
-  messageOf,
-  withDetail,
+  getErrorMessage,
+  classifyWithMessage,
 } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',
@@ -40,37 +40,37 @@ const byCode: Record<string, DatabaseProblemCode> = {
   PROTOCOL_UNEXPECTED_PACKET: 'OTHER_PROTOCOL',
 }
 
-const byMessage: MessagePatterns = [
+const mysqlMessagePatterns: MessagePatterns = [
   [/in closed state$/, 'CONNECTION_LOST'],
   [/AuthMoreData|AuthPluginMoreData|unknown plugin/, 'AUTHENTICATION_FAILED'],
 ]
 
-export function explainMysql(error: unknown, { username }: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
-  if (codes(error).includes('HANDSHAKE_SSL_ERROR'))
+export function classifyMysqlError(error: unknown, { username }: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
+  if (listCodes(error).includes('HANDSHAKE_SSL_ERROR'))
     return {
       code: /cert|signed|altname/i.test(message) ? 'CERTIFICATE_NOT_TRUSTED' : 'OTHER_PROTOCOL',
       detail: message,
     }
-  const code = findByCode(byCode, error) ?? findByMessage(byMessage, message)
+  const code = findCodeByErrorCode(byCode, error) ?? findCodeByMessage(mysqlMessagePatterns, message)
   if (code === undefined)
-    return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: withoutHex(message) } : undefined
+    return isDriverError(error) ? { code: 'STATEMENT_FAILED', detail: removeHexLiterals(message) } : undefined
   const user = new RegExp(`(?:user )?(['\`])${RegExp.escape(username)}\\1@(['\`]).*?\\2`, 'g')
-  return withDetail(code, withoutHex(message).replace(user, 'this user'))
+  return classifyWithMessage(code, removeHexLiterals(message).replace(user, 'this user'))
 }
 
 /**
- * Removes hexadecimal literals, which hold the values of variables. The server quotes only 80 characters of a query that it cannot
- * parse, so redaction would not recognise a secured value that is cut off there.
+ * Removes hexadecimal literals, which contain the values of variables. If the server truncates the quoted query after 80
+ * characters, a secret in it would be incomplete, and redaction would not find it.
  */
-const withoutHex = (message: string): string => message.replaceAll(/\bX'[0-9a-f]*'?/gi, "X'…'")
+const removeHexLiterals = (message: string): string => message.replaceAll(/\bX'[0-9a-f]*'?/gi, "X'…'")
 
 /**
- * Whether the error comes from the server or the driver. The server's errors have a number, even if the driver has no name
- * for it; most of the driver's own errors have a name.
+ * Returns whether the error comes from the server or the driver. Errors of the server have a number, even if the driver has no
+ * name for it; most errors of the driver itself have a name.
  */
-function isDrivers(error: unknown): boolean {
+function isDriverError(error: unknown): boolean {
   const { errno, sqlMessage } = error as { errno?: unknown; sqlMessage?: unknown }
   if (typeof sqlMessage === 'string' && typeof errno === 'number') return true
-  return codes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
+  return listCodes(error).some((code) => /^(ER|PROTOCOL|HANDSHAKE|AUTH|MYSQL)_/.test(code))
 }

@@ -1,15 +1,15 @@
-import type { ReadingNote } from '../database-connector/session.ts'
+import type { ReadNote } from '../database-connector/session.ts'
 import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
-import { type TupleSink, rawRow } from '../database-connector/tuple-sink.ts'
-import { type CellReader, cellOf } from './cells.ts'
+import { type TupleSink, formatRawRow } from '../database-connector/tuple-sink.ts'
+import { type CellReader, createCellReader } from './cells.ts'
 import type { MysqlField } from './columns.ts'
 import { PacketCursor } from './cursor.ts'
 
 const packetHeader = 1
-/** The null bitmap of a row begins with the third bit. */
+/** In the null bitmap of a row, the first column has the third bit. */
 const firstNullBit = 2
 
-/** Copies rows of the binary protocol into tuples: https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
+/** Converts rows of MySQL's binary protocol to tuples. See https://mariadb.com/kb/en/resultset-row/#binary-resultset-row. */
 export class RowReader {
   readonly #cells: CellReader[]
   readonly #labels: readonly string[]
@@ -20,19 +20,19 @@ export class RowReader {
   constructor(fields: readonly MysqlField[], labels: readonly string[], types: readonly StoredType[], sink: TupleSink) {
     if (fields.length !== types.length)
       throw new Error(`${fields.length} columns arrived, but ${types.length} were described`)
-    this.#cells = fields.map((field, index) => cellOf(field, types[index]!))
+    this.#cells = fields.map((field, index) => createCellReader(field, types[index]!))
     this.#labels = labels
     this.#sink = sink
     this.#nulls = (fields.length + firstNullBit + 7) >> 3
   }
 
-  /** Takes one row, from its packet's first byte on. Returns false if the sink needs a pause. */
+  /** Reads a row from its packet. Returns false if the sink needs a pause. */
   take(bytes: Buffer, from: number, to: number): boolean {
     const cursor = this.#cursor
     const cells = this.#cells
     const { buffer } = this.#sink
     const nulls = from + packetHeader
-    cursor.begin(bytes, nulls + this.#nulls, to)
+    cursor.start(bytes, nulls + this.#nulls, to)
     buffer.beginRow(cells.length)
     let index = 0
     try {
@@ -46,17 +46,17 @@ export class RowReader {
       buffer.dropRow()
       return this.#sink.reject(this.#labels[index], `The value ${error.message}.`, this.#raw(bytes, from, to))
     }
-    return this.#sink.rowDone()
+    return this.#sink.finishRow()
   }
 
-  notes(): ReadingNote[] {
+  notes(): ReadNote[] {
     return this.#cells.flatMap(({ nulled }, index) =>
       nulled.zeroDates === 0
         ? []
         : [
             {
               level: 'WARN',
-              message: `${formatCount(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero for the year, month or day became null.`,
+              message: `${formatCount(nulled.zeroDates, 'date')} in "${this.#labels[index]}" with a zero as year, month or day became null.`,
             },
           ],
     )
@@ -64,11 +64,11 @@ export class RowReader {
 
   #raw(bytes: Buffer, from: number, to: number): string {
     const nulls = from + packetHeader
-    this.#cursor.begin(bytes, nulls + this.#nulls, to)
+    this.#cursor.start(bytes, nulls + this.#nulls, to)
     const values = this.#cells.map(({ read }, index) => {
       const bit = index + firstNullBit
       return (bytes[nulls + (bit >> 3)]! >> (bit & 7)) & 1 ? null : read(this.#cursor)
     })
-    return rawRow(values)
+    return formatRawRow(values)
   }
 }

@@ -1,13 +1,13 @@
 import { SourceProblem } from '@sluice/row-stream'
 
 /**
- * Returns an access key of AWS or a compatible store, which is sent in a header unchanged. Throws SourceProblem
- * AUTHENTICATION_FAILED if a header cannot contain it.
+ * Returns the access key, trimmed. It is sent unchanged in a header, so this function throws `SourceProblem`
+ * AUTHENTICATION_FAILED if it contains characters that a header cannot contain.
  */
 export function assertAccessKey(accessKey: string): string {
   if (/^[\x21-\x7e]+$/.test(accessKey)) return accessKey
   throw new SourceProblem(
     'AUTHENTICATION_FAILED',
-    'The access key contains a blank or a character outside of ASCII. Copy it again.',
+    'The access key contains a space or a character outside of ASCII. Copy the key again.',
   )
 }

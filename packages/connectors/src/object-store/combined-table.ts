@@ -12,7 +12,7 @@ import type { PreviewCell } from '@sluice/file-formats/preview/source-preview'
 import type { FieldSource } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 
-/** The columns that name the object of a row. No file has such columns: their names start with a letter or a digit. */
+/** Columns that identify the object of each row. They cannot collide with columns of files, which start with a letter or a digit. */
 const key: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
 const row: Column = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
 const modified: Column = { name: '_object_last_modified', label: '_object_last_modified', dataType: 'TIMESTAMPTZ' }
@@ -20,20 +20,20 @@ const modified: Column = { name: '_object_last_modified', label: '_object_last_m
 const own = [key, row, modified]
 
 /**
- * Returns the table of several objects with the union of their columns. It has a key only if rows are to be merged,
- * because a key costs an index. Throws TOO_MANY_COLUMNS.
+ * Returns the table for several objects, with the union of their columns. It has a key only if rows will be merged, because a
+ * key needs an index. Throws TOO_MANY_COLUMNS.
  */
 export function createCombinedTable(united: readonly Column[], { keyed }: { keyed: boolean }): Column[] {
   const identity = keyed ? { primaryKey: true } : {}
   const columns = [...united, { ...key, ...identity }, { ...row, ...identity }, modified]
   if (columns.length > maxColumns) {
-    const text = `The objects have ${united.length} different columns in total; a table can have ${maxColumns - own.length}. Load them with several pipelines.`
+    const text = `The objects have ${united.length} different columns in total, but a table can have at most ${maxColumns - own.length}. Load the objects with several pipelines.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   return columns
 }
 
-/** Finds the source of each field of the table's rows, for an object with the columns `shape`. */
+/** Returns the source of each column of the table for an object with the columns `shape`. */
 export function findFieldSources(
   columns: readonly Column[],
   types: readonly StoredType[],
@@ -43,7 +43,7 @@ export function findFieldSources(
   const places = new Map(shape.map(({ name }, index) => [name, index]))
   return columns.map(({ name }, index): FieldSource => {
     if (name === key.name) return Buffer.from(object.key.toWellFormed().replaceAll('\0', ''))
-    if (name === modified.name) return moment(object.lastModified, types[index]!)
+    if (name === modified.name) return encodeTimestamp(object.lastModified, types[index]!)
     if (name === row.name) return 'ROW_NUMBER'
     return places.get(name) ?? null
   })
@@ -61,7 +61,7 @@ export function findStoredTypes(
 export const omitOwnColumns = (columns: readonly Column[]): Column[] =>
   columns.filter(({ name }) => !own.some((one) => one.name === name))
 
-/** Converts rows of a preview to the layout of the combined table. */
+/** Adds the values of the object columns to the rows of a preview, in the order of the combined table. */
 export function addOwnColumns(
   columns: readonly Column[],
   rows: readonly PreviewCell[][],
@@ -74,8 +74,8 @@ export function addOwnColumns(
   }
 }
 
-/** Encodes a timestamp; as text if the column of an existing table is text. */
-function moment(date: Date, { dataType }: StoredType): Buffer {
+/** Encodes a timestamp. If the column of an existing table is text, the timestamp is encoded as text. */
+function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
   if (dataType !== 'TIMESTAMPTZ') return Buffer.from(date.toISOString())
   const into = { days: 0, seconds: 0, microseconds: 0 }
   momentOf(date, into)
@@ -90,17 +90,17 @@ const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const floats = ['FLOAT', 'DOUBLE']
 const mostDigits = 38
 
-/** Returns the narrowest type that holds every value of both types without loss; TEXT as the last resort. */
-export function widen(one: StoredType, other: StoredType): StoredType {
-  if (isSame(one, other)) return typeOf(one)
+/** Returns the narrowest type that holds all values of both types without loss. The last resort is TEXT. */
+export function findCommonType(one: StoredType, other: StoredType): StoredType {
+  if (hasSameType(one, other)) return typeOf(one)
   for (const family of [integers, times]) {
     const [a, b] = [family.indexOf(one.dataType), family.indexOf(other.dataType)]
     if (a >= 0 && b >= 0) return { dataType: a > b ? one.dataType : other.dataType }
   }
-  if (!isNumber(one) || !isNumber(other)) return { dataType: 'TEXT' }
+  if (!isNumericType(one) || !isNumericType(other)) return { dataType: 'TEXT' }
   if (floats.includes(one.dataType) || floats.includes(other.dataType)) {
     const isExact = [one, other].every(({ dataType }) => [...floats, 'SMALLINT', 'INTEGER'].includes(dataType))
-    // A double rounds integers above 2^53, so larger exact numbers keep all digits as DECIMAL.
+    // A double rounds integers above 2^53, so numbers that can be larger become DECIMAL.
     return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
   }
   const [a, b] = [digitsOf(one), digitsOf(other)]
@@ -110,35 +110,35 @@ export function widen(one: StoredType, other: StoredType): StoredType {
   return precision > mostDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
 }
 
-/** Unites two lists of columns: those of the first in order, then those that only the second has. */
+/** Returns the union of two lists of columns: the columns of the first list, then the columns that only the second list has. */
 export function uniteColumns(one: readonly Column[], other: readonly Column[]): Column[] {
   const more = new Map(other.map((column) => [column.name, column]))
   const all = one.map((column): Column => {
     const twin = more.get(column.name)
     more.delete(column.name)
-    return twin ? { name: column.name, label: column.label, ...united(column, twin) } : column
+    return twin ? { name: column.name, label: column.label, ...mergeColumnLists(column, twin) } : column
   })
   return [...all, ...more.values()]
 }
 
-/** A column without values does not change the type. Ambiguous dates stay text when the other type is decided. */
-function united(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
+/** A column without values does not influence the type. Dates of an ambiguous format stay text if the other column has another type. */
+function mergeColumnLists(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
   if (one.evidence === 'NOTHING') return { ...typeOf(other), ...(other.evidence && { evidence: other.evidence }) }
-  if (other.evidence === 'NOTHING' || isSame(one, other)) {
+  if (other.evidence === 'NOTHING' || hasSameType(one, other)) {
     const evidence = other.evidence === 'NOTHING' || one.evidence === other.evidence ? one.evidence : undefined
     return { ...typeOf(one), ...(evidence && { evidence }) }
   }
-  return widen(one, other)
+  return findCommonType(one, other)
 }
 
-export const isSame = (one: StoredType, other: StoredType): boolean =>
+export const hasSameType = (one: StoredType, other: StoredType): boolean =>
   one.dataType === other.dataType && one.precision === other.precision && one.scale === other.scale
 
 function typeOf({ dataType, precision, scale }: StoredType): StoredType {
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
 }
 
-const isNumber = ({ dataType }: StoredType): boolean =>
+const isNumericType = ({ dataType }: StoredType): boolean =>
   integers.includes(dataType) || floats.includes(dataType) || dataType === 'DECIMAL'
 
 function digitsOf({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
@@ -147,12 +147,12 @@ function digitsOf({ dataType, precision, scale = 0 }: StoredType): { before: num
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }
 
-/** Maximum number of columns that are named individually. */
+/** Maximum number of columns that the message names. */
 const maxNamedColumns = 20
 
 /**
- * Describes the differences between the columns of objects, in sentences for a log; undefined if all are equal. `united`
- * is the union of the columns.
+ * Describes the column differences between objects for the log. Returns undefined if all objects have the same columns.
+ * `united` is the union of the columns.
  */
 export function describeDifferences(
   shapes: readonly (readonly Column[])[],
@@ -165,7 +165,7 @@ export function describeDifferences(
     const kinds = new Map(found.map((one) => [describeColumns([{ ...one, name: '' }]).trim(), one]))
     const changes = [
       ...(lacking > 0 ? [`${lacking} of ${shapes.length} do not have it`] : []),
-      ...(found.some((one) => one.evidence !== 'NOTHING' && !isSame(one, column))
+      ...(found.some((one) => one.evidence !== 'NOTHING' && !hasSameType(one, column))
         ? [`it is ${[...kinds.keys()].join(' and ')}, and becomes ${describeColumns([{ ...column, name: '' }]).trim()}`]
         : []),
     ]
@@ -174,5 +174,5 @@ export function describeDifferences(
   if (notes.length === 0) return undefined
   const more =
     notes.length > maxNamedColumns ? `, and ${formatCount(notes.length - maxNamedColumns, 'column')} more` : ''
-  return `The objects differ in their columns. The table has all of them, empty where an object lacks one, and wide enough for all. ${notes.slice(0, maxNamedColumns).join('. ')}${more}.`
+  return `The objects have different columns. The table has all columns, with types that fit all objects; columns that an object lacks are empty in its rows. ${notes.slice(0, maxNamedColumns).join('. ')}${more}.`
 }

@@ -1,8 +1,8 @@
 import { SourceProblem } from '@sluice/row-stream'
 
-/** A key, or a prefix with a pattern for the keys. */
+/** A compiled key pattern: a prefix for the list request, and a check for each listed key. */
 export interface KeyPattern {
-  /** The only matching key; undefined if several keys can match. */
+  /** The only key that matches. Undefined if several keys can match. */
   single: string | undefined
   prefix: string
   matches(key: string): boolean
@@ -16,52 +16,52 @@ type PatternToken =
   | { kind: 'set'; not: boolean; ranges: [string, string][] }
 
 const maxAlternatives = 200
-/** Maximum number of characters of all alternatives together, which each key is compared with. */
+/** Maximum number of pattern characters after brace expansion. Each key is compared with all of them. */
 const maxTokens = 10_000
-/** UTF-16 units. Object stores allow keys of up to 1,024 characters. */
+/** Object stores allow keys of up to 1,024 UTF-16 code units. */
 const maxKeyLength = 2_048
 
 /**
- * Parses a key pattern. `*` and `?` match inside one folder, `**` matches any number of folders, `[a-z]` one character of a set and
- * `[!a-z]` one outside of it, `{a,b}` either alternative; a backslash escapes a character. A trailing slash matches everything below
- * it. Throws SourceProblem PATTERN_TOO_LARGE or PATTERN_INVALID, also for saved patterns, since variables may have inserted any text.
+ * Compiles a key pattern. `*` and `?` match inside one folder, `**` matches any number of folders, `[a-z]` one character of a set, `[!a-z]` one
+ * outside of it, and `{a,b}` either alternative; a backslash escapes a character. A slash at the end matches everything below the folder. Throws
+ * `SourceProblem` PATTERN_TOO_LARGE or PATTERN_INVALID; a saved pattern can also be invalid, because variables can insert any text.
  */
-export function keyPattern(written: string): KeyPattern {
+export function compileKeyPattern(written: string): KeyPattern {
   const pattern = written.replace(/^\/+/, '')
   const shown = pattern.length > 100 ? `${pattern.slice(0, 100)}…` : pattern
   const { alternatives, problem } = parsePattern(pattern)
   if (problem !== undefined)
-    throw new SourceProblem('PATTERN_INVALID', `The key "${shown}" is not a valid pattern. ${problem}`)
+    throw new SourceProblem('PATTERN_INVALID', `The key "${shown}" is not a valid key pattern. ${problem}`)
   if (alternatives.length > maxAlternatives)
     throw new SourceProblem(
       'PATTERN_TOO_LARGE',
-      `The braces in "${shown}" stand for more than ${maxAlternatives} keys. Use * in their place.`,
+      `The braces in "${shown}" expand to more than ${maxAlternatives} alternatives. Use * instead.`,
     )
   if (alternatives.reduce((sum, { length }) => sum + length, 0) > maxTokens)
     throw new SourceProblem(
       'PATTERN_TOO_LARGE',
-      `"${shown}" has more than ${maxTokens} signs with its braces written out. Use * in their place.`,
+      `"${shown}" is longer than ${maxTokens} characters after brace expansion. Use * instead of the braces.`,
     )
-  const starts = alternatives.map(fixedPart)
-  const prefix = starts.reduce(commonStart)
+  const starts = alternatives.map(getLiteralPrefix)
+  const prefix = starts.reduce(getCommonPrefix)
   const single = alternatives.length === 1 && alternatives[0]!.every(({ kind }) => kind === 'sign')
   return {
     single: single ? prefix : undefined,
     prefix,
     matches: (key) =>
       key.length <= maxKeyLength &&
-      alternatives.some((tokens, index) => key.startsWith(starts[index]!) && fits(tokens, [...key])),
+      alternatives.some((tokens, index) => key.startsWith(starts[index]!) && matchesTokens(tokens, [...key])),
   }
 }
 
-/** Describes the error in a pattern; undefined for a valid pattern. */
+/** Returns the error in a pattern. Returns undefined for a valid pattern. */
 export const findKeyPatternProblem = (pattern: string): string | undefined => parsePattern(pattern).problem
 
-/** Returns the pattern with its braces expanded, or the error in it. Stops after too many alternatives. */
+/** Returns the alternatives of a pattern after brace expansion, or the error in it. Stops after too many alternatives. */
 function parsePattern(pattern: string): { alternatives: PatternToken[][]; problem?: string } {
   const signs = [...pattern]
   let alternatives: PatternToken[][] = [[]]
-  /** The alternatives of the open brace. */
+  /** Alternatives of the open brace; undefined outside of braces. */
   let choices: PatternToken[][] | undefined
   const invalid = (problem: string) => ({ alternatives: [], problem })
   const add = (token: PatternToken) => {
@@ -72,27 +72,28 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
     const sign = signs[at]!
     if (sign === '\\') {
       const escaped = signs[++at]
-      if (escaped === undefined) return invalid('A backslash stands before a sign: nothing follows this one.')
+      if (escaped === undefined)
+        return invalid('The backslash at the end escapes nothing. Remove it, or write \\\\ for a backslash.')
       add({ kind: 'sign', sign: escaped })
     } else if (sign === '[') {
       const end = signs.indexOf(']', at + 2)
-      if (end < 0) return invalid('The bracket [ is not closed, or is empty. Write \\[ for the sign itself.')
-      add(setOf(signs.slice(at + 1, end)))
+      if (end < 0)
+        return invalid('The bracket [ is not closed, or is empty. Add ], or write \\[ for a literal bracket.')
+      add(parseCharacterSet(signs.slice(at + 1, end)))
       at = end
     } else if (sign === '{') {
-      if (choices) return invalid('Braces stand in braces: write the alternatives out.')
+      if (choices) return invalid('Nested braces are not supported. Write all alternatives in one pair of braces.')
       choices = [[]]
     } else if (sign === ',' && choices) choices.push([])
     else if (sign === '}') {
-      if (!choices) return invalid('The brace } closes nothing. Write \\} for the sign itself.')
+      if (!choices) return invalid('The brace } has no opening brace. Remove it, or write \\} for a literal brace.')
       const closed = choices
       choices = undefined
       if (alternatives.length <= maxAlternatives)
         alternatives = alternatives.flatMap((tokens) => closed.map((choice) => [...tokens, ...choice]))
     } else if (sign === '*' && signs[at + 1] === '*') {
       const isAlone = (at === 0 || signs[at - 1] === '/') && [undefined, '/'].includes(signs[at + 2])
-      if (!isAlone)
-        return invalid('The sign ** is for whole folders: write it between slashes, as in data/**/cases.csv.')
+      if (!isAlone) return invalid('** matches whole folders, so it must be between slashes, as in data/**/cases.csv.')
       add({ kind: 'folders' })
       // The slash after `**` belongs to it: `a/**/b` also matches `a/b`.
       at += 2
@@ -100,7 +101,7 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
     else if (sign === '?') add({ kind: 'any' })
     else add({ kind: 'sign', sign })
   }
-  if (choices) return invalid('The brace { is not closed. Write \\{ for the sign itself.')
+  if (choices) return invalid('The brace { is not closed. Add }, or write \\{ for a literal brace.')
   for (const tokens of alternatives) {
     const last = tokens.at(-1)
     if (!last || (last.kind === 'sign' && last.sign === '/')) tokens.push({ kind: 'folders' })
@@ -108,7 +109,7 @@ function parsePattern(pattern: string): { alternatives: PatternToken[][]; proble
   return { alternatives }
 }
 
-function setOf(signs: string[]): PatternToken {
+function parseCharacterSet(signs: string[]): PatternToken {
   const not = signs[0] === '!' || signs[0] === '^'
   const ranges: [string, string][] = []
   for (let at = not ? 1 : 0; at < signs.length; at++) {
@@ -119,7 +120,7 @@ function setOf(signs: string[]): PatternToken {
   return { kind: 'set', not, ranges }
 }
 
-function fixedPart(all: readonly PatternToken[]): string {
+function getLiteralPrefix(all: readonly PatternToken[]): string {
   let fixed = ''
   for (const token of all) {
     if (token.kind !== 'sign') break
@@ -128,14 +129,14 @@ function fixedPart(all: readonly PatternToken[]): string {
   return fixed
 }
 
-function commonStart(one: string, other: string): string {
+function getCommonPrefix(one: string, other: string): string {
   let length = 0
   while (length < one.length && one[length] === other[length]) length++
   return one.slice(0, length)
 }
 
-/** Matches the key in one pass with all possible positions of the pattern, so no pattern takes longer. */
-function fits(all: readonly PatternToken[], key: readonly string[]): boolean {
+/** Compares the key with all possible positions of the pattern in one pass, so the time is limited for every pattern. */
+function matchesTokens(all: readonly PatternToken[], key: readonly string[]): boolean {
   const last = all.length - 1
   let places = new PatternPositions(all.length)
   let after = new PatternPositions(all.length)
@@ -156,7 +157,7 @@ function fits(all: readonly PatternToken[], key: readonly string[]): boolean {
       if (token.kind === 'folders') enter(after, at, atFolder)
       else if (token.kind === 'some') {
         if (!atFolder) enter(after, at, atFolder)
-      } else if (takes(token, sign)) enter(after, at + 1, atFolder)
+      } else if (matchesCharacter(token, sign)) enter(after, at + 1, atFolder)
     }
     ;[places, after] = [after, places]
     if (places.size === 0) return false
@@ -164,7 +165,7 @@ function fits(all: readonly PatternToken[], key: readonly string[]): boolean {
   return places.has(all.length)
 }
 
-/** A set of positions of a pattern, up to its end, that is cleared in constant time. */
+/** A set of positions of a pattern that can be cleared in constant time. */
 class PatternPositions {
   readonly list: Uint32Array
   size = 0
@@ -176,7 +177,7 @@ class PatternPositions {
     this.#seen = new Uint32Array(end + 1)
   }
 
-  /** Returns false if the position is already present. */
+  /** Adds a position. Returns false if the set already contains it. */
   add(at: number): boolean {
     if (this.has(at)) return false
     this.#seen[at] = this.#round
@@ -194,7 +195,7 @@ class PatternPositions {
   }
 }
 
-function takes(token: Exclude<PatternToken, { kind: 'some' | 'folders' }>, sign: string): boolean {
+function matchesCharacter(token: Exclude<PatternToken, { kind: 'some' | 'folders' }>, sign: string): boolean {
   if (token.kind === 'sign') return token.sign === sign
   if (sign === '/') return false
   if (token.kind === 'any') return true

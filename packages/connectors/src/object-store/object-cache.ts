@@ -1,27 +1,30 @@
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import type { StoredObject } from './object-store.ts'
 import { type LocalObject, type ObjectReading, fetchObject } from './read-object.ts'
 
-/** Limits of the cache: open files, and bytes of disk. Objects beyond the limits are downloaded twice. */
+/** Limits of the cache: number of open files, and bytes on disk. Objects beyond these limits are downloaded again in the second pass. */
 const cacheLimits = { things: 64, bytes: 4 * 1024 ** 3 }
-/** Limits of the downloads that run while another object is read. */
+/** Limits of the downloads that run in advance, while another object is read. */
 const prefetchLimits = { things: 4, weight: 64 * 1024 * 1024 }
 
-/** Keeps downloaded objects between two passes over them. Disposing the cache deletes the files. */
+/** Caches downloaded objects between two passes over them. Disposing the cache deletes the files. */
 export class ObjectCache implements Disposable {
   readonly #reading: ObjectReading
   readonly #objects: readonly StoredObject[]
-  readonly #report: Pick<LoadReport, 'log'>
+  readonly #report: Pick<ReadReporter, 'log'>
   readonly #kept = new Map<number, LocalObject>()
   #bytes = 0
 
-  constructor(reading: ObjectReading, objects: readonly StoredObject[], report: Pick<LoadReport, 'log'>) {
+  constructor(reading: ObjectReading, objects: readonly StoredObject[], report: Pick<ReadReporter, 'log'>) {
     this.#reading = reading
     this.#objects = objects
     this.#report = report
   }
 
-  /** Yields each object with its index, in order. The file is valid until the next one is requested. `onProgress` receives the bytes downloaded so far. */
+  /**
+   * Yields the objects with their indexes, in order. Each file is valid until the next one is requested. `onProgress` receives
+   * the total of downloaded bytes.
+   */
   async *all(
     signal: AbortSignal,
     onProgress: (bytes: number) => void,
@@ -77,12 +80,12 @@ export class ObjectCache implements Disposable {
 
 interface PrefetchOptions<T extends Disposable> {
   weights: readonly number[]
-  /** Limits of the items that are prepared in advance. */
+  /** Limits of the items that are prepared before the consumer requests them. */
   mostAhead: { things: number; weight: number }
   make(index: number, signal: AbortSignal): Promise<T>
 }
 
-/** Prepares items in advance and yields them in order. Items that were not taken are disposed of. */
+/** Prepares items in advance and yields them in order. Disposes of items that the consumer does not take. */
 export async function* prefetchInOrder<T extends Disposable>(
   { weights, mostAhead, make }: PrefetchOptions<T>,
   signal: AbortSignal,
@@ -97,7 +100,7 @@ export async function* prefetchInOrder<T extends Disposable>(
       while (next < weights.length && (next === index || fits(next))) {
         weight += weights[next]!
         const made = make(next, both)
-        // The consumer receives the error when it takes the item; until then it counts as handled.
+        // The consumer receives the error when it requests the item. This handler prevents an unhandled rejection until then.
         made.catch(() => {})
         ahead.push(made)
         next += 1

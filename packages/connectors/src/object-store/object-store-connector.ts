@@ -16,14 +16,14 @@ export interface StoreContext extends ConnectorContext {
   limits?: DownloadLimits
 }
 
-/** Idle timeouts in milliseconds: of runs, and of requests that a user waits for. */
+/** Idle timeouts in milliseconds: for runs, and for requests for which a user waits. */
 const backgroundIdleTimeoutMs = 60_000
 const interactiveIdleTimeoutMs = 12_000
-/** Timeout for finding changes. */
+/** Timeout in milliseconds of the search for changed objects. */
 const incrementTimeoutMs = 60_000
 
-/** Reads the files of a bucket or container. */
-export function objectStoreConnector(
+/** Creates a connector that reads the files of a bucket or container. */
+export function createObjectStoreConnector(
   openStore: (request: ReadRequest, client: StoreClient) => ObjectStore,
   { filesDirectory, allowed, retryPolicy: backgroundPolicy = backgroundRetry, limits }: StoreContext,
 ): Connector {
@@ -32,12 +32,12 @@ export function objectStoreConnector(
   const readingOf = (request: ReadRequest, store: ObjectStore, retryPolicy: RetryPolicy): ObjectReading => ({
     store,
     filesDirectory,
-    options: fileOptions(request),
+    options: createFileOptions(request),
     columnsBefore: omitOwnColumns(columnsBefore(request.remembered)),
     retryPolicy,
     ...(limits && { limits }),
   })
-  // Kept for `read`, because whether rows are merged was decided by this increment.
+  // The changes are kept for `read`, because the caller merges rows only for these changes.
   const increments = new WeakMap<ReadRequest, ObjectIncrement>()
 
   return {
@@ -45,11 +45,15 @@ export function objectStoreConnector(
       await using store = open(request, interactiveIdleTimeoutMs)
       try {
         const reading = readingOf(request, store, interactiveRetry)
-        const increment = await findIncrement(reading, objectsRequest(request), AbortSignal.timeout(incrementTimeoutMs))
+        const increment = await findIncrement(
+          reading,
+          createObjectsRequest(request),
+          AbortSignal.timeout(incrementTimeoutMs),
+        )
         if (increment) increments.set(request, increment)
         return increment !== undefined
       } catch {
-        // A full read meets the same error, retries it longer and reports it.
+        // The error is ignored here, because the full read that follows meets it again, retries for longer, and reports it.
         return false
       }
     },
@@ -59,30 +63,30 @@ export function objectStoreConnector(
       const increment = increments.get(request)
       const reading = readingOf(request, store, backgroundPolicy)
       if (increment) yield* readIncrement(reading, request.settings, increment, report, signal)
-      else yield* readObjects(reading, objectsRequest(request), report, signal)
+      else yield* readObjects(reading, createObjectsRequest(request), report, signal)
     },
     async testConnection(request, signal) {
       await using store = open(request, interactiveIdleTimeoutMs)
-      const { key } = objectsRequest(request)
+      const { key } = createObjectsRequest(request)
       await selectObjects({ store, key, retryPolicy: interactiveRetry, enough: 1 }, signal)
     },
     async preview(request, rows, signal) {
       await using store = open(request, interactiveIdleTimeoutMs)
       const reading = readingOf(request, store, interactiveRetry)
-      return await previewObjects(reading, objectsRequest(request).key, rows, signal)
+      return await previewObjects(reading, createObjectsRequest(request).key, rows, signal)
     },
   }
 }
 
 type StoreSettings = Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE' }>
 
-function objectsRequest({ settings, cursor, mode, reset }: ReadRequest): ObjectsRequest {
+function createObjectsRequest({ settings, cursor, mode, reset }: ReadRequest): ObjectsRequest {
   const { key } = settings as StoreSettings
   return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
 }
 
-/** The delimiter is a separate setting of object stores; other formats ignore it. */
-function fileOptions({ settings, remembered }: ReadRequest): FileOptions {
+/** Object stores have a separate setting for the delimiter. Formats other than CSV ignore it. */
+function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const known = rememberedFile(remembered)
   return { ...csvOptions, delimiter, ...(known && { remembered: known }) }

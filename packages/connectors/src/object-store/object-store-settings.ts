@@ -4,11 +4,14 @@ import { findKeyPatternProblem } from './key-pattern.ts'
 
 type ObjectStoreSource = SourceOf<'OBJECT_STORAGE_BUCKET' | 'CLOUD_BLOB_STORAGE'>
 
-/** Throws `InvalidSetting` for an invalid pattern of keys, and for options that contradict each other. */
+/** Throws `InvalidSetting` for an invalid key pattern, and for file options that contradict each other. */
 export function assertObjectSettings({ key, csvOptions = {} }: Pick<ObjectStoreSource, 'key' | 'csvOptions'>): void {
   const patternProblem = findKeyPatternProblem(key)
   if (patternProblem) throw new InvalidSetting('/key', patternProblem)
   if (csvOptions.delimiter !== undefined)
-    throw new InvalidSetting('/csvOptions/delimiter', 'Use the field delimiter of the source instead.')
+    throw new InvalidSetting(
+      '/csvOptions/delimiter',
+      'Object stores do not support this field. Use the field delimiter of the source instead.',
+    )
   assertCsvOptions(csvOptions)
 }

@@ -9,11 +9,11 @@ import type { StoredObject } from './object-store.ts'
 import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { addOwnColumns } from './combined-table.ts'
 
-/** Bytes that are downloaded of an object whose start is enough for a preview; the next limit applies to objects that must be complete. */
+/** Bytes that a preview downloads of an object. The second limit applies to formats that can only be read completely. */
 const startBytes = 4 * 1024 * 1024
 const maxWholeBytes = 64 * 1024 * 1024
 
-/** Returns the first rows of the object for a key, or of the first object if several match. */
+/** Returns the first rows of the object with this key. If several objects match, it uses the first one. */
 export async function previewObjects(
   reading: ObjectReading,
   key: string,
@@ -26,8 +26,8 @@ export async function previewObjects(
   const found = await previewObject(reading, object!, most, signal)
   if (single) return found
   const more = another
-    ? `It is the first of the objects that match "${key}".`
-    : `It is the only object that matches "${key}".`
+    ? `The preview shows the first of several objects that match "${key}".`
+    : `The preview shows the only object that matches "${key}".`
   const { columns, rows, notes, complete, ...rest } = found
   return { ...rest, ...addOwnColumns(columns, rows, object!), notes: [...notes, more], complete: complete && !another }
 }
@@ -40,33 +40,33 @@ async function previewObject(
 ): Promise<SourcePreview> {
   const isWhole = object.size <= startBytes
   using start = await fetchObject(reading, object, { log() {} }, signal, isWhole ? undefined : startBytes)
-  const kind = kindOf(reading, start)
-  if (kind === 'START' || isWhole) return await previewLocal(reading, start, { most, isWhole, kind }, signal)
-  if (object.size > maxWholeBytes) throw tooLargeProblem(object)
+  const kind = detectFileKind(reading, start)
+  if (kind === 'START' || isWhole) return await previewLocalFile(reading, start, { most, isWhole, kind }, signal)
+  if (object.size > maxWholeBytes) throw createTooLargeProblem(object)
   using whole = await fetchObject(reading, object, { log() {} }, signal)
-  return await previewLocal(reading, whole, { most, isWhole: true, kind }, signal)
+  return await previewLocalFile(reading, whole, { most, isWhole: true, kind }, signal)
 }
 
 type PreviewKind = 'PARQUET' | 'WHOLE' | 'START'
 
-/** Decides whether the start of the object is enough. Removes an incomplete last line. */
-function kindOf({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
+/** Cuts the incomplete last line. Throws if the format can only be read completely. */
+function detectFileKind({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
   const bytes = Buffer.alloc(Math.min(size, detectionBytes))
   const content = detectFormat(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)
   if (content.kind === 'PARQUET') return 'PARQUET'
   if (content.kind === 'ZIP') return 'WHOLE'
-  if (content.kind === 'TEXT' && size < object.size && content.encoding === 'utf-8') cutLine(fd, size)
+  if (content.kind === 'TEXT' && size < object.size && content.encoding === 'utf-8') cutIncompleteLine(fd, size)
   return 'START'
 }
 
-function cutLine(fd: number, size: number): void {
+function cutIncompleteLine(fd: number, size: number): void {
   const tail = Buffer.alloc(Math.min(size, 1024 * 1024))
   readSync(fd, tail, 0, tail.length, size - tail.length)
   const end = tail.lastIndexOf(10)
   if (end >= 0) ftruncateSync(fd, size - tail.length + end + 1)
 }
 
-async function previewLocal(
+async function previewLocalFile(
   reading: ObjectReading,
   local: LocalObject,
   { most, isWhole, kind }: { most: number; isWhole: boolean; kind: PreviewKind },
@@ -80,15 +80,15 @@ async function previewLocal(
     const found = await previewUpload(upload, options, most, signal)
     return { ...found, complete: found.complete && isWhole }
   } catch (error) {
-    // Parquet in gzip or ZIP is recognised once it is unpacked.
+    // Parquet inside gzip or ZIP is only recognised after decompression.
     if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error
-    if (!isWhole) throw tooLargeProblem(local.object)
+    if (!isWhole) throw createTooLargeProblem(local.object)
     return asFeed()
   }
 }
 
-const tooLargeProblem = ({ key, size }: StoredObject): SourceProblem =>
+const createTooLargeProblem = ({ key, size }: StoredObject): SourceProblem =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
-    `"${key}" must be read whole and has ${Math.ceil(size / 1024 / 1024)} MB; previews read up to ${maxWholeBytes / 1024 / 1024} MB. Run the pipeline to see its rows.`,
+    `"${key}" has ${Math.ceil(size / 1024 / 1024)} MB. Previews read files of this format up to ${maxWholeBytes / 1024 / 1024} MB: run the pipeline to see the rows.`,
   )

@@ -5,7 +5,7 @@ import { parquetSource } from '@sluice/file-formats/parquet/parquet-source'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
 import { diskProblem, openSpool, spoolDirectory } from '@sluice/file-formats/spool/spool-file'
 import { type FileOptions, readOpened } from '@sluice/file-formats/upload/read-upload'
-import { type RowStream, type Column, type LoadReport, SourceProblem } from '@sluice/row-stream'
+import { type RowStream, type Column, type ReadReporter, SourceProblem } from '@sluice/row-stream'
 import { countAttempts, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -14,24 +14,24 @@ export interface ObjectReading {
   store: ObjectStore
   filesDirectory: string
   options: FileOptions
-  /** The columns of the last load, without the columns that Sluice adds to name the object of a row. */
+  /** Columns of the last load, without the columns that identify the object of a row. */
   columnsBefore: readonly Column[]
   retryPolicy: RetryPolicy
   limits?: DownloadLimits
 }
 
-/** A downloaded object in an unnamed file. Disposing it frees the disk space. */
+/** A downloaded object in an unnamed file. The caller must dispose it to free the disk space. */
 export interface LocalObject extends Disposable {
   object: StoredObject
   fd: number
   size: number
 }
 
-/** Downloads an object. Progress is reported in bytes. */
+/** Downloads an object to disk and reports progress in bytes. */
 export async function fetchObject(
   reading: ObjectReading,
   object: StoredObject,
-  report: Pick<LoadReport, 'log'> & { onProgress?(bytes: number): void },
+  report: Pick<ReadReporter, 'log'> & { onProgress?(bytes: number): void },
   signal: AbortSignal,
   firstBytes?: number,
 ): Promise<LocalObject> {
@@ -39,7 +39,7 @@ export async function fetchObject(
   const fd = openSpool(spoolDirectory(filesDirectory))
   let broken = 0
   try {
-    const size = await download(
+    const size = await downloadObject(
       {
         store,
         object,
@@ -54,7 +54,7 @@ export async function fetchObject(
             report.log(
               'INFO',
               'MEDIUM',
-              `The read of "${object.key}" continues at byte ${at} after a failure: ${message}`,
+              `The read of "${object.key}" was interrupted and continues at byte ${at}: ${message}`,
             )
         },
       },
@@ -67,21 +67,21 @@ export async function fetchObject(
   }
 }
 
-/** Whether an error says that an object is an empty JSON list, which has neither records nor columns. */
+/** Returns whether the error means that the object is an empty JSON list. Such an object has no records and no columns. */
 export const isEmptyListProblem = (error: unknown): error is SourceProblem =>
   error instanceof SourceProblem && error.code === 'EMPTY_SOURCE'
 
-/** Maximum number of log lines about one object's connections. */
+/** Maximum number of log lines about interrupted connections of one object. */
 const maxLoggedResumes = 10
 
 /**
- * Reads the contents of an object with the readers of uploads. Progress is in bytes of the object. Throws `SourceProblem`,
- * or the signal's reason.
+ * Reads a downloaded object as an uploaded file is read. Progress is in bytes of the object. Throws `SourceProblem`, or the
+ * reason of the signal after an abort.
  */
 export async function* readLocalObject(
   { filesDirectory, options }: Pick<ObjectReading, 'filesDirectory' | 'options'>,
   { object, fd }: LocalObject,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, second } = splitProgress(report)
@@ -95,25 +95,25 @@ export async function* readLocalObject(
 
 export interface DownloadLimits {
   partBytes: number
-  /** Number of parts of one object that are downloaded in parallel. */
-  atOnce: number
+  /** Number of parts of an object that are downloaded in parallel. */
+  concurrency: number
   mostBytes: number
 }
 
-const downloadLimits: DownloadLimits = { partBytes: 8 * 1024 * 1024, atOnce: 4, mostBytes: 64 * 1024 ** 3 }
+const downloadLimits: DownloadLimits = { partBytes: 8 * 1024 * 1024, concurrency: 4, mostBytes: 64 * 1024 ** 3 }
 
 interface Download {
   store: ObjectStore
   object: StoredObject
-  /** The descriptor of an empty file. */
+  /** The descriptor of an empty file to write to. */
   fd: number
-  /** Downloads only this many bytes, from the start; all if absent. */
+  /** The number of bytes to download from the start. The default is the whole object. */
   firstBytes?: number
   limits: DownloadLimits
   retryPolicy: RetryPolicy
-  /** Receives the bytes downloaded so far. */
+  /** Called with the total of downloaded bytes. */
   onProgress(bytes: number): void
-  /** Receives the position at which a broken connection is resumed. */
+  /** Called with the position from which the download continues after an interruption. */
   onResume(at: number, problem: Error): void
 }
 
@@ -121,14 +121,14 @@ const writeAt = promisify(write)
 const truncate = promisify(ftruncate)
 
 /**
- * Downloads an object into a file: parts in parallel, each resumed where its connection broke, all of the listed version.
- * Returns the file's size. Memory does not depend on the object's size. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE,
- * DISK_FULL, the store's errors, or the signal's reason; no write is in progress at that time.
+ * Downloads exactly the listed version of an object into a file, in parallel parts that are resumed after an interruption.
+ * Memory use does not depend on the object's size. Returns the size of the file. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE,
+ * DISK_FULL, errors of the store, or the reason of the signal; all writes have then ended.
  */
-async function download(options: Download, signal: AbortSignal): Promise<number> {
+async function downloadObject(options: Download, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options
   const to = Math.min(object.size, options.firstBytes ?? object.size)
-  if (to > limits.mostBytes) throw objectTooLargeProblem(object, limits)
+  if (to > limits.mostBytes) throw createObjectTooLargeProblem(object, limits)
   const failed = new AbortController()
   const both = AbortSignal.any([signal, failed.signal])
   let done = 0
@@ -146,7 +146,7 @@ async function download(options: Download, signal: AbortSignal): Promise<number>
     }
   }
 
-  const workers = Math.min(limits.atOnce, Math.ceil(to / limits.partBytes))
+  const workers = Math.min(limits.concurrency, Math.ceil(to / limits.partBytes))
   const outcomes = await Promise.allSettled(
     Array.from({ length: workers }, () =>
       downloadParts().catch((error: unknown) => {
@@ -156,7 +156,7 @@ async function download(options: Download, signal: AbortSignal): Promise<number>
     ),
   )
   signal.throwIfAborted()
-  // The first failure aborted the others with itself as the reason.
+  // The other parts were aborted with the first failure as the reason.
   const failure = failed.signal.aborted ? failed.signal.reason : undefined
   if (failure instanceof ContentEncoded) return downloadDecompressed(options, to, signal)
   if (outcomes.some(({ status }) => status === 'rejected')) throw failure
@@ -181,15 +181,15 @@ async function downloadPart(
       }
       let place = bytes.from
       for await (const chunk of bytes.chunks) {
-        // A store without range support returns the whole object.
+        // A store that does not support ranges returns the whole object.
         const piece = chunk.subarray(Math.max(0, at - place), Math.max(0, to - place))
         place += chunk.length
-        if (piece.length > 0) await writeWhole(fd, piece, at)
+        if (piece.length > 0) await writeCompletely(fd, piece, at)
         at += piece.length
         onBytes(piece.length)
         if (place > to) break
       }
-      if (at < to) throw new TransientError(connectionLostProblem(store.host, object))
+      if (at < to) throw new TransientError(createConnectionLostProblem(store.host, object))
     } catch (error) {
       if (at > before) attempts.reset()
       await attempts.waitAfter(error)
@@ -198,15 +198,15 @@ async function downloadPart(
 }
 
 /**
- * Reads a response with a content encoding, which the client decompresses. Ranges and the listed length do not apply to it: it is read
- * in one piece, and after a break it is requested again from the start, without writing the bytes before the break again.
+ * Downloads an object that the client decompresses. Ranges and the listed size do not apply to it, so it is downloaded in one
+ * piece. After an interruption it is requested again from its start, and the bytes that the file already contains are skipped.
  */
 async function downloadDecompressed(
   { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: Download,
   to: number,
   signal: AbortSignal,
 ): Promise<number> {
-  // The compression ratio is limited as for uploads.
+  // The compression ratio has the same limit as that of uploads.
   const { ratio, ratioFrom } = defaultUploadLimits
   const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
   await truncate(fd, 0)
@@ -221,8 +221,8 @@ async function downloadDecompressed(
         const piece = chunk.subarray(Math.max(0, at - place))
         place += chunk.length
         if (piece.length === 0) continue
-        if (place > maxBytes) throw objectTooLargeProblem(object, limits)
-        await writeWhole(fd, piece, at)
+        if (place > maxBytes) throw createObjectTooLargeProblem(object, limits)
+        await writeCompletely(fd, piece, at)
         at += piece.length
         onProgress(Math.min(to, at))
         if (firstBytes !== undefined && at >= firstBytes) return at
@@ -235,7 +235,7 @@ async function downloadDecompressed(
   }
 }
 
-async function writeWhole(fd: number, bytes: Uint8Array, position: number): Promise<void> {
+async function writeCompletely(fd: number, bytes: Uint8Array, position: number): Promise<void> {
   try {
     for (let done = 0; done < bytes.length; ) {
       const { bytesWritten } = await writeAt(fd, bytes, done, bytes.length - done, position + done)
@@ -246,17 +246,17 @@ async function writeWhole(fd: number, bytes: Uint8Array, position: number): Prom
   }
 }
 
-/** The store sends the object compressed, so it cannot be read in parts. */
+/** The store compresses its responses, so the object cannot be downloaded in parts. */
 class ContentEncoded extends Error {}
 
-const connectionLostProblem = (host: string, { key }: StoredObject) =>
+const createConnectionLostProblem = (host: string, { key }: StoredObject) =>
   new SourceProblem(
     'CONNECTION_LOST',
     `The connection to ${host} broke before the end of "${key}". The old data stays; run again.`,
   )
 
-const objectTooLargeProblem = ({ key }: StoredObject, { mostBytes }: DownloadLimits) =>
+const createObjectTooLargeProblem = ({ key }: StoredObject, { mostBytes }: DownloadLimits) =>
   new SourceProblem(
     'OBJECT_TOO_LARGE',
-    `"${key}" is larger than the ${Math.floor(mostBytes / 1024 ** 3)} GB that one object may have. Write it in several objects, and load the folder.`,
+    `"${key}" is larger than the ${Math.floor(mostBytes / 1024 ** 3)} GB that an object may have. Split it into several objects, and load their folder.`,
   )

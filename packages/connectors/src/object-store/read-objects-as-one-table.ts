@@ -3,7 +3,7 @@ import {
   type ColumnFacts,
   type RowStream,
   type Column,
-  type LoadReport,
+  type ReadReporter,
   type SourceProblem,
   type StoredType,
   type TupleChunk,
@@ -17,36 +17,36 @@ import { isEmptyListProblem, type LocalObject, type ObjectReading, readLocalObje
 import { findFieldSources, findStoredTypes, createCombinedTable } from './combined-table.ts'
 import { uniteColumns, describeDifferences } from './combined-table.ts'
 
-/** The number of objects whose reading is logged; for the others, only warnings are logged. */
+/** Maximum number of objects for which a read is logged. For further objects, only warnings are logged. */
 const maxLoggedObjects = 10
-/** Maximum bytes of an object that is already read to its end when its columns are determined. */
+/** Maximum bytes of an object that is read to its end when its columns are determined. */
 const maxFullyReadBytes = 1024 * 1024
 
 export interface CombinedReading {
   objects: readonly StoredObject[]
-  /** Columns of objects that were loaded before, which the table has too. */
+  /** Columns of objects that were loaded before. The table has these columns too. */
   before?: readonly Column[]
   keyed: boolean
-  /** Receives the number of rows of each object, by key. */
+  /** Called with the number of rows of each object, by key. */
   counts: Map<string, number>
-  /** Called after all rows are counted: returns further objects to read, whose columns `before` contains. */
+  /** Called after all rows are counted. Returns further objects to read; `before` contains their columns. */
   rest?(): readonly StoredObject[]
 }
 
 /**
- * Reads several objects as one table: the union of their columns, types wide enough for all, and a column for the object
- * of each row. It examines every object before it returns the first row, because the table's columns must be known from
- * the start. Throws `SourceProblem`, or the signal's reason.
+ * Reads several objects as one table. The table has the union of their columns, types that fit all of them, and columns that
+ * identify the object of each row. All objects are examined before the first row is returned, because the columns of the table
+ * must be known first. Throws `SourceProblem`, or the reason of the signal after an abort.
  */
 export async function* readObjectsAsOneTable(
   reading: ObjectReading,
   { objects, before = [], keyed, counts, rest = () => [] }: CombinedReading,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const total = objects.reduce((sum, { size }) => sum + size, 0)
   const { first, second } = splitProgress(report)
-  const log: LoadReport['log'] = (...line) => report.log(...line)
+  const log: ReadReporter['log'] = (...line) => report.log(...line)
   using stack = new DisposableStack()
   const keptOf = (all: readonly StoredObject[]) => stack.use(new ObjectCache(reading, all, { log }))
   const kept = keptOf(objects)
@@ -55,7 +55,7 @@ export async function* readObjectsAsOneTable(
   const unread: string[] = []
   let emptyListProblem: SourceProblem | undefined
   const look = async (local: LocalObject) => {
-    const found = await shapeOf(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
+    const found = await readShape(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
       if (!isEmptyListProblem(error)) throw error
       emptyListProblem ??= error
       return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
@@ -80,7 +80,7 @@ export async function* readObjectsAsOneTable(
   const progress = second(total)
 
   let begun = false
-  /** Objects whose samples led to wrong types: the next reading reads them whole before reporting types. */
+  /** Objects for which the sampled types were wrong. The next read examines them completely before it returns types. */
   const misguessed = new Set<string>()
   const held = new Map<string, Evidence[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
@@ -96,7 +96,7 @@ export async function* readObjectsAsOneTable(
           counts.set(object.key, 0)
           continue
         }
-        const reportOfObject = objectReport(object, index, read, report, progress)
+        const reportOfObject = createObjectReporter(object, index, read, report, progress)
         const layout = new TupleLayout(findFieldSources(columns, types, shape, object), shape.length)
         try {
           for await (const { content } of readLocalObject(readingOf(object), local, reportOfObject, signal)) {
@@ -121,35 +121,39 @@ export async function* readObjectsAsOneTable(
   }
   const readingOf = ({ key }: StoredObject): ObjectReading =>
     misguessed.has(key) ? { ...reading, options: { ...reading.options, lookAtAll: true } } : reading
-  const facts = () => [...held].map(([column, all]) => factsOf(column, all))
+  const facts = () => [...held].map(([column, all]) => mergeFacts(column, all))
   const content = { format: 'copy-binary' as const, rows, size: total, facts }
-  yield { table: '', columns, ...(unread.length > 0 && { unread: allUnread(unread) }), content }
+  yield { table: '', columns, ...(unread.length > 0 && { unread: describeAllUnreadParts(unread) }), content }
 }
 
-/** Number of objects whose unread parts are listed. */
+/** Maximum number of objects in the message about unread parts. */
 const mostUnread = 3
 
-function allUnread(unread: readonly string[]): string {
+function describeAllUnreadParts(unread: readonly string[]): string {
   const more = unread.length - mostUnread
   const others =
-    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`] : []
+    more > 0
+      ? [
+          `${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`,
+        ]
+      : []
   return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 
 type Evidence = ColumnFacts['evidence']
 
-/** Merges the evidence: a column of several objects is undecided only if no object decides it. */
-function factsOf(column: string, all: readonly Evidence[]): ColumnFacts {
+/** Merges the type evidence of the objects. A column is undecided only if it is undecided in every object. */
+function mergeFacts(column: string, all: readonly Evidence[]): ColumnFacts {
   const decided = all.filter((one) => one !== 'NOTHING')
   const [first] = decided.length > 0 ? decided : all
   return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }
 }
 
 /**
- * Returns the columns as all rows need them. It reads the whole file, because a thread that has read a file to its end
- * reads the next one. After an early stop a new thread is necessary, and its start takes longer than reading a small file.
+ * Returns the columns with types that fit all rows of an object. Reads the whole file, because stopping early ends the reader
+ * thread, and starting another one takes longer than reading a small file.
  */
-async function provenShape({ columns, content }: RowStream): Promise<Column[]> {
+async function readExactShape({ columns, content }: RowStream): Promise<Column[]> {
   for (let known = columns; ; ) {
     try {
       for await (const { release } of content.rows(known)) release?.()
@@ -161,27 +165,27 @@ async function provenShape({ columns, content }: RowStream): Promise<Column[]> {
   }
 }
 
-/** Returns the columns of one object and its unread parts. The reader's log lines are reported later, when the rows are read. */
-async function shapeOf(
+/** Returns the columns of an object, and its unread parts. The log lines of the reader are reported later, with the rows. */
+async function readShape(
   reading: ObjectReading,
   local: LocalObject,
   sign: () => void,
   signal: AbortSignal,
 ): Promise<Pick<RowStream, 'columns' | 'unread'>> {
-  const quiet: LoadReport = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
+  const quiet: ReadReporter = { progress: sign, reject() {}, rejectMore() {}, async startOver() {}, log() {} }
   for await (const feed of readLocalObject(reading, local, quiet, signal))
-    return local.size > maxFullyReadBytes ? feed : { ...feed, columns: await provenShape(feed) }
-  throw new Error(`nothing was found in ${local.object.key}`)
+    return local.size > maxFullyReadBytes ? feed : { ...feed, columns: await readExactShape(feed) }
+  throw new Error(`Internal error: the reader returned no table for ${local.object.key}`)
 }
 
-/** Returns the report of one object, as part of the report of all objects. */
-function objectReport(
+/** Returns a reporter for one object, which adds to the report of all objects. */
+function createObjectReporter(
   { key, size }: StoredObject,
   index: number,
   before: { bytes: number; rows: number },
-  report: LoadReport,
-  progress: LoadReport['progress'],
-): LoadReport & { rowsSoFar(): number } {
+  report: ReadReporter,
+  progress: ReadReporter['progress'],
+): ReadReporter & { rowsSoFar(): number } {
   let rows = before.rows
   return {
     progress({ bytesRead, rowsRead }) {
@@ -192,7 +196,7 @@ function objectReport(
     reject: (row) => report.reject({ ...row, reason: `${key}: ${row.reason}` }),
     rejectMore: (count) => report.rejectMore(count),
     hint: (sentence, advice) => report.hint?.(`${key}: ${sentence}`, advice),
-    // The consumer restarts all objects together, so an object does not restart alone.
+    // The consumer restarts the read of all objects together, so a single object cannot restart.
     async startOver() {},
     log(level, importance, message) {
       if (index < maxLoggedObjects || level === 'WARN' || level === 'ERROR') report.log(level, importance, message)

@@ -1,4 +1,4 @@
-import { formatCount, emptyRowStream, type RowStream, type Column, type LoadReport } from '@sluice/row-stream'
+import { formatCount, emptyRowStream, type RowStream, type Column, type ReadReporter } from '@sluice/row-stream'
 import { splitProgress } from '@sluice/file-formats/upload/split-progress'
 import { type SelectedObjects, selectObjects, sortByKey } from './select-objects.ts'
 import type { StoredObject } from './object-store.ts'
@@ -9,12 +9,12 @@ import { createHash } from 'node:crypto'
 
 export interface ObjectsRequest {
   key: string
-  /** All settings that determine the rows; no secrets. */
+  /** All settings that influence the rows, without secrets. */
   settings: unknown
   cursor?: unknown
 }
 
-/** The objects that are new since the previous load, and those that are unchanged. */
+/** Objects that are new since the previous load, and those that did not change. */
 export interface ObjectIncrement {
   before: LoadedObjects
   fresh: StoredObject[]
@@ -23,8 +23,8 @@ export interface ObjectIncrement {
 }
 
 /**
- * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: an object is
- * gone, or a changed object is the only one, or its number of rows is unknown. Throws the errors of `selectObjects`.
+ * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: if an object was deleted, if the only
+ * object changed, or if the number of rows of a changed object is unknown. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
   reading: ObjectReading,
@@ -40,11 +40,11 @@ export async function findIncrement(
   return { before, fresh, changed, same }
 }
 
-/** Reads the objects that match a key as one table. Throws `SourceProblem`, or the signal's reason. */
+/** Reads the objects that match a key pattern as one table. Throws `SourceProblem`, or the reason of the signal after an abort. */
 export async function* readObjects(
   reading: ObjectReading,
   { key, settings, cursor }: ObjectsRequest,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const chosen = await selectObjects({ ...reading, key, onPage: () => report.progress({}) }, signal)
@@ -54,7 +54,7 @@ export async function* readObjects(
   if (!single) report.log('INFO', 'LOW', describeSelection(chosen, key))
   const counts = new Map<string, number>()
   const feeds = single
-    ? readOne(reading, objects[0]!, report, signal)
+    ? readSingleObject(reading, objects[0]!, report, signal)
     : readObjectsAsOneTable(reading, { objects, keyed: false, counts }, report, signal)
   for await (const feed of feeds)
     yield {
@@ -64,18 +64,22 @@ export async function* readObjects(
 }
 
 /**
- * Reads the changes, to be merged with the loaded rows; yields nothing without changes. A merge removes no rows: if an
- * object has fewer rows than before, this function reads all other objects too, and the result replaces the table.
+ * Reads the changed objects, so that the caller merges their rows. Yields nothing if nothing changed. A merge cannot remove
+ * rows: if an object now has fewer rows, all objects are read and replace the table.
  */
 export async function* readIncrement(
   reading: ObjectReading,
   settings: unknown,
   { before, fresh, changed, same }: ObjectIncrement,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const others = changed.length === 0 ? '' : `, ${changed.length} changed`
-  report.log('INFO', 'LOW', `${objectsAre(fresh.length)} new${others}; ${same.length} ${are(same.length)} unchanged.`)
+  report.log(
+    'INFO',
+    'LOW',
+    `${formatObjectCount(fresh.length)} new${others}; ${same.length} ${formatIsOrAre(same.length)} unchanged.`,
+  )
   const came = sortByKey([...fresh, ...changed])
   if (came.length === 0) return
   const counts = new Map<string, number>()
@@ -84,7 +88,7 @@ export async function* readIncrement(
   const rest = (): readonly StoredObject[] => {
     const one = shorter()
     if (one === undefined) return []
-    const text = `"${one.key}" has fewer rows than it had: all objects are read, and take the place of the old rows.`
+    const text = `"${one.key}" has fewer rows than before, so all objects are read and replace the old rows.`
     if (!whole) report.log('INFO', 'MEDIUM', text)
     whole = true
     return same
@@ -99,15 +103,15 @@ export async function* readIncrement(
   }
 }
 
-async function* readOne(
+async function* readSingleObject(
   reading: ObjectReading,
   object: StoredObject,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { first, second } = splitProgress(report)
   const onProgress = (bytes: number) => first(bytes, object.size)
-  const log: LoadReport['log'] = (...line) => report.log(...line)
+  const log: ReadReporter['log'] = (...line) => report.log(...line)
   using local = await fetchObject(reading, object, { log, onProgress }, signal)
   try {
     yield* readLocalObject(reading, local, { ...report, progress: second(local.size) }, signal)
@@ -117,38 +121,38 @@ async function* readOne(
   }
 }
 
-const are = (amount: number): string => (amount === 1 ? 'is' : 'are')
-const objectsAre = (amount: number): string => `${formatCount(amount, 'object')} ${are(amount)}`
+const formatIsOrAre = (amount: number): string => (amount === 1 ? 'is' : 'are')
+const formatObjectCount = (amount: number): string => `${formatCount(amount, 'object')} ${formatIsOrAre(amount)}`
 
 function describeSelection({ objects, empty }: SelectedObjects, key: string): string {
-  const left = empty > 0 ? `; ${empty} more ${are(empty)} empty and left out` : ''
+  const left = empty > 0 ? `; ${empty} more ${formatIsOrAre(empty)} empty and omitted` : ''
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
   return `${formatCount(objects.length, 'object')} of ${bytes} bytes in all ${objects.length === 1 ? 'matches' : 'match'} "${key}"${left}.`
 }
 
-function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: LoadReport): void {
+function logFullRead(before: LoadedObjects, objects: readonly StoredObject[], report: ReadReporter): void {
   const { fresh, changed, gone } = diffObjects(before, objects)
   if (changed.length + gone === 0) return
-  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${are(gone)} gone and ${fresh.length} ${are(fresh.length)} new: all are read, and take the place of the old rows.`
+  const message = `Since the last load ${formatCount(changed.length, 'object')} changed, ${gone} ${formatIsOrAre(gone)} gone and ${fresh.length} ${formatIsOrAre(fresh.length)} new: all objects are read and replace the old rows.`
   report.log('INFO', 'MEDIUM', message)
 }
 
-/** The cursor of a load, by which the next load finds new objects. */
+/** The cursor of a load, from which the next load determines the changed objects. */
 export interface LoadedObjects {
-  /** A hash of the settings: after a change of the settings, everything is loaded. */
+  /** A hash of the settings. If they change, everything is loaded again. */
   settings: string
-  /** Version marks by key. */
+  /** Version of each object by key. */
   objects: Record<string, string>
-  /** Numbers of rows, by key; absent if they were not counted. */
+  /** Number of rows of each object by key. Absent if they were not counted. */
   rows: Record<string, number>
   columns: Column[]
 }
 
-/** The difference between the objects of the store and those of the previous load. */
+/** The difference between the objects in the store and those of the previous load. */
 interface ObjectDifferences {
   fresh: StoredObject[]
   changed: StoredObject[]
-  /** The unchanged objects. */
+  /** Objects that did not change. */
   same: StoredObject[]
   gone: number
 }
@@ -159,19 +163,19 @@ function createLoadedObjects(
   columns: Column[],
   rows: ReadonlyMap<string, number>,
 ): LoadedObjects {
-  const marks = objects.map((object) => [object.key, versionOf(object)])
+  const marks = objects.map((object) => [object.key, getObjectVersion(object)])
   return {
-    settings: fingerprint(settings),
+    settings: hashReadSettings(settings),
     objects: Object.fromEntries(marks),
     rows: Object.fromEntries(rows),
     columns,
   }
 }
 
-/** Parses the cursor of a load with the same settings; undefined for other settings. */
+/** Parses the cursor of a load. Returns undefined if the settings differ. */
 function parseLoadedObjects(cursor: unknown, settings: unknown): LoadedObjects | undefined {
   const { settings: before, objects, rows = {}, columns } = (cursor ?? {}) as Partial<LoadedObjects>
-  if (before !== fingerprint(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
+  if (before !== hashReadSettings(settings) || typeof objects !== 'object' || !Array.isArray(columns)) return undefined
   return { settings: before, objects, rows, columns }
 }
 
@@ -180,17 +184,21 @@ function diffObjects(before: LoadedObjects, objects: readonly StoredObject[]): O
   const found: ObjectDifferences = { fresh: [], changed: [], same: [], gone: 0 }
   for (const object of objects) {
     const mark = known.get(object.key)
-    // Cursors of version 0.1 hold the ETag alone.
+    // In cursors of Sluice 0.1, the version is only the ETag.
     if (mark === undefined) found.fresh.push(object)
-    else if (mark === versionOf(object) || mark === object.etag) found.same.push(object)
+    else if (mark === getObjectVersion(object) || mark === object.etag) found.same.push(object)
     else found.changed.push(object)
     known.delete(object.key)
   }
   return { ...found, gone: known.size }
 }
 
-/** ETag or size, and time of writing: same content written again has the same ETag but another `_object_last_modified`. */
-const versionOf = ({ etag, size, lastModified }: StoredObject): string => `${etag || size} ${lastModified.getTime()}`
+/**
+ * Returns the version of an object: its ETag, or else its size, and its time of change. The time is included, because writing
+ * the same content again keeps the ETag but changes the column `_object_last_modified`.
+ */
+const getObjectVersion = ({ etag, size, lastModified }: StoredObject): string =>
+  `${etag || size} ${lastModified.getTime()}`
 
-const fingerprint = (settings: unknown): string =>
+const hashReadSettings = (settings: unknown): string =>
   createHash('sha256').update(JSON.stringify(settings)).digest('base64url').slice(0, 22)

@@ -1,37 +1,34 @@
 import type { TupleChunk } from '@sluice/row-stream'
 
-/**
- * The source of a field: the index of a field of the input row, from 0; bytes that are the same in every row, null for a
- * null; or the number of the row, from 1.
- */
+/** The source of a field: a field of the input row by index from 0, constant bytes (null for a null), or the number of the row from 1. */
 export type FieldSource = number | Uint8Array | null | 'ROW_NUMBER'
 
-/** A piece of a tuple: consecutive fields that stay consecutive, bytes with their length prefix, or the number of the row. */
+/** A piece of an output tuple: a range of consecutive input fields, constant bytes with their length prefix, or the number of the row. */
 type TuplePiece = { from: number; to: number } | { bytes: Uint8Array } | { number: true }
 
 const usualBytes = 256 * 1024
 const numberBytes = 12
 
-/** Rearranges rows into the layout of a table. The memory is reused after a chunk is released. */
+/** Rearranges the fields of rows into the layout of a table. Its memory is reused after the caller releases a chunk. */
 export class TupleLayout {
   readonly #pieces: TuplePiece[]
   readonly #width: number
-  /** The start of each field, its length prefix included, and the end of the row. */
+  /** The start of each field including its length prefix, and the end of the row. */
   readonly #starts: Int32Array
-  /** Bytes added to every row for fields that are not in the input row. */
+  /** Bytes that every row grows by, for fields that the input row lacks. */
   readonly #added: number
   readonly #free: Buffer[] = []
   #rows = 0
 
-  /** `fields` is the number of fields of the input rows. */
+  /** Creates a mapper for input rows with `fields` fields. */
   constructor(places: readonly FieldSource[], fields: number) {
-    this.#pieces = piecesOf(places)
+    this.#pieces = createPieces(places)
     this.#width = places.length
     this.#starts = new Int32Array(fields + 1)
-    this.#added = this.#pieces.reduce((sum, piece) => sum + lengthOf(piece), 2)
+    this.#added = this.#pieces.reduce((sum, piece) => sum + getAddedBytes(piece), 2)
   }
 
-  /** Number of rows rearranged so far. */
+  /** Number of rows so far. */
   get rows(): number {
     return this.#rows
   }
@@ -50,9 +47,9 @@ export class TupleLayout {
         at += 4 + Math.max(0, from.readInt32BE(at))
       }
       starts[fields] = at
-      // Every input field occurs at most once in a row, so a row grows at most by the added bytes.
+      // An output row contains each input field at most once, so it grows at most by the added bytes.
       const most = at - began + this.#added
-      if (into.length - to < most) into = larger(into, to, most)
+      if (into.length - to < most) into = growBuffer(into, to, most)
       this.#rows += 1
       to = this.#put(from, into, to)
     }
@@ -77,30 +74,30 @@ export class TupleLayout {
   }
 }
 
-function piecesOf(places: readonly FieldSource[]): TuplePiece[] {
+function createPieces(places: readonly FieldSource[]): TuplePiece[] {
   const pieces: TuplePiece[] = []
   for (const place of places) {
     const last = pieces.at(-1)
     if (place === 'ROW_NUMBER') pieces.push({ number: true })
-    else if (typeof place !== 'number') pieces.push({ bytes: fieldOf(place) })
+    else if (typeof place !== 'number') pieces.push({ bytes: encodeField(place) })
     else if (last && 'to' in last && last.to === place) last.to = place + 1
     else pieces.push({ from: place, to: place + 1 })
   }
   return pieces
 }
 
-function fieldOf(bytes: Uint8Array | null): Buffer {
+function encodeField(bytes: Uint8Array | null): Buffer {
   const length = Buffer.alloc(4)
   length.writeInt32BE(bytes ? bytes.length : -1)
   return bytes ? Buffer.concat([length, bytes]) : length
 }
 
-function lengthOf(piece: TuplePiece): number {
+function getAddedBytes(piece: TuplePiece): number {
   if ('bytes' in piece) return piece.bytes.length
   return 'number' in piece ? numberBytes : 0
 }
 
-function larger(full: Buffer, kept: number, more: number): Buffer {
+function growBuffer(full: Buffer, kept: number, more: number): Buffer {
   const next = Buffer.allocUnsafeSlow(Math.max(full.length * 2, kept + more))
   full.copy(next, 0, 0, kept)
   return next

@@ -1,10 +1,10 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { SourceProblem } from '@sluice/row-stream'
-import { type KeyPattern, keyPattern } from './key-pattern.ts'
+import { type KeyPattern, compileKeyPattern } from './key-pattern.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 import { retry, type RetryPolicy } from '@sluice/http-client'
 
-/** The objects to load: a single one, or those that match a pattern. */
+/** The objects to load: one object, or all that match a pattern. */
 export interface SelectedObjects {
   single: boolean
   objects: StoredObject[]
@@ -19,16 +19,16 @@ export interface ObjectSelection {
   onPage?(): void
 }
 
-/** Maximum number of objects of one load; the next limit is the number of keys that are examined for them. */
+/** Maximum number of objects of a load, and of keys that are compared with the pattern. */
 const maxObjects = 10_000
 const maxListedKeys = 2_000_000
-/** Maximum milliseconds of comparing keys without a pause. */
+/** Milliseconds of comparing keys before the loop yields to the event loop. */
 const maxBlockingMs = 20
 
-/** Finds the objects for a pipeline's key. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or the store's errors. */
+/** Returns the objects that match the key of a pipeline. Throws OBJECT_MISSING, NO_OBJECTS, TOO_MANY_OBJECTS, or an error of the store. */
 export async function selectObjects(choosing: ObjectSelection, signal: AbortSignal): Promise<SelectedObjects> {
   const { store, key, retryPolicy, enough } = choosing
-  const pattern = keyPattern(key)
+  const pattern = compileKeyPattern(key)
   const { single } = pattern
   if (single !== undefined) {
     const object = await retry(() => store.find(single, signal), { policy: retryPolicy, signal })
@@ -37,18 +37,18 @@ export async function selectObjects(choosing: ObjectSelection, signal: AbortSign
   const objects: StoredObject[] = []
   let empty = 0
   let deeper = false
-  const own = depth(key)
+  const own = countFolders(key)
   const passedBy = ({ key: other }: StoredObject) => {
-    deeper ||= depth(other) > own
+    deeper ||= countFolders(other) > own
   }
   for await (const object of listMatchingObjects(choosing, pattern, passedBy, signal)) {
-    // Folder objects that consoles create, and marks such as _SUCCESS, are empty.
+    // Empty objects are omitted: consoles create them as folders, and tools as marks such as _SUCCESS.
     if (object.size === 0) empty += 1
     else objects.push(object)
-    if (objects.length > maxObjects) throw tooManyObjectsProblem(key)
+    if (objects.length > maxObjects) throw createTooManyObjectsProblem(key)
     if (enough !== undefined && objects.length >= enough) break
   }
-  if (objects.length === 0) throw noObjectsProblem(key, empty, deeper)
+  if (objects.length === 0) throw createNoObjectsProblem(key, empty, deeper)
   return { single: false, objects: sortByKey(objects), empty }
 }
 
@@ -69,7 +69,7 @@ async function* listMatchingObjects(
     for (const object of page.objects) {
       if (pattern.matches(object.key)) yield object
       else passedBy(object)
-      // Long patterns and keys must not block the event loop.
+      // The loop yields regularly, because comparing long keys with long patterns would block the event loop.
       if (performance.now() - since < maxBlockingMs) continue
       await breathe(undefined, { signal }).catch(() => {})
       signal.throwIfAborted()
@@ -77,35 +77,35 @@ async function* listMatchingObjects(
     }
     onPage?.()
     listed += Math.max(1, page.objects.length)
-    if (listed > maxListedKeys) throw tooManyListedProblem(pattern.prefix)
-    // A store that returns the same page for ever would cause an endless loop.
+    if (listed > maxListedKeys) throw createTooManyKeysProblem(pattern.prefix)
+    // A store that returns the same page again would cause an endless loop.
     next = page.next === next ? undefined : page.next
   } while (next)
 }
 
-const depth = (key: string): number => key.replace(/^\/+/, '').split('/').length
+const countFolders = (key: string): number => key.replace(/^\/+/, '').split('/').length
 
-/** Returns the same pattern for all folders: `a/*.csv` becomes `a/**\/*.csv`. */
-const throughFolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
+/** Returns the pattern extended to subfolders: `a/*.csv` becomes `a/**\/*.csv`. */
+const includeSubfolders = (key: string): string => key.replace(/[^/]*$/, (last) => `**/${last}`)
 
-const noObjectsProblem = (key: string, empty: number, deeper: boolean): SourceProblem =>
+const createNoObjectsProblem = (key: string, empty: number, deeper: boolean): SourceProblem =>
   new SourceProblem(
     'NO_OBJECTS',
     empty > 0
-      ? `All ${empty} objects that match "${key}" are empty. The old data stays.`
+      ? `All ${empty} objects that match "${key}" are empty. The old data stays. Write data to them, or correct the key.`
       : deeper && key.includes('*') && !key.includes('**')
-        ? `No object matches "${key}". \`*\` matches within one folder only; \`${throughFolders(key)}\` includes its subfolders, which have objects. The old data stays.`
-        : `No object matches "${key}". Check the key: it starts without a slash, and a folder ends with one. The old data stays.`,
+        ? `No object matches "${key}". \`*\` matches within one folder only; use \`${includeSubfolders(key)}\` to include subfolders, which have matching objects. The old data stays.`
+        : `No object matches "${key}". Check the key: it must not start with a slash, and a folder must end with one. The old data stays.`,
   )
 
-const tooManyObjectsProblem = (key: string): SourceProblem =>
+const createTooManyObjectsProblem = (key: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${maxObjects} objects match "${key}". Use a narrower key, or write fewer and larger objects.`,
+    `More than ${maxObjects} objects match "${key}". Use a narrower key, or combine the data into fewer objects.`,
   )
 
-const tooManyListedProblem = (prefix: string): SourceProblem =>
+const createTooManyKeysProblem = (prefix: string): SourceProblem =>
   new SourceProblem(
     'TOO_MANY_OBJECTS',
-    `More than ${maxListedKeys} keys start with "${prefix}". Lengthen the part of the key before its first pattern character.`,
+    `More than ${maxListedKeys} keys start with "${prefix}". Make the part of the key before its first pattern character longer.`,
   )

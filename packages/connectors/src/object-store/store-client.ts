@@ -17,21 +17,26 @@ export interface StoreResponse {
   cancel(): Promise<void>
 }
 
-/** Sends a request to a store. Throws `TransientError`, `SourceProblem`, or the signal's reason; a status is never an error. */
+/**
+ * Sends a request to a store. Returns responses of any status. Throws `TransientError`, `SourceProblem`, or the reason of the signal after an abort.
+ */
 export interface StoreClient extends AsyncDisposable {
   (url: URL, headers: Headers, signal: AbortSignal): Promise<StoreResponse>
 }
 
-/** Maximum bytes of a list or an error that are read. */
+/** Maximum bytes of a list or error response. */
 const maxTextBytes = 16 * 1024 * 1024
-/** Limit of a body, never reached in practice: it only protects the counters. The downloads count the parts that they write. */
+/** Maximum bytes of a body, which no object reaches. Downloads limit the bytes that they write themselves. */
 const maxBodyBytes = 2 ** 46
-/** Timeout of one exchange in milliseconds: objects in one piece take long, and the idle timeout ends a dead exchange earlier. */
+/**
+ * Timeout of a complete exchange in milliseconds. It is long, because a large object can be downloaded in one piece; the idle
+ * timeout ends a stalled exchange much earlier.
+ */
 const exchangeTimeoutMs = 6 * 3_600_000
 
 /**
- * Sends requests with the guarded client. Each is limited by its idle time, not by its duration: a connection without a
- * byte for this long, headers included, counts as dead.
+ * Creates a client that sends requests with the guarded fetch. A request has no limit on its duration, but fails after
+ * `idleTimeoutMs` without a received byte.
  */
 export function createStoreClient(allowed: OutgoingAllowList, idleTimeoutMs: number): StoreClient {
   const http = guardedFetch({
@@ -54,8 +59,8 @@ async function sendRequest(
 ): Promise<StoreResponse> {
   signal.throwIfAborted()
   const idle = new AbortController()
-  // A response that is not read to its end must not keep the process alive.
-  const timer = setTimeout(() => idle.abort(idleTimeoutProblem(url.host, idleTimeoutMs)), idleTimeoutMs).unref()
+  // The timer is unreferenced, so that an unread response does not keep the process alive.
+  const timer = setTimeout(() => idle.abort(createIdleTimeoutProblem(url.host, idleTimeoutMs)), idleTimeoutMs).unref()
   const explain = (error: unknown): unknown => {
     clearTimeout(timer)
     signal.throwIfAborted()
@@ -68,14 +73,14 @@ async function sendRequest(
     return {
       status,
       headers: response.headers,
-      chunks: chunksOf(body, timer, explain),
+      chunks: readChunks(body, timer, explain),
       async text() {
         const parts: Uint8Array[] = []
         let size = 0
-        for await (const part of chunksOf(body, timer, explain)) {
+        for await (const part of readChunks(body, timer, explain)) {
           size += part.length
           if (size > maxTextBytes)
-            throw new SourceProblem('OTHER_PROTOCOL', `${url.host} answers more than a list can be.`)
+            throw new SourceProblem('OTHER_PROTOCOL', `The list from ${url.host} is too long. Check the endpoint.`)
           parts.push(part)
         }
         return Buffer.concat(parts).toString('utf8')
@@ -90,7 +95,7 @@ async function sendRequest(
   }
 }
 
-async function* chunksOf(
+async function* readChunks(
   body: ReadableStream<Uint8Array> | null,
   timer: NodeJS.Timeout,
   explain: (error: unknown) => unknown,
@@ -112,25 +117,25 @@ async function* chunksOf(
   }
 }
 
-function idleTimeoutProblem(host: string, idleTimeoutMs: number): OutgoingProblem {
-  return new OutgoingProblem(`${host} said nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds.`, {
-    code: 'CONNECTION_TIMEOUT',
-  })
+function createIdleTimeoutProblem(host: string, idleTimeoutMs: number): OutgoingProblem {
+  return new OutgoingProblem(
+    `${host} sent nothing for ${Math.ceil(idleTimeoutMs / 1000)} seconds. Check the network and the store.`,
+    {
+      code: 'CONNECTION_TIMEOUT',
+    },
+  )
 }
 
 const hints: Partial<Record<OutgoingCode, string>> = {
-  HOST_UNKNOWN: ' Check the endpoint, and the account or region that its name is made of.',
-  CONNECTION_REFUSED: ' Check the endpoint and its port, and that a firewall lets this server in.',
-  CONNECTION_TIMEOUT: ' Check the endpoint, and that a firewall lets this server in.',
-  CONNECTION_LOST: ' Try again; if it stays so, look at the server, and at what is between.',
-  CERTIFICATE_NOT_TRUSTED: ' Give the store a certificate that is valid for its name.',
+  HOST_UNKNOWN: ' Check the endpoint, or the account or region from which its host name is formed.',
+  CONNECTION_REFUSED: ' Check the endpoint and its port, and that no firewall blocks this server.',
+  CONNECTION_TIMEOUT: ' Check the endpoint, and that no firewall blocks this server.',
+  CONNECTION_LOST: ' Run again. If it happens again, check the object store and the network.',
+  CERTIFICATE_NOT_TRUSTED: ' Install a certificate on the object store that is valid for its host name.',
   OTHER_PROTOCOL: ' Check the endpoint and its port.',
 }
 
-/**
- * Converts an error of the guarded client. Its message contains the host only, and no other part of the URL, so it
- * contains no signature.
- */
+/** Converts an error of the guarded fetch to a problem. Its message contains only the host of the URL, because the query can contain a signature. */
 function toSourceProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error

@@ -1,23 +1,23 @@
 import { SaxesParser } from 'saxes'
 import { SourceProblem } from '@sluice/row-stream'
 
-/** An element of a store's response. Only the attribute that concerns the encoding of names is kept. */
+/** An XML element of a store's response. Attributes are omitted, except the one for encoded names. */
 export interface XmlElement {
-  /** Without a namespace prefix. */
+  /** The name without a namespace prefix. */
   name: string
   text: string
   children: XmlElement[]
-  /** Whether the element declares that its text is percent-encoded. */
+  /** Whether the text of the element is percent-encoded. */
   encoded: boolean
 }
 
-const maxDepth = 20
-/** Requests ask for pages of a thousand objects, which have about ten elements each. */
+const maxXmlDepth = 20
+/** Maximum number of elements. A page has at most a thousand objects with about ten elements each. */
 const maxElements = 200_000
 
 /**
- * Parses the XML that object stores return. It refuses document type declarations, so entities cannot expand. Throws
- * SourceProblem OTHER_PROTOCOL for anything else; `host` is the responding host.
+ * Parses the XML response of an object store. Rejects document type declarations, so that entities cannot expand. Throws
+ * `SourceProblem` OTHER_PROTOCOL with the name of the host for any other text.
  */
 export function parseXml(text: string, host: string): XmlElement {
   const document = createElement('')
@@ -37,7 +37,7 @@ export function parseXml(text: string, host: string): XmlElement {
     open.at(-1)!.children.push(element)
     open.push(element)
     elements += 1
-    if (elements > maxElements || open.length > maxDepth) refuse()
+    if (elements > maxElements || open.length > maxXmlDepth) refuse()
   })
   parser.on('closetag', () => void open.pop())
   parser.write(text).close()
@@ -46,8 +46,8 @@ export function parseXml(text: string, host: string): XmlElement {
 
 const createElement = (name: string, encoded = false): XmlElement => ({ name, text: '', children: [], encoded })
 
-/** Returns the text of the first child with that name; empty if the child does not exist. */
-export const textOf = (of: XmlElement, name: string): string => childOf(of, name)?.text ?? ''
+/** Returns the text of the first child with this name. Returns an empty text if there is none. */
+export const getChildText = (of: XmlElement, name: string): string => findChild(of, name)?.text ?? ''
 
-export const childOf = (of: XmlElement, name: string): XmlElement | undefined =>
+export const findChild = (of: XmlElement, name: string): XmlElement | undefined =>
   of.children.find((child) => child.name === name)

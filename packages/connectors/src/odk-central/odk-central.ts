@@ -9,7 +9,7 @@ import {
   parseList,
   toText,
 } from '../http-connector/parse-response.ts'
-import { createColumns, createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, createQuestionColumn, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import {
@@ -19,38 +19,38 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { isExact } from '../http-connector/exact-json.ts'
-import { requestFittingPage, boundCursor } from '../http-connector/paging.ts'
+import { isExactNumber } from '../http-connector/exact-json.ts'
+import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 
 type OdkSettings = SettingsOf<typeof connectorTypes.odkCentral>
 
-const name = 'ODK Central'
+const odkCentralName = 'ODK Central'
 
-/** ODK Central: the submissions of one form, with its repeat groups as child tables. */
+/** Reads the submissions of one ODK Central form, with its repeat groups as child tables. */
 export const odkCentral: HttpSystem<OdkSettings> = {
-  name,
+  name: odkCentralName,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect({ apiSource: { url, username } }, secrets) {
     const password = requireSecret(secrets, 'password', 'the password of an account')
     return {
       url,
       ignoredSegments: ['v1'],
-      // Central accepts basic authentication over HTTPS only, so a session is used.
+      // The connector signs in for a session, because ODK Central accepts basic authentication only over HTTPS.
       async signIn(http) {
         const body = { email: username, password }
-        const session = await http.getJson('v1/sessions', { method: 'POST', body, repeatable: true })
-        return { authorization: `Bearer ${parseText(session, name, 'token')}` }
+        const session = await http.getJson('v1/sessions', { method: 'POST', body, isIdempotent: true })
+        return { authorization: `Bearer ${parseText(session, odkCentralName, 'token')}` }
       },
-      // Otherwise the session lasts a day, and every run adds one.
+      // The session is ended, because it would otherwise last a day, and every run opens one.
       signOut: (http, { authorization = '' }) =>
         http.getJson(`v1/sessions/${encodeURIComponent(authorization.replace('Bearer ', ''))}`, { method: 'DELETE' }),
     }
   },
 
   async testConnection({ http, settings: { project, form } }) {
-    parseList(await http.getJson('v1/projects'), name)
+    parseList(await http.getJson('v1/projects'), odkCentralName)
     if (project !== undefined && form !== undefined) await readFormColumns(http, project, form)
   },
 
@@ -59,15 +59,15 @@ export const odkCentral: HttpSystem<OdkSettings> = {
     return kind === 'forms' ? listForms(context) : undefined
   },
 
-  async streams({ http, settings, log }) {
+  async openStreams({ http, settings, log }) {
     const { project, form, includeDeleted = false } = settings
     return {
       name: form,
       key: ['__id'],
       columns: await readFormColumns(http, project, form),
-      // The form declares text answers. Dates are JSON texts whose types are inferred.
+      // The form declares which answers are text. Dates are texts in JSON, so their types are inferred.
       inferStrings: true,
-      async *pages(cursor) {
+      async *readPages(cursor) {
         for await (const page of readSubmissions(http, { project, form, includeDeleted, log }, cursor))
           yield { ...page, records: page.records.map(parseSubmission) }
       },
@@ -76,45 +76,48 @@ export const odkCentral: HttpSystem<OdkSettings> = {
 }
 
 async function listProjects({ http }: SystemContext): Promise<SourceOption[]> {
-  const projects = parseList(await http.getJson('v1/projects'), name).flatMap((item) => {
-    const { id, name: title, archived } = parseObject(item, name)
+  const projects = parseList(await http.getJson('v1/projects'), odkCentralName).flatMap((item) => {
+    const { id, name: title, archived } = parseObject(item, odkCentralName)
     return archived === true ? [] : createOption(id, { name: title })
   })
   return projects.toSorted(compareNames)
 }
 
-/** Lists the published forms of one project. */
+/** Lists the published forms of a project. */
 async function listForms({ http, within, settings }: SystemContext<OdkSettings>): Promise<SourceOption[]> {
   const project = within ?? settings.project
-  if (!project) throw new SourceProblem('PROJECT_MISSING', 'Forms are listed for one project. Select a project first.')
+  if (!project)
+    throw new SourceProblem('PROJECT_MISSING', 'Select a project first, because each form belongs to a project.')
   const path = `v1/projects/${encodeURIComponent(project)}/forms`
-  const forms = parseList(await http.getJson(path, { subject: `The project ${project}` }), name).flatMap((item) => {
-    const { xmlFormId, name: title, publishedAt } = parseObject(item, name)
-    return publishedAt === null ? [] : createOption(xmlFormId, { name: title })
-  })
+  const forms = parseList(await http.getJson(path, { subject: `The project ${project}` }), odkCentralName).flatMap(
+    (item) => {
+      const { xmlFormId, name: title, publishedAt } = parseObject(item, odkCentralName)
+      return publishedAt === null ? [] : createOption(xmlFormId, { name: title })
+    },
+  )
   return forms.toSorted(compareNames)
 }
 
-/** Field types whose values have inferred types. All other values are text. */
+/** Field types with values of an inferred column type. Values of all other field types are text. */
 const typedFieldPattern = /^(int|decimal|boolean|date|time|dateTime|geopoint|geotrace|geoshape|structure|repeat)$/
 
 /** Columns that the server adds to all submissions. */
-const systemColumns: KnownColumn[] = [
+const submissionColumns: KnownColumn[] = [
   { path: '__id', dataType: 'TEXT' },
-  ...createColumns('TIMESTAMPTZ', ['__system.submissionDate', '__system.updatedAt', '__system.deletedAt']),
-  ...createColumns('TEXT', ['__system.submitterId', '__system.submitterName', '__system.status']),
-  ...createColumns('TEXT', ['__system.reviewState', '__system.deviceId', '__system.formVersion']),
+  ...declareColumns('TIMESTAMPTZ', ['__system.submissionDate', '__system.updatedAt', '__system.deletedAt']),
+  ...declareColumns('TEXT', ['__system.submitterId', '__system.submitterName', '__system.status']),
+  ...declareColumns('TEXT', ['__system.reviewState', '__system.deviceId', '__system.formVersion']),
 ]
 
-/** Reads the fields of all versions of the form, with their OData names. */
+/** Returns a column for each field that any version of the form has, by its OData name. */
 async function readFormColumns(http: HttpSession, project: string, form: string): Promise<KnownColumn[]> {
   const path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}/fields`
   const subject = `The form "${form}" of project ${project}`
-  const fields = parseList(await http.getJson(path, { subject, query: { odata: true } }), name)
-  const columns = [...systemColumns]
+  const fields = parseList(await http.getJson(path, { subject, query: { odata: true } }), odkCentralName)
+  const columns = [...submissionColumns]
   const repeatGroups = new Set<string>()
   for (const field of fields) {
-    const { path: fieldPath, type } = parseObject(field, name)
+    const { path: fieldPath, type } = parseObject(field, odkCentralName)
     // `/household/name`
     const names = (toText(fieldPath) ?? '').split('/').slice(1)
     if (type === 'repeat') repeatGroups.add(names.join('/'))
@@ -124,10 +127,10 @@ async function readFormColumns(http: HttpSession, project: string, form: string)
   return columns
 }
 
-/** Returns a submission without links to data that it contains anyway. Points become four numbers, including the accuracy. */
+/** Returns a submission without links to data that it already contains. A point becomes latitude, longitude, altitude and accuracy. */
 function parseSubmission(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(parseSubmission)
-  if (typeof value !== 'object' || value === null || isExact(value)) return value
+  if (typeof value !== 'object' || value === null || isExactNumber(value)) return value
   const shape = value as GeoJsonShape
   if ('type' in value && 'coordinates' in value) return shape.type === 'Point' ? parseLocation(shape) : value
   const own = Object.entries(value).filter(([key]) => !key.endsWith('@odata.navigationLink'))
@@ -153,12 +156,11 @@ interface SubmissionQuery {
   log: SystemContext['log']
 }
 
-const maxPageSize = 1_000
+const maxSubmissionsPerPage = 1_000
 
 /**
- * Reads submissions, newest first. Each page continues after the end of the previous one, so that changes during the read do
- * not shift the pages. An increment reads submissions that were submitted or edited since the cursor, then those that were
- * deleted since, marked as deleted.
+ * Reads submissions, newest first. Each page continues where the previous one ended, so that changes during the read do not shift the pages. An
+ * increment reads submissions that were created or edited since the cursor, then those that were deleted since, with a deletion mark.
  */
 async function* readSubmissions(
   http: HttpSession,
@@ -175,7 +177,7 @@ async function* readSubmissions(
     }
   }
   const changed = since && `__system/submissionDate ge ${since} or __system/updatedAt ge ${since}`
-  for await (const records of readPages(http, query, changed)) {
+  for await (const records of readSubmissionPages(http, query, changed)) {
     updateLatest(records)
     yield { records }
   }
@@ -186,25 +188,29 @@ async function* readSubmissions(
       yield { records }
     }
   }
-  const next = boundCursor(latest, http.startedAt(), since)
+  const next = createNextCursor(latest, http.startedAt(), since)
   if (next !== undefined) yield { records: [], cursor: next }
 }
 
-/** Servers before 2023 do not store deletion times. */
+/** Servers released before 2023 do not store deletion times. */
 async function* readDeletedSubmissions(
   http: HttpSession,
   query: SubmissionQuery,
   filter: string,
 ): AsyncGenerator<readonly unknown[]> {
   try {
-    yield* readPages(http, query, filter)
+    yield* readSubmissionPages(http, query, filter)
   } catch (error) {
     if (!/\(501\)/.test((error as Error).message)) throw error
-    query.log('WARN', 'LOW', 'This version of ODK Central does not report deletions. Full runs find them.')
+    query.log(
+      'WARN',
+      'LOW',
+      'This version of ODK Central does not report deleted submissions. Run a full load to remove them.',
+    )
   }
 }
 
-async function* readPages(
+async function* readSubmissionPages(
   http: HttpSession,
   { project, form }: SubmissionQuery,
   filter: string | undefined,
@@ -212,15 +218,15 @@ async function* readPages(
   const subject = `The form "${form}" of project ${project}`
   let path = `v1/projects/${encodeURIComponent(project)}/forms/${encodeURIComponent(form)}.svc/Submissions`
   let query: QueryParameters = { $expand: '*', $filter: filter }
-  let limit = maxPageSize
+  let limit = maxSubmissionsPerPage
   for (;;) {
-    // Submissions with long lists can be large.
+    // The page is requested again with fewer submissions if it is too large.
     const { page, pageSize } = await requestFittingPage(limit, (size) =>
       http.getJson(path, { subject, query: { ...query, $top: size } }),
     )
     limit = pageSize
-    yield parseList(page, name, 'value')
-    const next = toText(parseObject(page, name)['@odata.nextLink'])
+    yield parseList(page, odkCentralName, 'value')
+    const next = toText(parseObject(page, odkCentralName)['@odata.nextLink'])
     if (next === undefined) return
     const [nextPath, search] = http.resolveLink(next).split('?', 2)
     path = nextPath!

@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/systems'
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import {
   createOption,
   parseObject,
@@ -16,20 +16,20 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { boundCursor } from '../http-connector/paging.ts'
+import { createNextCursor } from '../http-connector/paging.ts'
 
 type OpenlmisSettings = SettingsOf<typeof connectorTypes.openlmis>
 
-const name = 'OpenLMIS'
-const pageSize = 100
+const openLmisName = 'OpenLMIS'
+const requisitionsPerPage = 100
 const maxFacilities = 20_000
 const maxConcurrentRequests = 4
 
-/** OpenLMIS 3: the requisitions that facilities started between two days, with their lines as child tables. */
+/** Reads OpenLMIS 3: the requisitions that facilities started in a range of days, with their lines as child tables. */
 export const openlmis: HttpSystem<OpenlmisSettings> = {
-  name,
+  name: openLmisName,
   canReadIncrement: () => true,
-  cursorAt: (moment) => moment,
+  createCursor: (moment) => moment,
 
   connect: ({ apiSource: { url } }, secrets) => ({
     url,
@@ -40,7 +40,7 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
   async testConnection({ http, settings: { facilities } }) {
     for (const facility of facilities.slice(0, 3)) {
       const id = encodeURIComponent(facility)
-      parseObject(await http.getJson(`api/facilities/${id}`, { subject: `The facility "${facility}"` }), name)
+      parseObject(await http.getJson(`api/facilities/${id}`, { subject: `The facility "${facility}"` }), openLmisName)
       parsePage(await http.getJson('api/requisitions/search', { query: { facility, page: 0, size: 1 } }))
     }
     if (facilities.length === 0) await http.getJson('api/facilities', { query: { page: 0, size: 1 } })
@@ -48,21 +48,21 @@ export const openlmis: HttpSystem<OpenlmisSettings> = {
 
   listOptions: (kind, { http }) => (kind === 'facilities' ? listFacilities(http) : undefined),
 
-  async streams({ http, settings, signal }) {
+  async openStreams({ http, settings, signal }) {
     return {
       name: 'requisitions',
       key: ['id'],
-      columns,
-      pages: (cursor) => readRequisitions({ http, settings, signal }, toText(cursor)),
+      columns: requisitionColumns,
+      readPages: (cursor) => readRequisitions({ http, settings, signal }, toText(cursor)),
     }
   },
 }
 
 async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
   const facilities: SourceOption[] = []
-  for await (const page of readPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
+  for await (const page of readSpringPages(http, 'api/facilities', { sort: 'name,asc' }, 500)) {
     for (const item of page) {
-      const { id, code, name: title } = parseObject(item, name)
+      const { id, code, name: title } = parseObject(item, openLmisName)
       facilities.push(...createOption(id, { code, name: title }))
     }
     if (facilities.length >= maxFacilities) break
@@ -71,8 +71,8 @@ async function listFacilities(http: HttpSession): Promise<SourceOption[]> {
 }
 
 /**
- * Reads requisitions. A search accepts one facility and returns no lines, so each requisition is then requested individually.
- * Pages are small, so that a preview requests no more than it shows.
+ * Reads requisitions. A search is limited to one facility and returns no lines, so each requisition is requested individually.
+ * Pages are small, so that a preview requests only a few of them.
  */
 async function* readRequisitions(
   { http, settings, signal }: Pick<SystemContext<OpenlmisSettings>, 'http' | 'settings' | 'signal'>,
@@ -88,31 +88,31 @@ async function* readRequisitions(
       sort: 'createdDate,asc',
     }
     const subject = `The facility "${facility}"`
-    for await (const page of readPages(http, 'api/requisitions/search', query, pageSize, subject)) {
+    for await (const page of readSpringPages(http, 'api/requisitions/search', query, requisitionsPerPage, subject)) {
       for (let from = 0; from < page.length; from += maxConcurrentRequests) {
         signal.throwIfAborted()
         const batch = page.slice(from, from + maxConcurrentRequests)
         const requisitions = await Promise.all(batch.map((item) => readRequisition(http, item)))
         const records = requisitions.filter((record) => record !== undefined)
-        for (const record of records) latest = laterTime(latest, record)
+        for (const record of records) latest = getLaterTime(latest, record)
         yield { records: records.map(parseRequisition) }
       }
     }
   }
-  // Facilities are read one after another, so only all of them together are complete.
-  yield { records: [], cursor: boundCursor(latest, http.startedAt(), since) }
+  // Only the last page has a cursor, because facilities are read one after another.
+  yield { records: [], cursor: createNextCursor(latest, http.startedAt(), since) }
 }
 
-function laterTime(latest: string, record: unknown): string {
+function getLaterTime(latest: string, record: unknown): string {
   const { modifiedDate, createdDate } = (record ?? {}) as Record<string, unknown>
   const time = toText(modifiedDate) ?? toText(createdDate)
   if (time === undefined || Number.isNaN(Date.parse(time))) return latest
   return Date.parse(time) <= Date.parse(latest) ? latest : time
 }
 
-/** Reads a requisition with its lines; undefined if it was deleted in the meantime. */
+/** Returns a requisition with its lines. Returns undefined if it was deleted after the search. */
 async function readRequisition(http: HttpSession, summary: unknown): Promise<unknown> {
-  const id = toText(parseObject(summary, name)['id'])
+  const id = toText(parseObject(summary, openLmisName)['id'])
   if (id === undefined) return summary
   try {
     return await http.getJson(`api/requisitions/${encodeURIComponent(id)}`, { subject: `The requisition "${id}"` })
@@ -122,8 +122,8 @@ async function readRequisition(http: HttpSession, summary: unknown): Promise<unk
   }
 }
 
-/** Reads all pages of a list in Spring's format. */
-async function* readPages(
+/** Reads all pages of a list that uses the page format of Spring Data. */
+async function* readSpringPages(
   http: HttpSession,
   path: string,
   query: QueryParameters,
@@ -139,25 +139,25 @@ async function* readPages(
 }
 
 function parsePage(response: unknown): { content: readonly unknown[]; isLast: boolean } {
-  const { last, totalPages, number = 0 } = parseObject(response, name)
-  const content = parseList(response, name, 'content')
+  const { last, totalPages, number = 0 } = parseObject(response, openLmisName)
+  const content = parseList(response, openLmisName, 'content')
   if (typeof last === 'boolean') return { content, isLast: last || content.length === 0 }
-  if (typeof totalPages !== 'number') throw createResponseProblem(name, 'page with "last" or "totalPages"')
+  if (typeof totalPages !== 'number') throw createResponseProblem(openLmisName, 'page with "last" or "totalPages"')
   return { content, isLast: Number(number) + 1 >= totalPages || content.length === 0 }
 }
 
-/** Codes are always text. */
-const columns: KnownColumn[] = [
-  ...createColumns('TEXT', ['id', 'status', 'facility.id', 'facility.code', 'facility.name']),
-  ...createColumns('TEXT', ['program.id', 'program.code', 'program.name']),
-  ...createColumns('TEXT', ['processingPeriod.id', 'processingPeriod.name']),
-  ...createColumns('TIMESTAMPTZ', ['createdDate', 'modifiedDate']),
-  ...createColumns('TEXT', ['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName']).map(
+/** These fields contain codes, which are always text. */
+const requisitionColumns: KnownColumn[] = [
+  ...declareColumns('TEXT', ['id', 'status', 'facility.id', 'facility.code', 'facility.name']),
+  ...declareColumns('TEXT', ['program.id', 'program.code', 'program.name']),
+  ...declareColumns('TEXT', ['processingPeriod.id', 'processingPeriod.name']),
+  ...declareColumns('TIMESTAMPTZ', ['createdDate', 'modifiedDate']),
+  ...declareColumns('TEXT', ['id', 'orderable.id', 'orderable.productCode', 'orderable.fullProductName']).map(
     (column) => ({ ...column, groups: ['requisitionLineItems'] }),
   ),
 ]
 
-/** Fields with the form's definition and the available products: the same in all requisitions, and larger than these. */
+/** Fields that are omitted: they contain the definition of the form and all available products, which are the same in all requisitions. */
 const omittedFields = new Set([
   'template',
   'availableProducts',
@@ -167,7 +167,7 @@ const omittedFields = new Set([
   'previousRequisitions',
 ])
 
-/** Referenced objects are nested completely; only their plain fields are kept. */
+/** Referenced objects are nested completely. Only the fields of these objects that are not objects or lists are kept. */
 const referenceFields = new Set([
   'facility',
   'supplyingFacility',
@@ -177,7 +177,7 @@ const referenceFields = new Set([
   'approvedProduct',
 ])
 
-/** Removes `omittedFields` and simplifies references. The status changes, an object by status, become a list. */
+/** Returns a requisition without `omittedFields`, with simplified references, and with the status changes as a list. */
 function parseRequisition(record: unknown): unknown {
   if (typeof record !== 'object' || record === null || Array.isArray(record)) return record
   return Object.fromEntries(
@@ -188,14 +188,14 @@ function parseRequisition(record: unknown): unknown {
 }
 
 function parseField(key: string, value: unknown): unknown {
-  if (key === 'statusChanges') return listStatusChanges(value)
+  if (key === 'statusChanges') return flattenStatusChanges(value)
   if (referenceFields.has(key)) return omitNestedFields(value)
   if (key === 'requisitionLineItems' && Array.isArray(value)) return value.map(parseRequisition)
   return value
 }
 
-/** `{SUBMITTED: {…}}`, or lists of those. */
-function listStatusChanges(value: unknown): unknown {
+/** Converts status changes to a list. The API returns an object by status, such as `{ SUBMITTED: { … } }`, whose values can also be lists. */
+function flattenStatusChanges(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.entries(value).flatMap(([status, changes]) =>
     (Array.isArray(changes) ? (changes as unknown[]) : [changes]).map((change) => ({

@@ -1,16 +1,16 @@
 import oracledb from 'oracledb'
 import type { StoredType } from '@sluice/row-stream'
 
-/** A column as the driver describes a query's result. */
+/** A column of a query as the driver describes it. */
 export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'precision' | 'scale'>
 
-/** The scale of NUMBER without a precision; FLOAT has this scale too, and a precision in bits. */
+/** The scale that the driver reports for NUMBER without a precision. FLOAT has the same scale, but a precision in bits. */
 const floating = -127
 
-export function columnOf({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
+export function toColumnType({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
   switch (dbType) {
     case oracledb.DB_TYPE_NUMBER:
-      return number(precision, scale)
+      return toNumberType(precision, scale)
     case oracledb.DB_TYPE_BINARY_INTEGER:
       return { dataType: 'INTEGER' }
     case oracledb.DB_TYPE_BINARY_FLOAT:
@@ -32,7 +32,7 @@ export function columnOf({ dbType, precision = 0, scale = 0 }: OracleField): Sto
   }
 }
 
-function number(precision: number, scale: number): StoredType {
+function toNumberType(precision: number, scale: number): StoredType {
   if (scale === floating || precision === 0 || scale < 0 || scale > precision) return { dataType: 'DECIMAL' }
   if (scale > 0 || precision > 18) return { dataType: 'DECIMAL', precision, scale }
   return { dataType: precision <= 4 ? 'SMALLINT' : precision <= 9 ? 'INTEGER' : 'BIGINT' }
@@ -53,24 +53,24 @@ const texts: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * Returns the type in which the driver fetches a column: text for values that it would round, and contents instead of
- * handles for large objects.
+ * Returns the type in which the driver fetches a column. Values that the driver would round are fetched as text, and large
+ * objects as contents instead of handles.
  */
-export function fetchAs({ dbType }: { dbType?: unknown }): { type: oracledb.DbType } | undefined {
+export function getFetchType({ dbType }: { dbType?: unknown }): { type: oracledb.DbType } | undefined {
   if (texts.has(dbType)) return { type: oracledb.DB_TYPE_VARCHAR }
   if (dbType === oracledb.DB_TYPE_BLOB) return { type: oracledb.DB_TYPE_RAW }
   return undefined
 }
 
-/** Returns the remaining conversion of a column's values, if any. */
-export function convertValue({ dbType }: OracleField): ((value: unknown) => unknown) | undefined {
+/** Returns the function that converts fetched values of a column. Returns undefined if they need no conversion. */
+export function createValueConverter({ dbType }: OracleField): ((value: unknown) => unknown) | undefined {
   if (times.has(dbType)) return (value) => (typeof value === 'string' ? value.trim() : value)
-  if (dbType === oracledb.DB_TYPE_INTERVAL_DS || dbType === oracledb.DB_TYPE_INTERVAL_YM) return interval
+  if (dbType === oracledb.DB_TYPE_INTERVAL_DS || dbType === oracledb.DB_TYPE_INTERVAL_YM) return formatInterval
   return undefined
 }
 
-/** Formats an interval in ISO 8601, as PostgreSQL reads it: `P1Y2M`, `P3DT-4H`. */
-function interval(value: unknown): unknown {
+/** Formats an interval as ISO 8601 in the notation of PostgreSQL, such as `P1Y2M` or `P3DT-4H`. */
+function formatInterval(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   const {
     years = 0,
@@ -81,12 +81,12 @@ function interval(value: unknown): unknown {
     seconds = 0,
     fseconds = 0,
   } = value as Record<string, number>
-  const date = part(years, 'Y') + part(months, 'M') + part(days, 'D')
+  const date = formatIntervalPart(years, 'Y') + formatIntervalPart(months, 'M') + formatIntervalPart(days, 'D')
   const sign = seconds < 0 || fseconds < 0 ? '-' : ''
   const fraction = fseconds === 0 ? '' : `.${String(Math.abs(fseconds)).padStart(9, '0').replace(/0+$/, '')}`
   const whole = seconds === 0 && fseconds === 0 ? '' : `${sign}${Math.abs(seconds)}${fraction}S`
-  const time = part(hours, 'H') + part(minutes, 'M') + whole
+  const time = formatIntervalPart(hours, 'H') + formatIntervalPart(minutes, 'M') + whole
   return date + time === '' ? 'PT0S' : `P${date}${time && `T${time}`}`
 }
 
-const part = (count: number, unit: string): string => (count === 0 ? '' : `${count}${unit}`)
+const formatIntervalPart = (count: number, unit: string): string => (count === 0 ? '' : `${count}${unit}`)

@@ -2,35 +2,35 @@ import oracledb from 'oracledb'
 import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits } from '../database-connector/database-config.ts'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowed,
+  StatementNotAllowedError,
   type DatabaseSession,
-  statementText,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit, maxMessageBytes } from '../database-connector/inbound-byte-limit.ts'
-import { type OracleField, columnOf, convertValue, fetchAs } from './columns.ts'
-import { explainOracle, UnsupportedName } from './problems.ts'
+import { type OracleField, toColumnType, createValueConverter, getFetchType } from './columns.ts'
+import { classifyOracleError, UnsupportedName } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
-export const engine: DatabaseEngine = { name: 'Oracle', open, explain: explainOracle }
+export const engine: DatabaseEngine = { name: 'Oracle', open: openSession, classifyError: classifyOracleError }
 
 /**
- * Dates are fetched as text: the driver's own dates lose digits finer than a millisecond. The year has a sign because
- * years before 1 exist.
+ * Dates are fetched as text, because JavaScript dates of the driver have only milliseconds. The year has a sign, because years
+ * before 1 are possible.
  */
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function openSession(access: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = access
-  const connect = connectString(config, limits)
-  pinNetwork(access)
+  const connect = formatConnectString(config, limits)
+  restrictConnections(access)
   const byteLimit = new OracleByteLimit(access)
   const signIn = {
     user: config.username,
@@ -44,15 +44,16 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
   if (config.ssl && config.trustServerCertificate)
     session.notes.push({
       level: 'WARN',
-      message: 'Oracle’s driver always checks who signed the certificate; only its name is left unchecked.',
+      message:
+        'trustServerCertificate has a limited effect: Oracle’s driver always checks the issuer of the certificate and skips only the check of its name.',
     })
   await byteLimit.request(() => connection.execute(sessionSettings))
   await byteLimit.request(() => connection.execute('set transaction read only'))
   return session
 }
 
-/** Returns the address of the database in the driver's own syntax. Brackets in a name would be part of that syntax. */
-function connectString({ host, port, database, ssl }: DatabaseConfig, limits: DatabaseLimits): string {
+/** Returns the address of the database in the syntax of Oracle Net. Rejects names with parentheses, which have a meaning in that syntax. */
+function formatConnectString({ host, port, database, ssl }: DatabaseConfig, limits: DatabaseLimits): string {
   if (!/^[\w.:-]{1,255}$/.test(host)) throw new UnsupportedName('HOST_UNKNOWN')
   if (!/^[\w.$#-]{1,255}$/.test(database)) throw new UnsupportedName('DATABASE_MISSING')
   const seconds = Math.max(1, Math.ceil(limits.signIn / 1000))
@@ -61,7 +62,7 @@ function connectString({ host, port, database, ssl }: DatabaseConfig, limits: Da
 }
 
 class OracleSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly #connection: oracledb.Connection
   readonly #byteLimit: OracleByteLimit
   #text = ''
@@ -75,26 +76,26 @@ class OracleSession implements DatabaseSession {
 
   received = (): number => this.#received
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
-    this.#text = statementText(statement, quoted)
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
+    this.#text = buildStatement(statement, quoteName)
     const { metaData, statementType } = await this.#byteLimit.request(() =>
       this.#connection.getStatementInfo(this.#text),
     )
-    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowed()
+    if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowedError()
     this.#columns = metaData
-    return { columns: metaData.map((column) => ({ label: column.name, ...columnOf(column) })), notes: [] }
+    return { columns: metaData.map((column) => ({ label: column.name, ...toColumnType(column) })), notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const columns = types.map((type, index) => ({ label: this.#columns[index]!.name, ...type }))
     const encoder = new RowEncoder(columns, sink.buffer)
-    const atOnce = rowsAtOnce(this.#columns)
+    const atOnce = getRowsPerResponse(this.#columns)
     const options = {
       resultSet: true,
       outFormat: oracledb.OUT_FORMAT_ARRAY,
       fetchArraySize: atOnce,
       prefetchRows: atOnce,
-      fetchTypeHandler: fetchAs,
+      fetchTypeHandler: getFetchType,
     }
     const execute = () => this.#connection.execute<unknown[]>(this.#text, [], options)
     const { resultSet } = await this.#byteLimit.request(execute, maxRowsBytes)
@@ -102,8 +103,8 @@ class OracleSession implements DatabaseSession {
       getRows: (most: number) => this.#byteLimit.request(() => resultSet!.getRows(most), maxRowsBytes),
       close: () => resultSet!.close(),
     }
-    // The driver does not expose its socket, so the received rows are counted instead of bytes.
-    await readRows(rows, this.#columns, encoder, sink, (rows) => (this.#received += rows))
+    // Rows are counted instead of received bytes, because the driver does not expose its socket.
+    await writeAllRows(rows, this.#columns, encoder, sink, (rows) => (this.#received += rows))
     return []
   }
 
@@ -117,18 +118,18 @@ class OracleSession implements DatabaseSession {
   }
 }
 
-/** Quotes a name. Oracle cannot escape a quotation mark in a name, so no name contains one. */
-const quoted = (name: string): string => `"${name.replaceAll('"', '')}"`
+/** Quotes a name. Quotation marks need no escape, because Oracle does not allow them in names. */
+const quoteName = (name: string): string => `"${name.replaceAll('"', '')}"`
 
 /**
- * Restricts the driver to the checked addresses. The driver accepts no socket, resolves names itself and follows redirects
- * of a listener. In this thread, which has its own copies of these modules and no other connections, the host therefore
- * resolves to the checked addresses only, other hosts do not resolve, and connections to other addresses fail.
+ * Restricts all connections of this thread to the checked addresses: the driver accepts no socket, resolves names itself and
+ * follows redirects of a listener. The host resolves only to these addresses, other hosts do not resolve, and connections to
+ * other addresses fail. Other threads are not affected, because each has its own copy of these modules.
  */
-function pinNetwork({ addresses, config, opened }: SessionAccess): void {
+function restrictConnections({ addresses, config, openedSockets: opened }: SessionParameters): void {
   const admitted = new Set(addresses.map(({ address }) => address))
   const lookup = async (host: string) => {
-    if (host.toLowerCase() !== config.host.toLowerCase()) throw elsewhere(host)
+    if (host.toLowerCase() !== config.host.toLowerCase()) throw createRedirectError(host)
     return addresses.map(({ address, family }) => ({ address, family }))
   }
   const connect = net.connect as (port: number | string, host: string, done: () => void) => net.Socket
@@ -139,16 +140,17 @@ function pinNetwork({ addresses, config, opened }: SessionAccess): void {
       return socket
     }
     const socket = new net.Socket()
-    setImmediate(() => socket.destroy(elsewhere(host)))
+    setImmediate(() => socket.destroy(createRedirectError(host)))
     return socket
   }
   Object.assign(dns.promises, { lookup })
   Object.assign(net, { connect: pinned })
 }
 
-const elsewhere = (host: string): Error => new Error(`elsewhere: the database sends its clients to ${host}`)
+const createRedirectError = (host: string): Error =>
+  new Error(`the database redirects its clients to ${host}, which is not an allowed address`)
 
-/** Types whose values may be megabytes each. The driver holds all rows of one response at once, as objects. */
+/** Types with values of up to megabytes. The driver holds all rows of a response in memory at once. */
 const large: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_CLOB,
   oracledb.DB_TYPE_NCLOB,
@@ -161,27 +163,27 @@ const large: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_XMLTYPE,
 ])
 
-/** Returns the number of rows per response, which the driver holds as objects at the same time. */
-export function rowsAtOnce(fields: readonly Pick<OracleField, 'dbType'>[]): number {
+/** Returns the number of rows in each response, all of which the driver holds in memory. */
+export function getRowsPerResponse(fields: readonly Pick<OracleField, 'dbType'>[]): number {
   return fields.some(({ dbType }) => large.has(dbType)) ? 16 : 1000
 }
 
-/** The rows of a query, as the driver returns them. */
+/** Reads the rows of a query from the driver. */
 export interface OracleRows {
   getRows(atOnce: number): Promise<unknown[][]>
   close(): Promise<void>
 }
 
-/** Writes all rows and closes the result set. `count` receives the number of rows in each response. */
-export async function readRows(
+/** Writes all rows to the sink and closes the result set. Calls `count` with the number of rows of each response. */
+export async function writeAllRows(
   rows: OracleRows,
   fields: readonly OracleField[],
   encoder: RowEncoder,
   sink: TupleSink,
   count: (rows: number) => void,
 ): Promise<void> {
-  const atOnce = rowsAtOnce(fields)
-  const converts = fields.map(convertValue)
+  const atOnce = getRowsPerResponse(fields)
+  const converts = fields.map(createValueConverter)
   try {
     for (;;) {
       const some = await rows.getRows(atOnce)
@@ -189,24 +191,23 @@ export async function readRows(
       count(some.length)
       for (const row of some) {
         for (const [index, convert] of converts.entries()) if (convert) row[index] = convert(row[index])
-        if (!writeRow(encoder, sink, row)) await sink.drained()
+        if (!writeRow(encoder, sink, row)) await sink.waitForRoom()
       }
     }
   } finally {
-    // The error that ended the reading is reported; the failed close of a broken connection is not.
+    // An error while closing a broken connection is ignored, so that the first error is reported.
     await rows.close().catch(() => {})
   }
 }
 
-/** Milliseconds between checks. The excess is limited to the bytes that the network carries in that time. */
+/** Milliseconds between checks of the received bytes. The limit can be exceeded by what the network delivers in this time. */
 const checkIntervalMs = 20
-/** Maximum bytes of one response with rows, which may be sixteen rows of megabytes each. */
+/** Maximum bytes of a response. It can contain sixteen rows of several megabytes each. */
 const maxRowsBytes = 4 * maxMessageBytes
 
 /**
- * Counts the bytes received since the last request, and breaks the connection above the limit: the driver queues
- * everything that arrives, requested or not. The driver neither accepts nor exposes a socket, so this class uses the byte
- * counts of the sockets, TLS included.
+ * Counts the received bytes of each response, TLS included, and breaks the connection above the limit, because the driver
+ * buffers everything that arrives. The counts come from the sockets, which the driver does not expose.
  */
 export class OracleByteLimit extends InboundByteLimit implements Disposable {
   readonly #sockets: readonly net.Socket[]
@@ -215,15 +216,15 @@ export class OracleByteLimit extends InboundByteLimit implements Disposable {
   #maxBytes = maxMessageBytes
   #problem: SourceProblem | undefined
 
-  constructor({ config, opened }: Pick<SessionAccess, 'config' | 'opened'>) {
+  constructor({ config, openedSockets: opened }: Pick<SessionParameters, 'config' | 'openedSockets'>) {
     super(config, engine.name)
     this.#sockets = opened
     this.#timer = setInterval(() => this.#check(), checkIntervalMs).unref()
   }
 
   /**
-   * Returns the response of the driver. Throws `SourceProblem` if the connection was broken because the response was too
-   * large; otherwise the driver's error.
+   * Returns the response of the driver. Throws the `SourceProblem` if the response was too large and the connection was
+   * therefore broken; otherwise throws the error of the driver.
    */
   async request<T>(send: () => Promise<T>, maxBytes = maxMessageBytes): Promise<T> {
     this.#bytesBefore = this.#received()

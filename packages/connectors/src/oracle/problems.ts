@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, findByMessage, type MessagePatterns, messageOf } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import { listCodes, findCodeByMessage, type MessagePatterns, getErrorMessage } from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   'ORA-01017': 'AUTHENTICATION_FAILED',
@@ -40,7 +40,7 @@ const byCode: Record<string, DatabaseProblemCode> = {
   'NJS-138': 'OTHER_PROTOCOL',
 }
 
-const byMessage: MessagePatterns = [
+const oracleMessagePatterns: MessagePatterns = [
   [/elsewhere:/, 'ADDRESS_NOT_ALLOWED'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
   [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timed? ?out/i, 'CONNECTION_TIMEOUT'],
@@ -51,7 +51,7 @@ const byMessage: MessagePatterns = [
   [/ECONNRESET|EPIPE|closed|end-of-file|hang up/i, 'CONNECTION_LOST'],
 ]
 
-/** A name in the settings contains characters with a special meaning for the driver. */
+/** The driver reports this code for a name in the settings with characters that have a special meaning for it. */
 export class UnsupportedName extends Error {
   override readonly name = 'UnsupportedName'
   readonly code: 'HOST_UNKNOWN' | 'DATABASE_MISSING'
@@ -62,16 +62,17 @@ export class UnsupportedName extends Error {
   }
 }
 
-export function explainOracle(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
+export function classifyOracleError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
   if (error instanceof UnsupportedName) return { code: error.code }
-  const message = messageOf(error)
-  const oracleCode = /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? codes(error).find((code) => /^(ORA|NJS)-/.test(code))
-  // Network errors that the driver passes on have a code of the system or of a certificate, not of the driver.
-  if (oracleCode === undefined && !codes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
+  const message = getErrorMessage(error)
+  const oracleCode =
+    /^(ORA|NJS|DPI)-\d+/.exec(message)?.[0] ?? listCodes(error).find((code) => /^(ORA|NJS)-/.test(code))
+  // Network errors from below the driver have a code of the operating system or of TLS, not of the driver.
+  if (oracleCode === undefined && !listCodes(error).some((code) => code !== '') && !message.startsWith('elsewhere:'))
     return undefined
-  const network = findByMessage(byMessage, message)
+  const network = findCodeByMessage(oracleMessagePatterns, message)
   const known = oracleCode === undefined ? undefined : byCode[oracleCode]
-  // The driver has generic messages for all network errors; the cause inside them is more precise.
+  // The driver wraps all network errors in generic ones, so the cause is examined.
   const vague = known === undefined || /^(CONNECTION|CERTIFICATE)_/.test(known)
   const code = vague ? (network ?? known) : known
   if (code === undefined) return oracleCode === undefined ? undefined : { code: 'STATEMENT_FAILED', detail: message }

@@ -1,23 +1,23 @@
 import type { DataType } from '@sluice/contracts'
 import { type Client, type Connection, escapeIdentifier, type QueryConfig, type Submittable } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
-import { StatementNotAllowed } from '../database-connector/session.ts'
+import { StatementNotAllowedError } from '../database-connector/session.ts'
 
-/** A column as the server describes a statement's result. */
+/** A column of a statement as the server describes it. */
 export interface PostgresField {
   name: string
   dataTypeID: number
   dataTypeModifier: number
 }
 
-/** The type of a column: its name in the catalogue, its schema, and its encoded modifier. */
+/** The type of a column: its name and schema in the catalog, and its encoded type modifier. */
 export interface PostgresType {
   name: string
   schema: string
   modifier: number
 }
 
-/** Types whose bytes are equal to those of the warehouse's own type. */
+/** Types with the same binary format as the column type of the warehouse. */
 const same: Record<string, DataType> = {
   int2: 'SMALLINT',
   int4: 'INTEGER',
@@ -34,7 +34,7 @@ const same: Record<string, DataType> = {
   numeric: 'DECIMAL',
 }
 
-/** Types that are cast to one of the types above. All others are cast to text. */
+/** Types that the query casts to one of the types above. It casts all others to text. */
 const cast: Record<string, DataType> = { oid: 'BIGINT', money: 'DECIMAL', json: 'JSONB' }
 
 const sqlTypes: Record<DataType, string> = {
@@ -57,20 +57,20 @@ const sqlTypes: Record<DataType, string> = {
   JSONB: 'jsonb',
 }
 
-export function columnOf({ name, schema, modifier }: PostgresType): StoredType {
+export function toColumnType({ name, schema, modifier }: PostgresType): StoredType {
   if (isGeometry(name)) return { dataType: 'GEOMETRY' }
   if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
-  if (name === 'numeric') return { dataType: 'DECIMAL', ...digits(modifier) }
+  if (name === 'numeric') return { dataType: 'DECIMAL', ...decodePrecision(modifier) }
   return { dataType: same[name] ?? cast[name] ?? 'TEXT' }
 }
 
-/** Returns the expression that converts `column` to its stored type, so that its bytes fit the warehouse. */
+/** Returns the expression that converts `column` to its stored type, so that the warehouse can read its binary format. */
 export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
-  const offered = columnOf(type)
+  const offered = toColumnType(type)
   const value = plainValue(column, type, offered)
   const wanted = sqlTypes[stored.dataType]
   if (wanted === sqlTypes[offered.dataType]) return value
-  // The direct cast of a float to numeric rounds to 15 digits (6 for real).
+  // The value is cast to text first, because a direct cast of a float to numeric rounds to 15 digits (6 for real).
   if (wanted === 'numeric' && sqlTypes[offered.dataType].startsWith('float')) return `${value}::text::numeric`
   return `${value}::${wanted}`
 }
@@ -83,10 +83,10 @@ function plainValue(column: string, { name, schema }: PostgresType, { dataType }
 const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'
 
 /**
- * Decodes `numeric(p,s)`. PostgreSQL 15 and later allow a scale that is negative or exceeds the precision; such a type is
- * offered without precision and scale.
+ * Decodes the type modifier of `numeric(p,s)`. PostgreSQL 15 and later allow a negative scale, or one above the precision; such
+ * a type becomes a numeric without precision.
  */
-export function digits(modifier: number): { precision?: number; scale?: number } {
+export function decodePrecision(modifier: number): { precision?: number; scale?: number } {
   if (modifier < 4) return {}
   const precision = ((modifier - 4) >> 16) & 0xffff
   const scale = (((modifier - 4) & 0x7ff) ^ 1024) - 1024
@@ -94,8 +94,8 @@ export function digits(modifier: number): { precision?: number; scale?: number }
 }
 
 /**
- * Lets the server parse and describe a statement without executing it. The protocol accepts one statement this way, never
- * several. `fields` is empty for a statement without a result.
+ * Lets the server parse and describe a statement without executing it. This message of the protocol accepts only one statement.
+ * Returns no fields for a statement without a result.
  */
 export class DescribeCommand implements Submittable {
   readonly fields: Promise<PostgresField[]>
@@ -128,12 +128,12 @@ export class DescribeCommand implements Submittable {
   }
 }
 
-/** Executes the query without fetching rows, to verify that it runs and that the login has the permissions. */
+/** Executes the query without fetching rows, to check that it runs and that the login has the permissions for it. */
 export async function assertQueryRuns(client: Client, query: string): Promise<void> {
   try {
     await client.query({ text: `${query} limit 0`, queryMode: 'extended' } as QueryConfig)
   } catch (error) {
     if ((error as { code?: string }).code !== '42601') throw error
-    throw new StatementNotAllowed(undefined, { cause: error })
+    throw new StatementNotAllowedError(undefined, { cause: error })
   }
 }

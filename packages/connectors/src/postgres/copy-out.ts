@@ -12,13 +12,13 @@ type CopyListener = (bytes: Buffer) => void
 
 const copyData = 0x64
 const messageHeader = 5
-/** Bytes of the format's signature, flags and extension length, before the first row. */
+/** Bytes of the signature, flags and extension length at the start of the binary format. */
 const formatHeader = 19
 const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 
 /**
- * `COPY … TO STDOUT (FORMAT binary)`: copies rows from the socket's bytes into the sink's buffer, without an object or a
- * driver call per row. The server sends one message per row; the driver handles all other messages.
+ * Reads rows with `COPY … TO STDOUT (FORMAT binary)`. Copies them from the socket's bytes into the sink's buffer, without an
+ * object or a driver call for each row. The server sends one message for each row; the driver handles all other messages.
  */
 export class CopyOut implements Submittable {
   readonly done: Promise<void>
@@ -26,17 +26,17 @@ export class CopyOut implements Submittable {
   readonly #sink: TupleSink
   readonly #labels: readonly string[]
   readonly #completion = Promise.withResolvers<void>()
-  /** Set when the driver sends the statement; never set if the connection is lost before that. */
+  /** Set when the driver sends the statement. It stays undefined if the connection is lost before. */
   #socket: Socket | undefined
   #driver!: CopyListener
-  /** Bytes of a truncated message: of its header, the rest of a row, and of messages for the driver. */
+  /** Bytes of an incomplete message: its header, the rest of a row, or a message for the driver. */
   #stump: Buffer | undefined
   #rowLeft = 0
   #skipLeft = 0
   #driverLeft = 0
   #begun = false
 
-  /** `labels` has one label for each column that the statement returns. */
+  /** Creates the reader. `labels` contains the label of each column that the statement returns. */
   constructor(text: string, labels: readonly string[], sink: TupleSink) {
     this.#text = text
     this.#labels = labels
@@ -48,7 +48,8 @@ export class CopyOut implements Submittable {
   submit(connection: Connection): void {
     const socket = connection.stream as Socket
     const listeners = socket.listeners('data') as CopyListener[]
-    if (listeners.length !== 1) throw new Error(`pg has ${listeners.length} listeners where one was expected`)
+    if (listeners.length !== 1)
+      throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
     this.#socket = socket
     this.#driver = listeners[0]!
     if (!takeDirectly(socket, this.#read)) {
@@ -82,14 +83,14 @@ export class CopyOut implements Submittable {
     try {
       if (this.#take(given)) return
       socket.pause()
-      void this.#sink.drained().then(() => socket.resume())
+      void this.#sink.waitForRoom().then(() => socket.resume())
     } catch (error) {
       this.#completion.reject(error)
       socket.destroy()
     }
   }
 
-  /** Returns false if the sink needs a pause. The given bytes are processed in any case. */
+  /** Processes received bytes. Returns false if the sink needs a pause; all given bytes are processed in any case. */
   #take(given: Buffer): boolean {
     const bytes = this.#stump ? Buffer.concat([this.#stump, given]) : given
     this.#stump = undefined
@@ -112,13 +113,13 @@ export class CopyOut implements Submittable {
         break
       } else {
         this.#begun = true
-        at = this.#row(bytes, afterFormatHeader(bytes, at + messageHeader), at + length)
+        at = this.#row(bytes, skipFormatHeader(bytes, at + messageHeader), at + length)
       }
     }
-    return !this.#sink.waiting
+    return !this.#sink.isFull
   }
 
-  /** Completes the message that the last bytes only began. Returns the position where it ends. */
+  /** Completes a message that started in the previous bytes. Returns the position where it ends. */
   #finishCut(bytes: Buffer): number {
     if (this.#driverLeft > 0) {
       const to = Math.min(bytes.length, this.#driverLeft)
@@ -139,10 +140,10 @@ export class CopyOut implements Submittable {
     return to
   }
 
-  /** Copies one row, or its available part; `to` may exceed the available bytes. Returns the position of the next message. */
+  /** Copies a row, or the part of it that has arrived; `to` can be beyond the received bytes. Returns the position of the next message. */
   #row(bytes: Buffer, from: number, to: number): number {
     const length = to - from
-    // This message contains only the format's header, or the count of -1 after the last row.
+    // This message contains no row, but only the header of the format, or the field count -1 that marks its end.
     if (length <= 2) return to
     const { buffer } = this.#sink
     const until = Math.min(to, bytes.length)
@@ -152,13 +153,13 @@ export class CopyOut implements Submittable {
     } catch (error) {
       if (!(error instanceof Misfit)) throw error
       buffer.dropRow()
-      this.#sink.reject(undefined, `The row is longer than fits: it ${error.message}.`, '')
+      this.#sink.reject(undefined, `The row is too long: it ${error.message}.`, '')
       this.#skipLeft = to - until
       return until
     }
     if (until - from >= 2 && bytes.readInt16BE(from) !== this.#labels.length)
       throw new UnexpectedFormat(
-        `a row has ${bytes.readInt16BE(from)} fields where ${this.#labels.length} were expected`,
+        `Invalid COPY data: a row has ${bytes.readInt16BE(from)} fields instead of ${this.#labels.length}.`,
       )
     this.#copy(bytes, from, until)
     this.#rowLeft = to - until
@@ -166,11 +167,11 @@ export class CopyOut implements Submittable {
     return until
   }
 
-  /** Counts the copied row, or rejects it if one of its values is too long. */
+  /** Counts the copied row. Rejects it if one of its values is too long. */
   #endRow(): void {
     const { buffer } = this.#sink
     const long = buffer.findLongValue()
-    if (long < 0) return void this.#sink.rowDone()
+    if (long < 0) return void this.#sink.finishRow()
     buffer.dropRow()
     this.#sink.reject(this.#labels[long], `The value ${valueTooLong}.`, '')
   }
@@ -189,8 +190,8 @@ export class CopyOut implements Submittable {
   }
 }
 
-function afterFormatHeader(bytes: Buffer, from: number): number {
+function skipFormatHeader(bytes: Buffer, from: number): number {
   if (bytes.compare(signature, 0, signature.length, from, from + signature.length) !== 0)
-    throw new UnexpectedFormat('the server does not send the binary format')
+    throw new UnexpectedFormat('Invalid COPY data: the server did not send the binary format.')
   return from + formatHeader + bytes.readUInt32BE(from + formatHeader - 4)
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** A chunk of tuples takes two system calls of this size; Node's own reading takes eight. */
+/** The size of the read buffer. A chunk of tuples takes two system calls with it, and eight with the default of Node. */
 const readBytes = 256 * 1024
 
 type BytesHandler = (bytes: Buffer) => void
@@ -8,10 +8,10 @@ type BytesHandler = (bytes: Buffer) => void
 const takers = new WeakMap<Socket, { take: BytesHandler | undefined }>()
 
 /**
- * Connects a socket that reads into the same memory repeatedly. Listeners of `data` receive a copy, which they may keep; `takeDirectly`
- * makes no copy. Node's own reading allocates a buffer for each 64 KB: 30 MB more memory at any time, and more garbage collection.
+ * Opens a socket that always reads into the same memory. Node's default allocates a buffer for each 64 KB, which takes 30 MB
+ * more memory and more garbage collection. Listeners of `data` receive a copy of the bytes; `takeDirectly` avoids the copy.
  */
-export function connectDirectly(options: {
+export function openDirectSocket(options: {
   host: string
   family: number
   port: number
@@ -37,8 +37,8 @@ export function connectDirectly(options: {
 }
 
 /**
- * Passes all bytes to `take` from now on, or to the `data` listeners again if `take` is undefined. `take` may use the
- * bytes until it returns. Returns false if the socket does not support this.
+ * Passes all received bytes to `take`, or to the `data` listeners again if `take` is undefined. `take` must not keep the bytes
+ * after it returns. Returns false if the socket does not support this.
  */
 export function takeDirectly(socket: Socket, take: BytesHandler | undefined): boolean {
   const taker = takers.get(socket)

@@ -1,10 +1,10 @@
-import { type DatabaseProduct, sslMode } from '../database-connector/database-product.ts'
+import { type DatabaseProduct, getSslMode } from '../database-connector/database-product.ts'
 
 export const postgres: DatabaseProduct = {
   kind: 'postgres',
   formatConnectionUrl: (server) => {
     const { host, port, database } = server
-    return `jdbc:postgresql://${host}:${port}/${encodeURIComponent(database)}?sslmode=${sslMode(server)}`
+    return `jdbc:postgresql://${host}:${port}/${encodeURIComponent(database)}?sslmode=${getSslMode(server)}`
   },
   tablesQuery: String.raw`
     select n.nspname::text as schema, c.relname::text as name

@@ -2,16 +2,16 @@ import type { Socket } from 'node:net'
 import type { Client } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedStatement,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowed,
+  StatementNotAllowedError,
   type DatabaseSession,
-  embedQuery,
-  statementText,
+  wrapQuery,
+  buildStatement,
 } from '../database-connector/session.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
 import { CopyOut } from './copy-out.ts'
@@ -20,15 +20,19 @@ import {
   type PostgresField,
   type PostgresType,
   assertQueryRuns,
-  columnOf,
+  toColumnType,
   readExpression,
 } from './columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
-import { explainPostgres } from './problems.ts'
+import { classifyPostgresError } from './problems.ts'
 
-export const engine: DatabaseEngine = { name: 'PostgreSQL', open, explain: explainPostgres }
+export const engine: DatabaseEngine = {
+  name: 'PostgreSQL',
+  open: openSession,
+  classifyError: classifyPostgresError,
+}
 
-/** Session settings for readings of any length; settings that the server does not know are skipped. */
+/** Session settings that disable timeouts, so that a read can take any time. Settings that the server does not know are skipped. */
 const settings = {
   timezone: 'UTC',
   datestyle: 'ISO, YMD',
@@ -39,11 +43,11 @@ const settings = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
   transaction_timeout: '0',
-  // Ends an abandoned query on the server too.
+  // The server then also ends a query whose client has disconnected.
   client_connection_check_interval: '10s',
 }
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function openSession(access: SessionParameters): Promise<DatabaseSession> {
   const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, engine.name), async (opened) => {
     await opened.query('begin isolation level repeatable read read only')
     await opened.query(
@@ -60,15 +64,15 @@ interface Explained {
 }
 
 class PostgresSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly #client: Client
   readonly #socket: Socket
-  readonly #access: SessionAccess
+  readonly #access: SessionParameters
   #text = ''
   #types: PostgresType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, access: SessionAccess) {
+  constructor(client: Client, socket: Socket, access: SessionParameters) {
     this.#access = access
     this.#client = client
     this.#socket = socket
@@ -77,25 +81,25 @@ class PostgresSession implements DatabaseSession {
   received = (): number => this.#socket.bytesRead
 
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
-    this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
-    // The query is described alone first: only one whole statement may be embedded in another one.
+    this.#text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
+    // The query is described alone first, because only a single complete statement may be embedded in another query.
     const fields = await this.#fieldsOf(this.#text)
-    if (fields.length === 0) throw new StatementNotAllowed()
+    if (fields.length === 0) throw new StatementNotAllowedError()
     this.#types = await this.#typesOf(fields)
     this.#labels = fields.map(({ name }) => name)
-    await assertQueryRuns(this.#client, embedQuery(this.#text, ['*'], fields.length))
+    await assertQueryRuns(this.#client, wrapQuery(this.#text, ['*'], fields.length))
     const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
-      const column: DescribedColumn = { label: field.name, ...columnOf(this.#types[index]!) }
+      const column: DescribedColumn = { label: field.name, ...toColumnType(this.#types[index]!) }
       return keys.has(field.name) ? { ...column, primaryKey: true } : column
     })
     const bytes = await this.#estimate(fields.length)
     return { columns, notes: [], ...(bytes !== undefined && { bytes }) }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const expressions = types.map((stored, index) => readExpression(`c${index + 1}`, this.#types[index]!, stored))
-    const query = embedQuery(this.#text, expressions, types.length)
+    const query = wrapQuery(this.#text, expressions, types.length)
     const copy = new CopyOut(`copy (${query}) to stdout (format binary)`, this.#labels, sink)
     this.#client.query(copy)
     await copy.done
@@ -117,13 +121,12 @@ class PostgresSession implements DatabaseSession {
   }
 
   /**
-   * Returns the planner's estimate of the result in bytes. It decides only whether the writer starts for many rows or for
-   * few; a wrong estimate causes no error.
+   * Returns the planner's estimate of the result in bytes. The warehouse uses it to prepare for many or few rows, so a wrong estimate does no harm.
    */
   async #estimate(columns: number): Promise<number | undefined> {
     await this.#client.query('savepoint estimate')
     try {
-      const text = `explain (format json) ${embedQuery(this.#text, ['*'], columns)}`
+      const text = `explain (format json) ${wrapQuery(this.#text, ['*'], columns)}`
       const query = { text, queryMode: 'extended' }
       const { rows } = await this.#client.query(query)
       const plan = (rows[0]?.['QUERY PLAN'] as Explained[] | undefined)?.[0]?.Plan

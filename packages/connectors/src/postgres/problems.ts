@@ -1,6 +1,12 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, findByMessage, type MessagePatterns, messageOf, withDetail } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import {
+  listCodes,
+  findCodeByMessage,
+  type MessagePatterns,
+  getErrorMessage,
+  classifyWithMessage,
+} from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 import { UnexpectedFormat } from './copy-out.ts'
 
 const byState: Record<string, DatabaseProblemCode> = {
@@ -19,7 +25,7 @@ const byState: Record<string, DatabaseProblemCode> = {
   '25006': 'STATEMENT_NOT_ALLOWED',
 }
 
-const byMessage: MessagePatterns = [
+const postgresMessagePatterns: MessagePatterns = [
   [/does not support SSL/, 'TLS_NOT_OFFERED'],
   [/error establishing an SSL connection|not its protocol/, 'OTHER_PROTOCOL'],
   [/timeout expired|due to connection timeout/, 'CONNECTION_TIMEOUT'],
@@ -28,15 +34,15 @@ const byMessage: MessagePatterns = [
   [/^Received unexpected \w+ message|^received invalid response|^Unknown authenticationOk/, 'OTHER_PROTOCOL'],
 ]
 
-export function explainPostgres(error: unknown, { ssl }: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
-  const state = codes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
+export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
+  const state = listCodes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
-    const code = findByMessage(byMessage, message)
+    const code = findCodeByMessage(postgresMessagePatterns, message)
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
-  // pg_hba.conf errors say "no encryption" or "SSL off", and have the same state for every reason.
+  // These errors have the same SQLSTATE for every reason. Only the texts "no encryption" and "SSL off" tell that the server requires TLS.
   if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
-  return withDetail(byState[state] ?? 'STATEMENT_FAILED', message)
+  return classifyWithMessage(byState[state] ?? 'STATEMENT_FAILED', message)
 }

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net'
 import { Client, type Connection } from 'pg'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import type { SessionAccess } from '../database-connector/session.ts'
+import type { SessionParameters } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
-import { connectDirectly } from './direct-socket.ts'
+import { openDirectSocket } from './direct-socket.ts'
 
-/** A signed-in client and its socket. */
+/** A signed-in client of the driver, and its socket. */
 export interface SignedInClient {
   client: Client
   socket: Socket
@@ -14,29 +14,29 @@ export interface SignedInClient {
 
 const firstBytes = new Set([...'RENv'].map((letter) => letter.charCodeAt(0)))
 
-/** Signs in to a server that speaks PostgreSQL's protocol. `begin` is part of the sign-in: if it fails, the connection is closed. */
+/** Signs in to a server with the PostgreSQL protocol, then calls `begin`. Closes the connection if either fails. */
 export async function signIn(
-  access: SessionAccess,
+  access: SessionParameters,
   byteLimit: PostgresByteLimit,
   begin: (client: Client) => Promise<unknown>,
 ): Promise<SignedInClient> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
-  const socket = await (ssl ? openSocket(access) : openSocket(access, connectDirectly))
+  const socket = await (ssl ? openSocket(access) : openSocket(access, openDirectSocket))
   const client = new Client({
     host,
     port,
     database,
     user: username,
-    // The driver treats an empty text as absent and then looks for another password.
+    // A password is always passed, because the driver would look for another one in the environment or in a file.
     password: () => password,
     ssl: ssl && { rejectUnauthorized: !trustServerCertificate },
-    stream: () => connected(socket),
+    stream: () => createSocketProvider(socket),
     connectionTimeoutMillis: access.limits.signIn,
     application_name: 'sluice',
   })
   client.on('error', () => {})
   try {
-    // @types/pg does not declare this property.
+    // The types of pg do not declare this property.
     const { connection } = client as unknown as { connection: Connection }
     connection.once('sslconnect', () => byteLimit.watch(connection.stream))
     const connecting = client.connect()
@@ -44,7 +44,9 @@ export async function signIn(
     if (!ssl)
       socket.once('data', (bytes: Buffer) => {
         if (!firstBytes.has(bytes[0]!))
-          socket.destroy(Object.assign(new Error('not its protocol'), { code: 'ERR_SSL' }))
+          socket.destroy(
+            Object.assign(new Error('The server does not use the PostgreSQL protocol.'), { code: 'ERR_SSL' }),
+          )
       })
     await connecting
     await begin(client)
@@ -55,16 +57,16 @@ export async function signIn(
   return { client, socket }
 }
 
-/** The code of `CancelRequest` in the protocol. */
+/** The request code of `CancelRequest` in the PostgreSQL protocol. */
 const cancelCode = 80_877_102
 /** Timeout of a cancellation, in milliseconds. */
 const longestCancel = 1_500
 
 /**
- * Requests the cancellation of a session's query over a separate connection, because the session's own is busy. The server
- * responds by closing the connection.
+ * Cancels the current query of a session with a request on a separate connection, as the protocol requires. The server closes
+ * that connection as its response.
  */
-export async function cancelSession(access: SessionAccess, client: Client): Promise<void> {
+export async function cancelSession(access: SessionParameters, client: Client): Promise<void> {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }
   if (processID === null || secretKey === null) return
   const request = Buffer.alloc(16)
@@ -79,8 +81,8 @@ export async function cancelSession(access: SessionAccess, client: Client): Prom
   })
 }
 
-/** Returns an open socket for the driver, which would otherwise connect by itself, by name. */
-function connected(socket: Socket): Socket {
+/** Returns a function that gives the driver an open socket. Otherwise, the driver would resolve the name and connect itself. */
+function createSocketProvider(socket: Socket): Socket {
   socket.connect = () => {
     setImmediate(() => socket.emit('connect'))
     return socket
@@ -91,30 +93,30 @@ function connected(socket: Socket): Socket {
 const headerBytes = 5
 const readyForQuery = 0x5a
 const dataRow = 0x44
-/** Notices, settings and notifications may arrive at any time and in any number; the driver does not keep them. */
+/** Notices, parameter changes and notifications do not count, because the driver does not keep them and a server can send any number. */
 const ignoredMessageTypes = new Set([...'NSA'].map((letter) => letter.charCodeAt(0)))
 
 /**
- * Reads message headers: a letter, and a length that includes itself,
+ * Parses message headers: a type letter, and a length that includes itself. See
  * https://www.postgresql.org/docs/current/protocol-message-formats.html.
  */
 export class PostgresByteLimit extends FramedByteLimit {
-  /** Whether the driver keeps one row at a time: then each row is limited, and not their sum. */
+  /** Whether the driver keeps only one row at a time. The limit then applies to each row, otherwise to all rows together. */
   readsRowByRow = false
 
   constructor(config: DatabaseConfig, engine: string) {
     super(headerBytes, config, engine)
   }
 
-  protected override begin(header: Buffer): number {
+  protected override recordHeader(header: Buffer): number {
     const type = header[0]!
     const length = header.readUInt32BE(1)
-    if (length < 4) throw this.otherProtocol()
-    this.message = length
+    if (length < 4) throw this.createOtherProtocolProblem()
+    this.messageBytes = length
     if (type === readyForQuery) {
       this.isSignedIn = true
-      this.response = 0
-    } else if (!ignoredMessageTypes.has(type) && !(this.readsRowByRow && type === dataRow)) this.response += length
+      this.responseBytes = 0
+    } else if (!ignoredMessageTypes.has(type) && !(this.readsRowByRow && type === dataRow)) this.responseBytes += length
     return length - 4
   }
 }

@@ -4,7 +4,8 @@ import { type ConnectorDefinition, InvalidSetting } from '../settings/connector-
 export const publicDatasetDefinition: ConnectorDefinition<'PUBLIC_DATASET', { key: string }> = {
   assertConnection: () => {},
   async assertReferences({ key }, { hasPublicDataset }) {
-    if (!(await hasPublicDataset(key))) throw new InvalidSetting('/key', `The public dataset "${key}" does not exist.`)
+    if (!(await hasPublicDataset(key)))
+      throw new InvalidSetting('/key', `The public dataset "${key}" does not exist. Select another one.`)
   },
   getSettings: ({ key }) => ({ key }),
   getResponseFields: ({ key }) => ({ key }),

@@ -3,69 +3,70 @@ import type { Duplex } from 'node:stream'
 import type { Client, Connection, Submittable } from 'pg'
 import { RowEncoder, SourceProblem, type StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { assertQueryRuns, DescribeCommand, digits } from '../postgres/columns.ts'
+import { assertQueryRuns, DescribeCommand, decodePrecision } from '../postgres/columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from '../postgres/sign-in.ts'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedStatement,
   type DatabaseEngine,
-  type ExplainedError,
-  StatementNotAllowed,
+  type ClassifiedError,
+  StatementNotAllowedError,
   type DatabaseSession,
-  embedQuery,
-  statementText,
+  wrapQuery,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import type { DataType } from '@sluice/contracts'
-import { explainPostgres } from '../postgres/problems.ts'
-import { messageOf } from '../database-connector/problems.ts'
+import { classifyPostgresError } from '../postgres/problems.ts'
+import { getErrorMessage } from '../database-connector/problems.ts'
 
-/** Matches the driver's error for Redshift's own password method. */
+/** The driver reports this text for a password method that only Amazon's drivers support. */
 const digestSignIn = /Unknown authenticationOk message type/
 
-function explainRedshift(error: unknown, config: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
+function classifyRedshiftError(error: unknown, config: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
   if (digestSignIn.test(message))
     return {
       code: 'AUTHENTICATION_FAILED',
       detail:
-        'The password of this user is kept as SHA-256, which only Amazon’s drivers can send. Set it again as an MD5 hash.',
+        'Redshift stores the password of this user with SHA-256, which only Amazon’s drivers support. Set the password again with an MD5 hash.',
     }
-  // The leader node reports these errors in the wording of PostgreSQL 8.
+  // The leader node reports these errors with the texts of PostgreSQL 8, on which Redshift is based.
   if (/password authentication failed|user ".*" does not exist/.test(message)) return { code: 'AUTHENTICATION_FAILED' }
-  return explainPostgres(error, config)
+  return classifyPostgresError(error, config)
 }
 
-export const engine: DatabaseEngine = { name: 'Amazon Redshift', open, explain: explainRedshift }
+export const engine: DatabaseEngine = {
+  name: 'Amazon Redshift',
+  open: openSession,
+  classifyError: classifyRedshiftError,
+}
 
-/** Each setting is a separate statement: Redshift has no `set_config`, and no list of known settings. */
-const opening = [
+/** Each setting is a separate statement, because Redshift has neither `set_config` nor a list of known settings. */
+const connectionSettings = [
   'begin read only',
   `set timezone to 'UTC'`,
   `set datestyle to 'ISO, YMD'`,
-  // Makes a float's text exact to its last digit.
+  // With this setting, the text of a float has all digits.
   'set extra_float_digits to 2',
   'set statement_timeout to 0',
 ]
 
-/** Rows of the first fetch, and the maximum of any fetch; other fetches have as many rows as amount to about this many bytes. */
+/** Number of rows of the first fetch, and maximum of later ones. Later fetches request about this many bytes. */
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function openSession(access: SessionParameters): Promise<DatabaseSession> {
   const byteLimit = new PostgresByteLimit(access.config, engine.name)
   const { client, socket } = await signIn(access, byteLimit, async (opened) => {
     await assertRedshift(opened, access.config)
-    for (const statement of opening) await opened.query(statement)
+    for (const statement of connectionSettings) await opened.query(statement)
   })
   return new RedshiftSession(client, socket, byteLimit, access)
 }
 
-/**
- * Throws unless the server is Redshift. PostgreSQL would accept all statements too, but the reading would be slow and
- * ignore PostgreSQL's own types.
- */
+/** Throws if the server is PostgreSQL. It would accept all statements, but this connector would read slowly and ignore PostgreSQL's own types. */
 async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
   if (/redshift/i.test(rows[0]?.version ?? '')) return
@@ -75,18 +76,18 @@ async function assertRedshift(client: Client, { host, port }: DatabaseConfig): P
   )
 }
 
-/** Reads rows through a cursor: Redshift does not support COPY to a client, and sends the whole result of a plain query at once. */
+/** A session that reads rows through a cursor. Redshift does not support COPY to a client, and sends the complete result of a plain query at once. */
 class RedshiftSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly #client: Client
   readonly #socket: Socket
   readonly #byteLimit: PostgresByteLimit
-  readonly #access: SessionAccess
+  readonly #access: SessionParameters
   #text = ''
   #types: RedshiftType[] = []
   #labels: string[] = []
 
-  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionAccess) {
+  constructor(client: Client, socket: Socket, byteLimit: PostgresByteLimit, access: SessionParameters) {
     this.#access = access
     this.#client = client
     this.#socket = socket
@@ -95,14 +96,14 @@ class RedshiftSession implements DatabaseSession {
 
   received = (): number => this.#socket.bytesRead
 
-  /** Redshift does not enforce declared keys, so no key is offered. */
+  /** The columns have no key, because Redshift does not enforce declared keys. */
   async describe(statement: SourceStatement): Promise<DescribedStatement> {
-    this.#text = statementText(statement, (name) => this.#client.escapeIdentifier(name))
-    // The query is described alone first: only one whole statement may be embedded in another one.
+    this.#text = buildStatement(statement, (name) => this.#client.escapeIdentifier(name))
+    // The query is described alone first, because only a single complete statement may be embedded in another query.
     const describe = new DescribeCommand(this.#text)
     this.#client.query(describe)
     const fields = await describe.fields
-    if (fields.length === 0) throw new StatementNotAllowed()
+    if (fields.length === 0) throw new StatementNotAllowedError()
     this.#labels = fields.map(({ name }) => name)
     const names = await this.#typeNames(fields.map(({ dataTypeID }) => dataTypeID))
     this.#types = fields.map(({ dataTypeID, dataTypeModifier }) => ({
@@ -110,27 +111,27 @@ class RedshiftSession implements DatabaseSession {
       modifier: dataTypeModifier,
     }))
     await assertQueryRuns(this.#client, this.#embedded(['*']))
-    const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...columnOf(type) }))
+    const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...toColumnType(type) }))
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: this.#labels[index]!, ...type })),
       sink.buffer,
     )
     const bytes = this.#types.flatMap(({ name }, index) => (name === 'varbyte' ? [index] : []))
     const take = (row: readonly (string | null)[]) => {
-      const shown = bytes.length === 0 ? row : row.map((text, index) => shownText(text, this.#types[index]!))
+      const shown = bytes.length === 0 ? row : row.map((text, index) => formatBinaryPrefix(text, this.#types[index]!))
       return writeRow(encoder, sink, shown)
     }
-    const taker = { take, drained: () => sink.drained() }
+    const rowHandler = { takeRow: take, waitForRoom: () => sink.waitForRoom() }
     const list = this.#types.map((type, index) => readExpression(`c${index + 1}`, type))
     await this.#client.query(`declare sluice_rows cursor for ${this.#embedded(list)}`)
     let size = rowsAtOnce.first
     for (;;) {
       const before = this.received()
-      const came = await this.#fetch(size, taker)
+      const came = await this.#fetch(size, rowHandler)
       if (came < size) break
       const each = Math.max(1, (this.received() - before) / came)
       size = Math.min(rowsAtOnce.most, size * 4, Math.max(1, Math.floor(rowsAtOnce.bytes / each)))
@@ -147,8 +148,8 @@ class RedshiftSession implements DatabaseSession {
     this.#socket.destroy()
   }
 
-  async #fetch(rows: number, taker: FetchedRowHandler): Promise<number> {
-    const fetch = new FetchCommand(`fetch forward ${rows} from sluice_rows`, taker)
+  async #fetch(rows: number, rowHandler: FetchedRowHandler): Promise<number> {
+    const fetch = new FetchCommand(`fetch forward ${rows} from sluice_rows`, rowHandler)
     this.#byteLimit.readsRowByRow = true
     this.#client.query(fetch)
     try {
@@ -159,7 +160,7 @@ class RedshiftSession implements DatabaseSession {
   }
 
   #embedded(expressions: readonly string[]): string {
-    return embedQuery(this.#text, expressions, this.#types.length)
+    return wrapQuery(this.#text, expressions, this.#types.length)
   }
 
   async #typeNames(oids: readonly number[]): Promise<Map<number, string>> {
@@ -171,26 +172,29 @@ class RedshiftSession implements DatabaseSession {
 }
 
 interface FetchedRowHandler {
-  /** Returns false if the caller must wait for `drained` before the next row. */
-  take(row: readonly (string | null)[]): boolean
-  drained(): Promise<void>
+  /** Receives a row. Returns false if the caller must wait for `waitForRoom` before the next row. */
+  takeRow(row: readonly (string | null)[]): boolean
+  waitForRoom(): Promise<void>
 }
 
-/** Passes on rows of a cursor as the server's texts, one by one: the driver keeps no rows, and the server waits for the consumer. */
+/**
+ * A command of the driver that passes the rows of a cursor to a handler, as texts of the server. The driver keeps no rows, and
+ * the server waits while the handler is busy.
+ */
 class FetchCommand implements Submittable {
-  /** Resolves with the number of rows, once the consumer wants more. */
+  /** Resolves with the number of rows when the handler is ready for more. */
   readonly done: Promise<number>
   readonly #text: string
-  readonly #taker: FetchedRowHandler
+  readonly #rowHandler: FetchedRowHandler
   readonly #completion = Promise.withResolvers<number>()
   #stream: Duplex | undefined
   #waiting: Promise<void> | undefined
   #rows = 0
   #failure: unknown
 
-  constructor(text: string, taker: FetchedRowHandler) {
+  constructor(text: string, rowHandler: FetchedRowHandler) {
     this.#text = text
-    this.#taker = taker
+    this.#rowHandler = rowHandler
     this.done = this.#completion.promise
     this.done.catch(() => {})
   }
@@ -206,7 +210,7 @@ class FetchCommand implements Submittable {
     this.#rows++
     if (this.#failure !== undefined) return
     try {
-      if (!this.#taker.take(fields)) this.#waiting ??= this.#wait()
+      if (!this.#rowHandler.takeRow(fields)) this.#waiting ??= this.#wait()
     } catch (error) {
       this.#failure = error
     }
@@ -225,19 +229,19 @@ class FetchCommand implements Submittable {
 
   async #wait(): Promise<void> {
     this.#stream?.pause()
-    await this.#taker.drained()
+    await this.#rowHandler.waitForRoom()
     this.#waiting = undefined
     this.#stream?.resume()
   }
 }
 
-/** The type of a column: its name in the catalogue, and its encoded modifier. */
+/** The type of a column: its name in the catalog, and its encoded type modifier. */
 interface RedshiftType {
   name: string
   modifier: number
 }
 
-const dataTypes: Record<string, DataType> = {
+const columnTypesByName: Record<string, DataType> = {
   int2: 'SMALLINT',
   int4: 'INTEGER',
   int8: 'BIGINT',
@@ -254,16 +258,16 @@ const dataTypes: Record<string, DataType> = {
   geography: 'GEOMETRY',
 }
 
-/** Returns the column type of a Redshift type. Types that are not listed above are read as text. */
-function columnOf({ name, modifier }: RedshiftType): StoredType {
-  const dataType = dataTypes[name] ?? 'TEXT'
-  return dataType === 'DECIMAL' ? { dataType, ...digits(modifier) } : { dataType }
+/** Returns the column type for a Redshift type. All types that are not in the list above become text. */
+function toColumnType({ name, modifier }: RedshiftType): StoredType {
+  const dataType = columnTypesByName[name] ?? 'TEXT'
+  return dataType === 'DECIMAL' ? { dataType, ...decodePrecision(modifier) } : { dataType }
 }
 
-/** Returns the expression that reads `column` as the server's own text, which is exact; shapes have an expression of their own. */
+/** Returns the expression that reads `column` as text without loss of digits. Geometry is read in a format of its own. */
 const readExpression = (column: string, { name }: RedshiftType): string =>
   name === 'geometry' || name === 'geography' ? `st_asewkt(${column})` : column
 
-/** Redshift sends bytes as bare hexadecimal digits; other systems add a prefix. */
-const shownText = (text: string | null, { name }: RedshiftType): string | null =>
+/** Adds the prefix `\x`, because Redshift returns binary data as hexadecimal digits without it. */
+const formatBinaryPrefix = (text: string | null, { name }: RedshiftType): string | null =>
   text !== null && name === 'varbyte' && !text.startsWith('\\x') ? `\\x${text}` : text

@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import { createConnectorRegistry } from './connector-registry.ts'
 
 it.each([
   [
     'INCREMENTAL',
-    [['INFO', 'LOW', expect.stringMatching(/^The source does not report changes, so everything is read/)]],
+    [['INFO', 'LOW', expect.stringMatching(/^the source does not report changes, so everything is read/)]],
   ],
   ['FULL', []],
   [undefined, []],
 ] as const)('logs that a source without increments is read in full, for a read in mode %s', async (mode, expected) => {
   const lines: unknown[] = []
-  const report = { log: (...line: unknown[]) => void lines.push(line) } as unknown as LoadReport
+  const report = { log: (...line: unknown[]) => void lines.push(line) } as unknown as ReadReporter
   const allowed = outgoingAllowed().fallback!
   const connectors = createConnectorRegistry({ filesDirectory: tmpdir(), allowed })
   const file = { uid: randomUUID(), name: 'a.csv' }

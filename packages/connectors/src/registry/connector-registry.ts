@@ -3,31 +3,31 @@ import { systems as systemNames } from '@sluice/contracts/systems'
 import { causeOf } from '@sluice/process'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
-import { type LoadReport, type RowStream, SourceProblem } from '@sluice/row-stream'
+import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
 import type { HttpSystem } from '../http-connector/http-system.ts'
-import { connectors, httpConnector, type RegistryContext } from './connectors.ts'
+import { connectors, loadHttp, type RegistryContext } from './connectors.ts'
 
-/** The connectors of all pipeline types. Operations throw `SourceProblem` for problems that a user can fix. */
+/** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
-  /** Whether a read in mode INCREMENTAL continues from its cursor, so that its rows must be merged. */
+  /** Returns whether a read in mode INCREMENTAL continues from its cursor. The caller must then merge the rows. */
   canReadIncrement(request: ReadRequest): Promise<boolean>
   getCursorKind(type: string): Promise<'MOMENT' | 'OPAQUE' | 'NONE'>
-  /** Yields the tables of a pipeline. Reading starts with the request for the first one. */
-  read(request: ReadRequest, report: LoadReport, signal: AbortSignal): AsyncIterable<RowStream>
-  /** Tests the connection to the source. Returns the problem, or undefined. */
+  /** Yields the tables of a pipeline. Reading starts when the caller requests the first table. */
+  read(request: ReadRequest, report: ReadReporter, signal: AbortSignal): AsyncIterable<RowStream>
+  /** Tests the connection to the source. Returns the problem, or undefined if the test succeeded. */
   testConnection(request: ReadRequest, signal: AbortSignal): Promise<ConnectionProblem | undefined>
-  /** Lists the options of a setting; undefined for an unknown kind. */
+  /** Lists the options of a setting. Returns undefined for an unknown kind. */
   listOptions(kind: string, request: ReadRequest, signal: AbortSignal): Promise<SourceOption[] | undefined>
-  /** Returns at most the given number of first rows. */
+  /** Returns the first rows, at most the given number. */
   preview(request: ReadRequest, rows: number, signal: AbortSignal): Promise<SourcePreview>
 }
 
 export interface ConnectionProblem {
   code: string
   message: string
-  /** The error of the driver or the network, for operators. Contains no secrets. */
+  /** The error of the driver or the network, for operators. It contains no secrets. */
   cause?: string
 }
 
@@ -35,11 +35,11 @@ export interface ConnectionProblem {
 export type SystemsByType = Readonly<Partial<Record<string, () => Promise<HttpSystem>>>>
 
 interface RegistryOptions extends RegistryContext {
-  /** Replaces or adds HTTP systems. */
+  /** HTTP systems that replace or extend the built-in ones. */
   systems?: SystemsByType
 }
 
-/** Creates the connectors of all pipeline types. Nothing connects before the first use. */
+/** Creates the registry. Connections are only opened when an operation needs them. */
 export function createConnectorRegistry({ systems = {}, ...context }: RegistryOptions): ConnectorRegistry {
   const loaded = new Map<string, Promise<Connector>>()
 
@@ -52,8 +52,8 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
   async function load(type: string): Promise<Connector> {
     const system = Object.hasOwn(systems, type) ? systems[type] : undefined
     const registered = Object.hasOwn(connectors, type) ? connectors[type as KnownType] : undefined
-    const connector = system ? await httpConnector(system)(context) : await registered?.load(context)
-    if (!connector) throw unsupportedType(type)
+    const connector = system ? await loadHttp(system)(context) : await registered?.load(context)
+    if (!connector) throw createUnsupportedTypeProblem(type)
     return connector
   }
 
@@ -69,7 +69,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
         report.log(
           'INFO',
           'LOW',
-          'The source does not report changes, so everything is read and replaces the old rows.',
+          'All rows are read and replace the old ones, because the source does not report changes.',
         )
       yield* connector.read(request, report, signal)
     },
@@ -97,11 +97,11 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
   }
 }
 
-/** The problem of a type that can be configured but not read by this version. */
-function unsupportedType(type: string): SourceProblem {
+/** Returns the problem of a pipeline type that can be saved, but not read by this version. */
+function createUnsupportedTypeProblem(type: string): SourceProblem {
   const system = Object.hasOwn(systemNames, type) ? systemNames[type as PipelineType] : type
   return new SourceProblem(
     'TYPE_NOT_SUPPORTED',
-    `This version cannot read from ${system} yet (type ${type}). The pipeline is kept as it is, for a version that can.`,
+    `This version cannot read from ${system} yet (type ${type}). The pipeline stays unchanged: update Sluice to run it.`,
   )
 }

@@ -1,10 +1,10 @@
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
 import { connectors } from './connectors.ts'
 
-/** A definition for code that does not depend on the pipeline type. */
+/** A definition without the pipeline type as a type parameter. */
 export type AnyDefinition = ConnectorDefinition<KnownType, any>
 
-/** Loaded when the API starts, so that a request never waits for a module. */
+/** All definitions are loaded when the API starts, so that a request never waits for an import. */
 const definitions = new Map<string, AnyDefinition>(
   await Promise.all(
     Object.entries(connectors).map(
@@ -13,12 +13,13 @@ const definitions = new Map<string, AnyDefinition>(
   ),
 )
 
-/** Undefined for a type that only a later version has. */
+/** Returns undefined for a type that only a later version has. */
 export const findDefinition = (type: string): AnyDefinition | undefined => definitions.get(type)
 
-/** Throws for a type that only a later version has. */
+/** Returns the definition of a type. Throws for a type that only a later version has. */
 export function getDefinition(type: string): AnyDefinition {
   const definition = definitions.get(type)
-  if (!definition) throw new Error(`This version has no data pipelines of type ${type}.`)
+  if (!definition)
+    throw new Error(`This version of Sluice does not support data pipelines of type ${type}. Update Sluice.`)
   return definition
 }

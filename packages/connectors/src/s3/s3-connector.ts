@@ -3,51 +3,54 @@ import { AwsV4Signer } from 'aws4fetch'
 import type { SourceBody } from '@sluice/contracts'
 import type { Connector, ReadRequest } from '../connector.ts'
 import { assertAccessKey } from '../object-store/assert-access-key.ts'
-import { objectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
+import { createObjectStoreConnector, type StoreContext } from '../object-store/object-store-connector.ts'
 import {
   encodeKey,
-  lengthOf,
+  parseSize,
   type ListedPage,
-  momentOf,
-  objectStore,
+  parseObjectTime,
+  createObjectStore,
   type ObjectStore,
   parseErrorResponse,
   type StoredObject,
   type StoreRequest,
 } from '../object-store/object-store.ts'
 import type { StoreClient, StoreResponse } from '../object-store/store-client.ts'
-import { childOf, parseXml, textOf, type XmlElement } from '../object-store/xml.ts'
-import { type S3Config, s3Problem } from './s3-problems.ts'
+import { findChild, parseXml, getChildText, type XmlElement } from '../object-store/xml.ts'
+import { type S3Config, createS3Problem } from './s3-problems.ts'
 
-/** Reads files of Amazon S3, or of a store that speaks its protocol. */
-export const s3Connector = (context: StoreContext): Connector => objectStoreConnector(openBucket, context)
+/** Creates a connector that reads files of Amazon S3, or of a store with a compatible API. */
+export const createS3Connector = (context: StoreContext): Connector => createObjectStoreConnector(openBucket, context)
 
 function openBucket({ settings, secrets }: ReadRequest, client: StoreClient): ObjectStore {
   const { objectStoreSource } = settings as Extract<SourceBody, { type: 'OBJECT_STORAGE_BUCKET' }>
   const { bucket = '', endpoint, region, pathStyle } = objectStoreSource
   const { accessKey, secretKey } = secrets
   const keys = accessKey !== undefined && secretKey !== undefined && { accessKey, secretKey }
-  return s3Store({ bucket, endpoint, region, pathStyle, ...keys }, client)
+  return createS3Store({ bucket, endpoint, region, pathStyle, ...keys }, client)
 }
 
 const defaultRegion = 'us-east-1'
 const maxKeysOfPage = '1000'
 
-function s3Store(config: S3Config, send: StoreClient): ObjectStore {
+function createS3Store(config: S3Config, send: StoreClient): ObjectStore {
   let region = config.region ?? defaultRegion
-  const { host } = bucketAddress(config, region)
+  const { host } = buildBucketUrl(config, region)
 
-  /** Throws a problem for each status from 300 that is not expected. Corrects a region once if no region is configured. */
+  /**
+   * Throws a problem for a status of 300 or above that is not in `expected`. If no region is configured, sends the request
+   * again once to the region that the store returns.
+   */
   async function get(
     { key, query = {}, headers = {}, expected = [] }: StoreRequest,
     signal: AbortSignal,
     corrected = false,
   ): Promise<StoreResponse> {
     const requestedRegion = region
-    const url = bucketAddress(config, requestedRegion)
+    const url = buildBucketUrl(config, requestedRegion)
     if (key !== undefined) url.pathname += encodeKey(key)
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-    // The URL must match its signature: some servers read a plus in a query as a space, others as a plus.
+    // A plus sign in a query means a space to some servers. Percent-encoded spaces mean the same to all servers, so the signature stays valid.
     url.search = url.search.replaceAll('+', '%20')
     const response = await send(url, await signHeaders(url, headers, config, requestedRegion), signal)
     if (response.status < 300 || expected.includes(response.status)) return response
@@ -56,17 +59,17 @@ function s3Store(config: S3Config, send: StoreClient): ObjectStore {
       !corrected &&
       config.region === undefined &&
       errorResponse.region &&
-      // Concurrent requests are each corrected, regardless of the order of their responses.
+      // The region of this request is compared, because a concurrent request may already have corrected the common one.
       errorResponse.region !== requestedRegion &&
       isRegion(errorResponse.region)
     ) {
       region = errorResponse.region
       return get({ ...(key !== undefined && { key }), query, headers, expected }, signal, true)
     }
-    throw s3Problem(errorResponse, { config, host: url.host, ...(key !== undefined && { key }) })
+    throw createS3Problem(errorResponse, { config, host: url.host, ...(key !== undefined && { key }) })
   }
 
-  return objectStore({
+  return createObjectStore({
     host,
     get,
     async list(prefix, next, signal) {
@@ -78,30 +81,30 @@ function s3Store(config: S3Config, send: StoreClient): ObjectStore {
         ...(next !== undefined && { 'continuation-token': next }),
       }
       const response = await get({ query }, signal)
-      return pageOf(parseXml(await response.text(), host))
+      return parseObjectList(parseXml(await response.text(), host))
     },
     close: () => send[Symbol.asyncDispose](),
   })
 }
 
-/** Whether the text can be a region. It becomes a part of a host name. */
+/** Returns whether the text is a valid region name, because it becomes a part of a host name. */
 const isRegion = (name: string): boolean => /^[a-z0-9-]{1,40}$/.test(name)
 
-function pageOf(page: XmlElement): ListedPage {
-  const isEncoded = textOf(page, 'EncodingType') === 'url'
+function parseObjectList(page: XmlElement): ListedPage {
+  const isEncoded = getChildText(page, 'EncodingType') === 'url'
   const objects = page.children
     .filter(({ name }) => name === 'Contents')
     .map((entry): StoredObject => {
-      const key = textOf(entry, 'Key')
+      const key = getChildText(entry, 'Key')
       return {
         key: isEncoded ? decodeKey(key) : key,
-        size: lengthOf(textOf(entry, 'Size')),
-        etag: textOf(entry, 'ETag'),
-        lastModified: momentOf(textOf(entry, 'LastModified')),
+        size: parseSize(getChildText(entry, 'Size')),
+        etag: getChildText(entry, 'ETag'),
+        lastModified: parseObjectTime(getChildText(entry, 'LastModified')),
       }
     })
-  const isTruncated = textOf(page, 'IsTruncated') === 'true'
-  return { objects, next: isTruncated ? childOf(page, 'NextContinuationToken')?.text : undefined }
+  const isTruncated = getChildText(page, 'IsTruncated') === 'true'
+  return { objects, next: isTruncated ? findChild(page, 'NextContinuationToken')?.text : undefined }
 }
 
 function decodeKey(key: string): string {
@@ -114,7 +117,7 @@ function decodeKey(key: string): string {
 
 const hashOfEmptyBody = createHash('sha256').digest('hex')
 
-/** Signs the headers of a GET with AWS Signature Version 4; anonymous requests are not signed. Throws SourceProblem. */
+/** Returns the headers of a GET request, signed with AWS Signature Version 4 if there is an access key. Throws `SourceProblem` for an invalid key. */
 export async function signHeaders(
   url: URL,
   headers: Readonly<Record<string, string>>,
@@ -135,11 +138,11 @@ export async function signHeaders(
 }
 
 /**
- * Returns the URL of the bucket in a region. The certificates of Amazon's hosts do not cover bucket names with dots, and
- * most compatible stores support buckets in paths only.
+ * Returns the URL of the bucket in a region. The bucket is part of the path if its name contains a dot, which Amazon's
+ * certificates do not cover, and for most compatible stores.
  */
-export function bucketAddress({ bucket, endpoint, pathStyle }: S3Config, region: string): URL {
-  const base = new URL(endpoint ?? amazon(region))
+export function buildBucketUrl({ bucket, endpoint, pathStyle }: S3Config, region: string): URL {
+  const base = new URL(endpoint ?? parseAmazonHost(region))
   const inPath = pathStyle ?? (endpoint !== undefined || bucket.includes('.'))
   base.search = ''
   if (!inPath) base.hostname = `${bucket}.${base.hostname}`
@@ -148,7 +151,7 @@ export function bucketAddress({ bucket, endpoint, pathStyle }: S3Config, region:
   return base
 }
 
-function amazon(region: string): string {
+function parseAmazonHost(region: string): string {
   const country = region.startsWith('cn-') ? '.cn' : ''
   return `https://s3.${region}.amazonaws.com${country}`
 }

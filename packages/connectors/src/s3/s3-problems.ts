@@ -1,17 +1,17 @@
 import type { TransientError } from '@sluice/http-client'
 import { SourceProblem } from '@sluice/row-stream'
-import { type StoreErrorResponse, unexplained } from '../object-store/object-store.ts'
+import { type StoreErrorResponse, createStatusProblem } from '../object-store/object-store.ts'
 
 /** A bucket and its credentials. */
 export interface S3Config {
   bucket: string
-  /** Amazon's endpoint if absent. */
+  /** The default is the endpoint of Amazon S3. */
   endpoint?: string | undefined
-  /** Detected if absent. */
+  /** The region is detected if it is absent. */
   region?: string | undefined
-  /** Whether the bucket is part of the path. The default depends on the kind of endpoint. */
+  /** Whether the bucket is part of the path instead of the host name. The default depends on the endpoint. */
   pathStyle?: boolean | undefined
-  /** Both keys, or neither for anonymous requests. */
+  /** Requests are signed with both keys. They are anonymous if both are absent. */
   accessKey?: string | undefined
   secretKey?: string | undefined
 }
@@ -24,9 +24,13 @@ interface S3Request {
 
 type S3Explanation = [code: string, sentence: (scene: S3Request) => string]
 
-const named = ({ key, config }: S3Request): string => (key === undefined ? `bucket "${config.bucket}"` : `"${key}"`)
+const formatSubject = ({ key, config }: S3Request): string =>
+  key === undefined ? `bucket "${config.bucket}"` : `"${key}"`
 
-const noKey: S3Explanation = ['AUTHENTICATION_FAILED', ({ host }) => `${host} does not know the access key. Check it.`]
+const noKey: S3Explanation = [
+  'AUTHENTICATION_FAILED',
+  ({ host }) => `${host} does not know the access key. Correct it.`,
+]
 const otherRegion: S3Explanation = [
   'OTHER_REGION',
   ({ config }) => `Bucket "${config.bucket}" is in another region than "${config.region ?? ''}". Correct the region.`,
@@ -35,12 +39,12 @@ const forbidden: S3Explanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.accessKey === undefined
-      ? `Anonymous reads of ${named(scene)} are not allowed. Give an access key and its secret key.`
-      : `The access key may not ${scene.key === undefined ? 'list' : 'read'} ${named(scene)}, or it does not exist. Allow it s3:GetObject and s3:ListBucket, and check the key.`,
+      ? `Anonymous reads of ${formatSubject(scene)} are not allowed. Enter an access key and its secret key.`
+      : `The access key may not ${scene.key === undefined ? 'list' : 'read'} ${formatSubject(scene)}, or it does not exist. Check the name, and allow the actions s3:GetObject and s3:ListBucket.`,
 ]
 const noObject: S3Explanation = [
   'OBJECT_MISSING',
-  ({ key, config }) => `Bucket "${config.bucket}" has no object "${key ?? ''}". Check the key.`,
+  ({ key, config }) => `Bucket "${config.bucket}" has no object "${key ?? ''}". Check the name of the object.`,
 ]
 const noBucket: S3Explanation = [
   'BUCKET_MISSING',
@@ -52,7 +56,7 @@ const known: Readonly<Record<string, S3Explanation>> = {
   NoSuchKey: noObject,
   InvalidAccessKeyId: noKey,
   InvalidToken: noKey,
-  ExpiredToken: ['AUTHENTICATION_FAILED', () => 'The access key has expired. Give a new one.'],
+  ExpiredToken: ['AUTHENTICATION_FAILED', () => 'The access key has expired. Enter a new one.'],
   SignatureDoesNotMatch: [
     'AUTHENTICATION_FAILED',
     ({ host }) =>
@@ -61,12 +65,12 @@ const known: Readonly<Record<string, S3Explanation>> = {
   RequestTimeTooSkewed: [
     'CLOCK_WRONG',
     ({ host }) =>
-      `The clocks of this service and of ${host} differ too much for signatures. An operator must correct them.`,
+      `The clocks of this server and of ${host} differ too much for a valid signature. Ask an operator to correct the clock of this server.`,
   ],
   AccessDenied: forbidden,
   AllAccessDisabled: forbidden,
   AccountProblem: forbidden,
-  InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore it first.`],
+  InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore it, then run again.`],
   PermanentRedirect: otherRegion,
   AuthorizationHeaderMalformed: otherRegion,
   IllegalLocationConstraintException: otherRegion,
@@ -76,14 +80,18 @@ const known: Readonly<Record<string, S3Explanation>> = {
 
 const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: forbidden }
 
-/** Returns the problem for an error response. It contains neither the secret key nor a signature, whatever the store sent back. */
-export function s3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
+/** Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the store repeats them. */
+export function createS3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = scene
   const missing = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
   const explained = (Object.hasOwn(known, code) ? known[code] : undefined) ?? missing ?? byStatus[status]
   if (!explained)
-    return unexplained(refusal, { host, what: named(scene), secrets: [config.secretKey, config.accessKey] })
-  const where = explained === otherRegion && region ? ` It is in "${region.slice(0, 50)}".` : ''
+    return createStatusProblem(refusal, {
+      host,
+      what: formatSubject(scene),
+      secrets: [config.secretKey, config.accessKey],
+    })
+  const where = explained === otherRegion && region ? ` The bucket is in "${region.slice(0, 50)}".` : ''
   return new SourceProblem(explained[0], explained[1](scene) + where)
 }

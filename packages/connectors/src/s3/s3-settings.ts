@@ -4,13 +4,13 @@ import { assertCredentialPair, defineConnectedSource } from '../settings/connect
 import { parseAddress } from '../settings/source-address.ts'
 import { assertObjectSettings } from '../object-store/object-store-settings.ts'
 
-/** Amazon S3 and compatible stores. */
+/** Amazon S3, and stores with a compatible API. */
 export const s3Definition = defineConnectedSource({
   type: connectorTypes.s3,
   connectionField: 'objectStoreSource',
   secretFields: bucketAccess.secrets,
   assertConnection({ objectStoreSource: { bucket, endpoint } }) {
-    if (bucket === undefined) throw new InvalidSetting('/objectStoreSource/bucket', 'Name the bucket.')
+    if (bucket === undefined) throw new InvalidSetting('/objectStoreSource/bucket', 'Enter the name of the bucket.')
     if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/.test(bucket))
       throw new InvalidSetting(
         '/objectStoreSource/bucket',
@@ -20,7 +20,8 @@ export const s3Definition = defineConnectedSource({
   },
   assertSettings: assertObjectSettings,
   assertSecrets: (_settings, secrets) => assertCredentialPair(secrets, 'objectStoreSource'),
-  // Keys are not sent, but another store could forward the signed requests. The region is a part of Amazon's host.
+  // The secret audience contains the endpoint and the region: keys are never sent, but another store could forward requests
+  // that they sign. The region is a part of Amazon's host name.
   getSecretAudience: ({ objectStoreSource: { endpoint, region } }) =>
     endpoint ?? (region?.includes('${') ? ['', region] : ''),
   formatSourceName: ({ objectStoreSource: { bucket }, key }) => `${bucket}/${key}`.slice(0, 255),

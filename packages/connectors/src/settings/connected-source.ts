@@ -21,18 +21,18 @@ type ConnectionField =
 interface ConnectedSource<Type extends KnownType>
   extends Pick<ConnectorDefinition<Type, SourceOf<Type>>, 'assertSettings' | 'assertSecrets'> {
   type: Type
-  /** The field with the address and the credentials. */
+  /** The name of the field that contains the address and the credentials. */
   connectionField: Extract<keyof SourceOf<Type>, ConnectionField>
-  /** The secret fields of it, which responses leave out. */
+  /** Its secret fields, which responses omit. */
   secretFields: readonly string[]
-  /** By default, this validates the field `url` of the connection. */
+  /** Validates the connection. By default, its field `url` must be a valid address. */
   assertConnection?(source: SourceOf<Type>): void
-  /** Identifies the recipient of the secrets. By default the address. */
+  /** Returns what identifies the recipient of the secrets. The default is the address. */
   getSecretAudience?(settings: SourceOf<Type>): unknown
   formatSourceName(settings: SourceOf<Type>): string
 }
 
-/** Defines a connector that connects to a system with an address and credentials. Its settings are the body without secrets. */
+/** Defines a connector with an address and credentials. The stored settings are the request body without the secrets. */
 export function defineConnectedSource<Type extends KnownType>(
   source: ConnectedSource<Type>,
 ): ConnectorDefinition<Type, SourceOf<Type>> {
@@ -65,7 +65,7 @@ export function defineConnectedSource<Type extends KnownType>(
   }
 }
 
-/** Throws for more than one way to sign in. Accepts none, because some sources are public. */
+/** Throws `InvalidSetting` if there is more than one credential. Allows none, because some sources are public. */
 export function assertOneCredential(
   secrets: SourceSecrets,
   field: string,
@@ -75,11 +75,11 @@ export function assertOneCredential(
   if (given.length > 1)
     throw new InvalidSetting(
       `/${field}/${given[1]}`,
-      `Give either ${credentials[given[0]!]} or ${credentials[given[1]!]}, and null for the other one.`,
+      `Send either ${credentials[given[0]!]} or ${credentials[given[1]!]}, and null for the other one.`,
     )
 }
 
-/** Throws for one half of a pair of keys. */
+/** Throws `InvalidSetting` if only one of an access key and its secret key is given. */
 export function assertCredentialPair(secrets: SourceSecrets, field: string): void {
   const [key, secret] = ['accessKey' in secrets, 'secretKey' in secrets]
   if (key !== secret)
@@ -89,8 +89,8 @@ export function assertCredentialPair(secrets: SourceSecrets, field: string): voi
     )
 }
 
-/** Throws for a password without a username. */
+/** Throws `InvalidSetting` for a password without a username. */
 export function assertUsername(username: string | undefined, secrets: SourceSecrets, field: string): void {
   if ('password' in secrets && username === undefined)
-    throw new InvalidSetting(`/${field}/username`, 'The password needs a username.')
+    throw new InvalidSetting(`/${field}/username`, 'A password requires a username. Send both, or neither.')
 }

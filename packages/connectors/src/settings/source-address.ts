@@ -3,19 +3,19 @@ import { InvalidSetting } from './connector-definition.ts'
 /** Maximum length of the field `dataPipelineSourceName`. */
 const maxNameLength = 255
 
-/** Variables get their values in the run. For the validation, a placeholder stands for each. */
-const withoutVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}/g, 'some-variable')
+/** Replaces variables with a placeholder, because they get their values only when a run starts. */
+const replaceVariables = (text: string): string => text.replaceAll(/\$\{[^{}]*\}/g, 'some-variable')
 
 /**
- * Parses the address of a system. Throws for one with credentials or other extra parts. The host is checked when a run connects to
- * it, because a name can resolve to another address by then.
+ * Parses the address of a system. Throws `InvalidSetting` for credentials or other extra parts in it. The host is checked when
+ * a run connects, because a name can resolve to another address by then.
  */
 export function parseAddress(pointer: string, text: string, { query = false, fragment = false } = {}): URL {
-  const plain = withoutVariables(text)
+  const plain = replaceVariables(text)
   const url = URL.canParse(plain) ? new URL(plain) : undefined
   if (!url?.hostname) throw new InvalidSetting(pointer, 'Invalid address. Use the form https://data.example.org.')
   if (url.username || url.password)
-    throw new InvalidSetting(pointer, 'The address must not contain a username or a password. Use the fields for them.')
+    throw new InvalidSetting(pointer, 'The address contains a username or password. Use the fields for them.')
   if (url.search && !query)
     throw new InvalidSetting(pointer, 'Remove the question mark and everything after it from the address.')
   if (url.hash && !fragment)
@@ -23,20 +23,20 @@ export function parseAddress(pointer: string, text: string, { query = false, fra
   return url
 }
 
-/** Normalizes an address, so that addresses of one system are equal. */
+/** Returns an address in the form that is equal for all spellings of the same address. */
 export function normalizeAddress(text: string): string {
-  // Names of variables are case-sensitive.
+  // Names of variables are case-sensitive, so a host with a variable is not lower-cased.
   if (!URL.canParse(text) || text.includes('${')) return text
   const { origin, pathname, search } = new URL(text)
   return `${origin}${pathname.replace(/\/+$/, '')}${search}`
 }
 
-/** Returns `registry at db.example.org`. */
-export const formatNameAt = (what: string, url: string): string => `${what} at ${hostOf(url)}`.slice(0, maxNameLength)
+/** Returns a display name such as `registry at db.example.org`. */
+export const formatNameAt = (what: string, url: string): string => `${what} at ${getHost(url)}`.slice(0, maxNameLength)
 
-export const hostOf = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
+export const getHost = (url: string): string => /^https?:\/\/([^/?#]*)/.exec(url)?.[1] ?? url
 
-/** Throws if the last day is before the first. */
+/** Throws `InvalidSetting` if the last day is before the first. */
 export function assertDateOrder({
   startDate,
   endDate,
@@ -45,5 +45,5 @@ export function assertDateOrder({
   endDate?: string | undefined
 }) {
   if (startDate !== undefined && endDate !== undefined && endDate < startDate)
-    throw new InvalidSetting('/endDate', `The last day is before the first, ${startDate}.`)
+    throw new InvalidSetting('/endDate', `The last day is before the first day, ${startDate}. Correct one of them.`)
 }

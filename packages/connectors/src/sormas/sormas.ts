@@ -1,5 +1,5 @@
 import type { connectorTypes } from '@sluice/contracts/systems'
-import { type HttpSession, basicAuthorization } from '../http-connector/http-session.ts'
+import { type HttpSession, formatBasicAuthorization } from '../http-connector/http-session.ts'
 import {
   compareNames,
   createOption,
@@ -8,7 +8,7 @@ import {
   createResponseProblem,
   toText,
 } from '../http-connector/parse-response.ts'
-import { createColumns, type KnownColumn } from '../http-connector/record-tables.ts'
+import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { overlapSeconds, requestFittingPage } from '../http-connector/paging.ts'
 import type { SourceOption } from '../connector.ts'
 import {
@@ -18,17 +18,17 @@ import {
   type HttpSystem,
   requireSecret,
 } from '../http-connector/http-system.ts'
-import { isExact } from '../http-connector/exact-json.ts'
+import { isExactNumber } from '../http-connector/exact-json.ts'
 
 type SormasSettings = SettingsOf<typeof connectorTypes.sormas>
 
-const name = 'SORMAS'
+const sormasName = 'SORMAS'
 const apiRoot = 'sormas-rest'
 const initialPageSize = 1_000
-const maxPageSize = 64_000
+const maxRecordsPerPage = 64_000
 const maxTestedEntities = 10
 const firstRecordMarker = 'NO_LAST_SYNCED_UUID'
-/** A timestamp after all records, so that the request returns none. */
+/** A timestamp after all records, for a request that should return none. */
 const futureTimestamp = 9_999_999_999_999
 
 const choicePaths: Readonly<Record<string, string>> = {
@@ -39,17 +39,20 @@ const choicePaths: Readonly<Record<string, string>> = {
   'points-of-entry': 'pointsofentry/all/0',
 }
 
-/** SORMAS: cases, contacts and other outbreak data, a table for each entity. */
+/** Reads SORMAS: cases, contacts and other outbreak data, with a table for each entity. */
 export const sormas: HttpSystem<SormasSettings> = {
-  name,
+  name: sormasName,
   canReadIncrement: () => true,
-  cursorAt: (moment) => Date.parse(moment),
+  createCursor: (moment) => Date.parse(moment),
 
   connect: ({ apiSource: { url, username } }, secrets) => ({
     url,
     ignoredSegments: [apiRoot, 'sormas-ui'],
     headers: {
-      authorization: basicAuthorization(username, requireSecret(secrets, 'password', 'the password of the account')),
+      authorization: formatBasicAuthorization(
+        username,
+        requireSecret(secrets, 'password', 'the password of the account'),
+      ),
     },
   }),
 
@@ -63,29 +66,29 @@ export const sormas: HttpSystem<SormasSettings> = {
     return path === undefined ? undefined : listChoices(http, path)
   },
 
-  async streams({ http, settings: { entities, startDate } }) {
+  async openStreams({ http, settings: { entities, startDate } }) {
     const first = startDate === undefined ? 0 : Date.parse(startDate)
     return entities.map(
       (entity): RecordStream => ({
         name: entity.toLowerCase(),
         key: ['uuid'],
-        columns,
-        // The API returns timestamps as numbers, which this connector converts to text.
+        columns: entityColumns,
+        // The API returns timestamps as numbers. This connector converts them to text, and their type is inferred.
         inferStrings: true,
-        pages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : first),
+        readPages: (cursor) => readChangedRecords(http, entity, typeof cursor === 'number' ? cursor : first),
       }),
     )
   },
 }
 
-/** Reads records in the order of their changes; each page starts after the last record of the previous page. */
+/** Reads records in the order of their changes. Each page starts after the last record of the previous one. */
 async function* readChangedRecords(
   http: HttpSession,
   entity: string,
   first: number,
 ): AsyncGenerator<RecordPage, void, void> {
   let [since, lastUuid, size] = [first, firstRecordMarker, initialPageSize]
-  let maxSize = maxPageSize
+  let maxSize = maxRecordsPerPage
   let latest: number | undefined
   for (;;) {
     const { page: records, pageSize } = await requestFittingPage(size, (limit) =>
@@ -97,19 +100,19 @@ async function* readChangedRecords(
       if (changed !== undefined && changed > (latest ?? -Infinity)) latest = changed
     }
     const isLast = records.length < size
-    // An increment overlaps the previous read by some minutes.
+    // The cursor lies some minutes before the latest change, because increments overlap.
     const until = latest === undefined ? undefined : Math.min(latest, Math.floor(http.startedAt()))
     const cursor = isLast && until !== undefined ? Math.max(first, until - overlapSeconds * 1000) : undefined
     yield { records: records.map(formatTimestamps), cursor }
     if (isLast) return
-    const { uuid, changeDate } = parseObject(records.at(-1), name)
+    const { uuid, changeDate } = parseObject(records.at(-1), sormasName)
     const [nextUuid, nextSince] = [toText(uuid), parseTimestamp(changeDate)]
     if (nextUuid === undefined || nextSince === undefined || (nextUuid === lastUuid && nextSince === since))
-      throw createResponseProblem(name, 'uuid and changeDate that grow')
+      throw createResponseProblem(sormasName, 'increasing uuid and changeDate')
     if (nextSince < since) {
-      // The server orders records by their own change date, but returns the later date of a changed part. A page must contain
-      // all of these records.
-      if (2 * size > maxSize) throw createResponseProblem(name, 'records in the order of their changes')
+      // The server sorts by the change of a record itself, but returns the later change of one of its parts. The page is
+      // requested again with twice the size, so that it reaches beyond such records.
+      if (2 * size > maxSize) throw createResponseProblem(sormasName, 'records in the order of their changes')
       size *= 2
       continue
     }
@@ -124,29 +127,29 @@ async function requestPage(
 ): Promise<readonly unknown[]> {
   const words = entity.toLowerCase().split('_')
   const path = `${apiRoot}/${words.join('')}/all/${since}/${size}/${encodeURIComponent(lastUuid)}`
-  return parseList(await http.getJson(path, { subject: `The list of ${words.join(' ')}` }), name)
+  return parseList(await http.getJson(path, { subject: `The list of ${words.join(' ')}` }), sormasName)
 }
 
 async function listChoices(http: HttpSession, path: string): Promise<SourceOption[]> {
-  const choices = parseList(await http.getJson(`${apiRoot}/${path}`), name).flatMap((item) => {
-    const { uuid, externalID: externalId, epidCode, name: title } = parseObject(item, name)
+  const choices = parseList(await http.getJson(`${apiRoot}/${path}`), sormasName).flatMap((item) => {
+    const { uuid, externalID: externalId, epidCode, name: title } = parseObject(item, sormasName)
     return createOption(uuid, { code: toText(externalId) ?? epidCode, name: title })
   })
   return choices.toSorted(compareNames)
 }
 
-/** Columns of all records, and codes that are always text. */
-const columns: KnownColumn[] = [
+/** Columns that all records have, and codes that are always text. */
+const entityColumns: KnownColumn[] = [
   { path: 'uuid', dataType: 'TEXT' },
-  ...createColumns('TIMESTAMPTZ', ['creationDate', 'changeDate']),
-  ...createColumns('TEXT', ['externalID', 'externalToken', 'internalToken']),
-  ...createColumns('TEXT', ['epidNumber', 'caseIdExternalSystem', 'labSampleID']),
+  ...declareColumns('TIMESTAMPTZ', ['creationDate', 'changeDate']),
+  ...declareColumns('TEXT', ['externalID', 'externalToken', 'internalToken']),
+  ...declareColumns('TEXT', ['epidNumber', 'caseIdExternalSystem', 'labSampleID']),
 ]
 
-/** Milliseconds of the years 1973 and 2100. Counts in outbreak data are never in this range. */
+/** The timestamps of 1973 and 2100 in milliseconds. Counts in outbreak data are outside of this range. */
 const [minTimestamp, maxTimestamp] = [100_000_000_000, 4_102_444_800_000]
 
-/** Parses a timestamp. The API returns milliseconds although its description declares text; this function accepts both. */
+/** Parses a timestamp. The API returns milliseconds although its specification declares text, so both are accepted. */
 function parseTimestamp(value: unknown): number | undefined {
   const time = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : NaN
   return Number.isFinite(time) ? time : undefined
@@ -154,7 +157,7 @@ function parseTimestamp(value: unknown): number | undefined {
 
 function formatTimestamps(record: unknown): unknown {
   if (Array.isArray(record)) return record.map(formatTimestamps)
-  if (typeof record !== 'object' || record === null || isExact(record)) return record
+  if (typeof record !== 'object' || record === null || isExactNumber(record)) return record
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, formatField(key, value)]))
 }
 

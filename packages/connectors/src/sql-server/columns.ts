@@ -1,8 +1,8 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '@sluice/row-stream'
-import { StatementNotAllowed } from '../database-connector/session.ts'
+import { StatementNotAllowedError } from '../database-connector/session.ts'
 
-/** A column as the server describes a query's result. `system_type_name` is null for types that are programs. */
+/** A column of a query as the server describes it. `system_type_name` is null for CLR types. */
 export interface ServerField {
   name: string | null
   system_type_name: string | null
@@ -11,7 +11,7 @@ export interface ServerField {
   scale: number
 }
 
-const dataTypes: Record<string, DataType> = {
+const columnTypesByName: Record<string, DataType> = {
   bit: 'BOOLEAN',
   tinyint: 'SMALLINT',
   smallint: 'SMALLINT',
@@ -33,11 +33,11 @@ const dataTypes: Record<string, DataType> = {
   geography: 'GEOMETRY',
 }
 
-/** Expressions that read a value `c` where the driver's own conversion loses digits or has no useful result. */
+/** Expressions that read a value `c` of types for which the driver's own conversion loses digits or has no useful result. */
 const expressions: Record<string, (c: string) => string> = {
   decimal: (c) => `convert(varchar(60), ${c})`,
   numeric: (c) => `convert(varchar(60), ${c})`,
-  // Style 2 has four digits after the decimal point; the default style has two.
+  // Style 2 formats money with four decimal places; the default style has two.
   money: (c) => `convert(varchar(60), ${c}, 2)`,
   smallmoney: (c) => `convert(varchar(60), ${c}, 2)`,
   time: (c) => `convert(varchar(20), ${c})`,
@@ -49,34 +49,35 @@ const expressions: Record<string, (c: string) => string> = {
   hierarchyid: (c) => `${c}.ToString()`,
 }
 
-export function columnOf(field: ServerField): StoredType {
-  const name = typeName(field)
-  const dataType = dataTypes[name] ?? 'TEXT'
+export function toColumnType(field: ServerField): StoredType {
+  const name = getTypeName(field)
+  const dataType = columnTypesByName[name] ?? 'TEXT'
   if (dataType !== 'DECIMAL') return { dataType }
   return { dataType, precision: field.precision, scale: field.scale }
 }
 
 /**
- * Returns the expression that reads `column` without loss. Times arrive as JavaScript dates, with finer digits in an
- * additional property.
+ * Returns the expression that reads `column` without loss. Times arrive as JavaScript dates, with the digits below a
+ * millisecond in an additional property.
  */
 export function readExpression(column: string, field: ServerField): string {
-  return expressions[typeName(field)]?.(column) ?? column
+  return expressions[getTypeName(field)]?.(column) ?? column
 }
 
-const typeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
+const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>
   (system ?? user ?? '').replace(/\(.*/, '').toLowerCase()
 
-export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
+export const quoteName = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
 /**
- * Throws `StatementNotAllowed` unless the statement begins with SELECT. In T-SQL, statements can follow each other without
- * a separator, so a query is run only as part of another query. Inside it, a second statement, WITH, and ORDER BY without
- * TOP or OFFSET are syntax errors.
+ * Throws `StatementNotAllowedError` if the statement does not begin with SELECT. The query is then embedded in another query, because T-SQL
+ * statements can follow each other without a separator. There, a second statement, WITH, and ORDER BY without TOP or OFFSET are syntax errors.
  */
 export function assertQuery(text: string): void {
   const start = text.replace(/^(?:\s+|--[^\n\r]*(?:[\n\r]|$)|\/\*[^]*?\*\/)+/, '')
   if (/^with\b/i.test(start))
-    throw new StatementNotAllowed('A query that begins with WITH cannot be read: make it a view, and read that.')
-  if (!/^select\b/i.test(start)) throw new StatementNotAllowed()
+    throw new StatementNotAllowedError(
+      'A query that begins with WITH is not supported. Create a view from it in the database, and read the view.',
+    )
+  if (!/^select\b/i.test(start)) throw new StatementNotAllowedError()
 }

@@ -1,7 +1,13 @@
 import mssql from 'mssql'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
-import { codes, findByMessage, type MessagePatterns, messageOf, withDetail } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ExplainedError } from '../database-connector/session.ts'
+import {
+  listCodes,
+  findCodeByMessage,
+  type MessagePatterns,
+  getErrorMessage,
+  classifyWithMessage,
+} from '../database-connector/problems.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
 
 const byNumber: Record<number, DatabaseProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',
@@ -25,7 +31,7 @@ const byNumber: Record<number, DatabaseProblemCode> = {
   10928: 'TOO_MANY_CONNECTIONS',
 }
 
-const byMessage: MessagePatterns = [
+const sqlServerMessagePatterns: MessagePatterns = [
   [/self-signed|certificate|altnames/i, 'CERTIFICATE_NOT_TRUSTED'],
   [/ENOTFOUND|EAI_AGAIN/, 'HOST_UNKNOWN'],
   [/ECONNREFUSED/, 'CONNECTION_REFUSED'],
@@ -36,33 +42,34 @@ const byMessage: MessagePatterns = [
   [/Connection lost|socket hang up|ECONNRESET|Connection is closed|closed/i, 'CONNECTION_LOST'],
 ]
 
-export function explainSqlServer(error: unknown, _config: DatabaseConfig): ExplainedError | undefined {
-  const message = messageOf(error)
-  const number = numbers(error).find((each) => byNumber[each] !== undefined)
-  if (number !== undefined) return withDetail(byNumber[number]!, message)
-  const all = codes(error)
-  // For a refused sign-in, the driver keeps the message and drops the number.
+export function classifySqlServerError(error: unknown, _config: DatabaseConfig): ClassifiedError | undefined {
+  const message = getErrorMessage(error)
+  const number = listErrorNumbers(error).find((each) => byNumber[each] !== undefined)
+  if (number !== undefined) return classifyWithMessage(byNumber[number]!, message)
+  const all = listCodes(error)
+  // For a rejected sign-in, the driver keeps only the message of the server and not its number.
   if (all.includes('ELOGIN') && /cannot open database/i.test(message)) return { code: 'DATABASE_MISSING' }
   if (all.includes('ELOGIN')) return { code: 'AUTHENTICATION_FAILED', detail: message }
   if (all.includes('ETIMEOUT')) return { code: 'CONNECTION_TIMEOUT' }
   if (!all.some((code) => /^(ESOCKET|EENCRYPT|ECONNCLOSED|ENOTOPEN|EINSTLOOKUP|EABORT)$/.test(code)))
-    return isDrivers(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
-  const code = findByMessage(byMessage, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
+    return isDriverError(error) ? { code: 'STATEMENT_FAILED', detail: message } : undefined
+  const code = findCodeByMessage(sqlServerMessagePatterns, [message, ...all].join(' ')) ?? 'CONNECTION_LOST'
   return code === 'CERTIFICATE_NOT_TRUSTED' ? { code, detail: message } : { code }
 }
 
 /**
- * Whether the error comes from the driver, which has its own class, or from the server's description of a statement, which
- * has the code and a number.
+ * Returns whether the error comes from the driver, or from the server when it describes a statement. Errors of the driver have
+ * a class of their own; those of the server have a code and a number.
  */
-function isDrivers(error: unknown): boolean {
+function isDriverError(error: unknown): boolean {
   return (
-    error instanceof mssql.MSSQLError || (codes(error).includes('EREQUEST') && numbers(error).some((each) => each > 0))
+    error instanceof mssql.MSSQLError ||
+    (listCodes(error).includes('EREQUEST') && listErrorNumbers(error).some((each) => each > 0))
   )
 }
 
-/** Returns the server's numbers of an error and of its causes. */
-function numbers(error: unknown): number[] {
+/** Returns the error numbers of the server in an error and its causes. */
+function listErrorNumbers(error: unknown): number[] {
   const found: number[] = []
   for (let each = error; each instanceof Error && found.length < 10; ) {
     const { number, originalError, cause } = each as Error & { number?: unknown; originalError?: unknown }

@@ -4,29 +4,33 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import mssql from 'mssql'
 import { RowEncoder, type SourceProblem, type StoredType } from '@sluice/row-stream'
 import {
-  type ReadingNote,
+  type ReadNote,
   type SourceStatement,
-  type SessionAccess,
+  type SessionParameters,
   type DescribedColumn,
   type DatabaseEngine,
-  StatementNotAllowed,
+  StatementNotAllowedError,
   type DatabaseSession,
-  embedQuery,
-  statementText,
+  wrapQuery,
+  buildStatement,
 } from '../database-connector/session.ts'
 import { openSocket } from '../database-connector/sockets.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import { type ServerField, bracketed, columnOf, assertQuery, readExpression } from './columns.ts'
+import { type ServerField, quoteName, toColumnType, assertQuery, readExpression } from './columns.ts'
 import { encryptedOnly } from '@sluice/database'
-import { explainSqlServer } from './problems.ts'
+import { classifySqlServerError } from './problems.ts'
 
-export const engine: DatabaseEngine = { name: 'SQL Server', open, explain: explainSqlServer }
+export const engine: DatabaseEngine = {
+  name: 'SQL Server',
+  open: openSession,
+  classifyError: classifySqlServerError,
+}
 
-/** Bytes of a protocol packet: four times the driver's default, below the maximum of one TLS record. */
+/** Bytes of a packet of the protocol: four times the driver's default, and below the maximum of a TLS record. */
 const packetSize = 16_000
 
-async function open(access: SessionAccess): Promise<DatabaseSession> {
+async function openSession(access: SessionParameters): Promise<DatabaseSession> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const sockets: Socket[] = []
   const byteLimit = new SqlServerByteLimit(access.config, engine.name)
@@ -39,7 +43,7 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
     connectionTimeout: access.limits.signIn,
     requestTimeout: 0,
     pool: { min: 0, max: 1 },
-    // One reader uses the connection, so its state is known.
+    // The pool has one connection, because a session must always use the same one.
     validateConnection: false,
     beforeConnect: (driver) => byteLimit.watch(driver as never),
     options: {
@@ -48,9 +52,9 @@ async function open(access: SessionAccess): Promise<DatabaseSession> {
       useUTC: true,
       packetSize,
       appName: 'sluice',
-      // If a server redirects its clients, the driver still connects to the checked address.
+      // The socket always connects to the checked address, even if the server redirects its clients to another one.
       connector: async () => {
-        // Without this error, the pool would retry with another connection.
+        // This error stops the pool, which would otherwise open another connection.
         if (byteLimit.problem) throw byteLimit.problem
         const socket = await openSocket(access)
         sockets.push(socket)
@@ -85,9 +89,9 @@ async function hasSnapshots(pool: mssql.ConnectionPool): Promise<boolean> {
   return recordset[0]?.state === 1
 }
 
-/** Reads in a transaction that is never committed: the server rolls it back when the connection ends. */
+/** A session that reads in a transaction, which is never committed. The server rolls it back when the connection ends. */
 class SqlServerSession implements DatabaseSession {
-  readonly notes: ReadingNote[] = []
+  readonly notes: ReadNote[] = []
   readonly received: () => number
   readonly #transaction: mssql.Transaction
   readonly #byteLimit: SqlServerByteLimit
@@ -108,21 +112,21 @@ class SqlServerSession implements DatabaseSession {
     this.#close = close
   }
 
-  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadingNote[] }> {
-    this.#text = statementText(statement, bracketed)
+  async describe(statement: SourceStatement): Promise<{ columns: DescribedColumn[]; notes: ReadNote[] }> {
+    this.#text = buildStatement(statement, quoteName)
     assertQuery(this.#text)
-    // The query is described alone first: only a query that is complete by itself may be embedded in another one.
+    // The query is described alone first, because only a query that is complete by itself may be embedded in another one.
     this.#fields = await this.#fieldsOf(this.#text)
-    if (this.#fields.length === 0) throw new StatementNotAllowed()
+    if (this.#fields.length === 0) throw new StatementNotAllowedError()
     await this.#fieldsOf(this.#wrapped(this.#fields.map((_field, index) => `c${index + 1}`)))
     const columns = this.#fields.map((field, index) => ({
       label: field.name || `column ${index + 1}`,
-      ...columnOf(field),
+      ...toColumnType(field),
     }))
     return { columns, notes: [] }
   }
 
-  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadingNote[]> {
+  async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {
     const labels = this.#fields.map(({ name }, index) => name || `column ${index + 1}`)
     const encoder = new RowEncoder(
       types.map((type, index) => ({ label: labels[index]!, ...type })),
@@ -139,7 +143,7 @@ class SqlServerSession implements DatabaseSession {
       try {
         if (writeRow(encoder, sink, row)) return
         request.pause()
-        void sink.drained().then(() => request.resume())
+        void sink.waitForRoom().then(() => request.resume())
       } catch (error) {
         reading.reject(error)
         this.#close()
@@ -153,7 +157,7 @@ class SqlServerSession implements DatabaseSession {
     return []
   }
 
-  /** Sends the protocol's attention signal; the server then ends the request. */
+  /** Sends the attention signal of the protocol, after which the server ends the request. */
   async cancel(): Promise<void> {
     const request = this.#request
     if (!request) return
@@ -171,7 +175,7 @@ class SqlServerSession implements DatabaseSession {
   }
 
   #wrapped(expressions: readonly string[]): string {
-    return embedQuery(this.#text, expressions, this.#fields.length)
+    return wrapQuery(this.#text, expressions, this.#fields.length)
   }
 
   async #fieldsOf(text: string): Promise<ServerField[]> {
@@ -189,26 +193,23 @@ class SqlServerSession implements DatabaseSession {
   }
 }
 
-/**
- * A driver internal that its types do not declare: it creates a token reader for each message, after decryption if the
- * connection uses TLS.
- */
+/** The driver creates a token reader for each message, after decryption. Its types do not declare this internal method. */
 interface TediousMessageIo {
   createTokenStreamParser(message: AsyncIterable<Buffer>, handler: unknown): { parser: Readable }
 }
 
 /**
- * Counts the bytes from a server, and breaks the connection above the limit. A value may arrive in pieces without a total
- * length, and the driver keeps all pieces until the last one; it also keeps rows, notices and errors of a response.
+ * Counts the bytes from a server, and breaks the connection above the limit. The driver keeps all pieces of a value until the
+ * last one, without knowing the total length, and all rows, notices and errors of a response.
  */
 class SqlServerByteLimit extends InboundByteLimit {
-  /** Whether rows are taken one by one: then each row is limited, and not their sum. Otherwise the driver keeps the whole response. */
+  /** Whether the session takes rows one by one. The limit then applies to each row, otherwise to the complete response. */
   readsRowByRow = false
-  /** The reason why the connection was broken. */
+  /** The problem for which the connection was broken. */
   problem: SourceProblem | undefined
   #socket: Socket | undefined
 
-  /** Counts all bytes of the socket until the sign-in is complete, TLS included. Call this before the driver receives the socket. */
+  /** Counts all bytes of the socket until the end of the sign-in, TLS included. Must be called before the driver receives the socket. */
   watchSignIn(socket: Socket): void {
     this.#socket = socket
     let received = 0
@@ -217,12 +218,12 @@ class SqlServerByteLimit extends InboundByteLimit {
       received += bytes.length
       this.#break(this.findProblem(received))
     }
-    // A listener starts the stream, so the stream is paused: no data may pass before the driver listens too.
+    // Adding a listener starts the stream. It is paused, so that no data arrives before the driver listens too.
     socket.pause()
     socket.on('data', count)
   }
 
-  /** Counts the bytes from which the driver reads tokens. */
+  /** Counts the decrypted bytes that the driver parses. */
   watch(driver: TediousMessageIo): void {
     const create = driver.createTokenStreamParser.bind(driver)
     driver.createTokenStreamParser = (message, handler) => {
@@ -231,8 +232,8 @@ class SqlServerByteLimit extends InboundByteLimit {
       reader.parser.on('data', ({ name }: { name: string }) => {
         if (this.readsRowByRow && (name === 'ROW' || name === 'NBCROW')) response.bytes = 0
       })
-      // The driver does not report tokens that it cannot read.
-      reader.parser.on('error', () => this.#break(this.otherProtocol()))
+      // The end of the stream is reported here, because the driver ignores tokens that it cannot parse.
+      reader.parser.on('error', () => this.#break(this.createOtherProtocolProblem()))
       return reader
     }
   }
@@ -241,7 +242,7 @@ class SqlServerByteLimit extends InboundByteLimit {
     for await (const bytes of message) {
       response.bytes += bytes.length
       this.#break(this.findProblem(response.bytes))
-      // The socket must report the end: a response that ended here would look complete.
+      // The socket must fail, because a response that ends here would look complete.
       if (this.problem) await new Promise(() => {})
       yield bytes
     }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 
-/** The directory of uploaded files, by their uid. The API writes them, and the workers read them. */
-export const uploadsDirectory = (filesDirectory: string): string => join(filesDirectory, 'uploads')
+/** Returns the directory of uploaded files, in which each file has its uid as its name. The API writes the files, and the workers read them. */
+export const getUploadsDirectory = (filesDirectory: string): string => join(filesDirectory, 'uploads')
 
-export const uploadPath = (filesDirectory: string, uid: string): string => join(uploadsDirectory(filesDirectory), uid)
+export const getUploadPath = (filesDirectory: string, uid: string): string =>
+  join(getUploadsDirectory(filesDirectory), uid)

@@ -19,7 +19,7 @@ export const parquetUploadDefinition: ConnectorDefinition<'PARQUET_UPLOAD', obje
 
 const delimiters: Record<string, string> = { PIPE: '|', COMMA: ',', TAB: '\t', SEMI_COLON: ';' }
 
-/** Throws `InvalidSetting` for options that contradict each other. */
+/** Throws `InvalidSetting` for CSV options that contradict each other. */
 export function assertCsvOptions({
   delimiter = '',
   comment,
@@ -31,13 +31,13 @@ export function assertCsvOptions({
   columns = [],
 }: CsvOptions): void {
   if (comment !== undefined && comment === (delimiters[delimiter] ?? delimiter))
-    throw refused('/comment', 'The comment character and the delimiter must differ.')
+    throw invalidSetting('/comment', 'The comment character and the delimiter must differ.')
   if (headerRow === false && headerLines !== undefined)
-    throw refused('/headerLines', 'headerLines needs a header row. Leave it out.')
+    throw invalidSetting('/headerLines', 'headerLines requires a header row. Remove it, or set headerRow to true.')
   if (sheet !== undefined && sheetNumber !== undefined)
-    throw refused('/sheetNumber', 'Choose the sheet by its name or by its number, not by both.')
-  if (encoding !== undefined && !isEncoding(encoding))
-    throw refused(
+    throw invalidSetting('/sheetNumber', 'Select the sheet by its name or by its number, not by both.')
+  if (encoding !== undefined && !isKnownEncoding(encoding))
+    throw invalidSetting(
       '/encoding',
       `${encoding} is not a known encoding. Use utf-8, windows-1252 or another encoding label.`,
     )
@@ -48,24 +48,24 @@ type CsvColumn = NonNullable<CsvOptions['columns']>[number]
 
 function assertColumn(column: CsvColumn, index: number, all: readonly CsvColumn[]): void {
   const { label, index: place, name, dataType, precision, scale, dateFormat } = column
-  const refuse = (detail: string) => refused(`/columns/${index}`, detail)
+  const refuse = (detail: string) => invalidSetting(`/columns/${index}`, detail)
   if ((label === undefined) === (place === undefined))
-    throw refuse('Name the column either by its label or by its index from 0.')
+    throw refuse('Identify the column either by its label or by its index, which starts at 0.')
   if (all.findIndex((other) => other.label === label && other.index === place) < index)
-    throw refuse('This column is listed twice.')
+    throw refuse('This column is listed twice. Remove one of the entries.')
   const wrong = name === undefined ? undefined : identifierProblem(name)
-  if (wrong) throw refused(`/columns/${index}/name`, wrong)
+  if (wrong) throw invalidSetting(`/columns/${index}/name`, wrong)
   if ((precision !== undefined || scale !== undefined) && dataType !== 'DECIMAL')
-    throw refuse('A precision and a scale are for DECIMAL only.')
+    throw refuse('Only columns of type DECIMAL have a precision and a scale. Remove them.')
   if (scale !== undefined && (precision === undefined || scale > precision))
-    throw refuse('A scale needs a precision that is at least as large.')
+    throw refuse('A scale requires a precision that is at least as large.')
   if (dateFormat !== undefined && !['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'].includes(dataType ?? 'DATE'))
-    throw refuse('A date format is for DATE, TIMESTAMP and TIMESTAMPTZ only.')
+    throw refuse('Only columns of type DATE, TIMESTAMP and TIMESTAMPTZ have a date format. Remove it.')
 }
 
-const refused = (pointer: string, detail: string) => new InvalidSetting(`/csvOptions${pointer}`, detail)
+const invalidSetting = (pointer: string, detail: string) => new InvalidSetting(`/csvOptions${pointer}`, detail)
 
-function isEncoding(label: string): boolean {
+function isKnownEncoding(label: string): boolean {
   try {
     return new TextDecoder(label).encoding !== ''
   } catch {

@@ -1,5 +1,5 @@
 import { type HttpSystem, requireSecret, type SystemContext } from '../../src/http-connector/http-system.ts'
-import { boundCursor } from '../../src/http-connector/paging.ts'
+import { createNextCursor } from '../../src/http-connector/paging.ts'
 import { createOption, parseList, parseObject, toText } from '../../src/http-connector/parse-response.ts'
 
 interface Settings {
@@ -27,10 +27,10 @@ export const clinicRegister: HttpSystem<Settings> = {
 
   listOptions: (kind, context) => (kind === 'clinics' ? listClinics(context) : undefined),
 
-  streams: async ({ http, settings: { clinic } }) => ({
+  openStreams: async ({ http, settings: { clinic } }) => ({
     name: 'visits',
     key: ['id'],
-    async *pages(cursor) {
+    async *readPages(cursor) {
       const updatedAfter = toText(cursor)
       let latest = ''
       for (let offset = 0; ; offset += pageSize) {
@@ -45,7 +45,7 @@ export const clinicRegister: HttpSystem<Settings> = {
         }
         const isLast = records.length < pageSize
         // Only all pages together are complete, because they may not be in the order of changes.
-        yield { records, cursor: isLast ? boundCursor(latest, http.startedAt(), updatedAfter) : undefined }
+        yield { records, cursor: isLast ? createNextCursor(latest, http.startedAt(), updatedAfter) : undefined }
         if (isLast) return
       }
     },

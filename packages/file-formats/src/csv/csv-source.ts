@@ -9,7 +9,7 @@ import {
   type Column,
   formatCount,
   identifiers,
-  type LoadReport,
+  type ReadReporter,
   type ReaderAdvice,
   type RowStream,
   type StoredType,
@@ -52,7 +52,7 @@ export const csvSource: DataSource<CsvConfig> = {
 /** `csvSource.read` with other limits. */
 export async function* readCsv(
   { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
   limits: DelimitedLimits,
 ): AsyncGenerator<RowStream, void, void> {
@@ -87,11 +87,11 @@ type CsvThread = ReaderThread<CsvResult, OpenedFile, InferredColumn[]>
 class CsvRows {
   readonly #thread: CsvThread
   readonly #opened: OpenedFile
-  readonly #report: LoadReport
+  readonly #report: ReadReporter
   #hasStarted = false
   #result: CsvResult = { columns: [], profiles: [], oddValues: [] }
 
-  constructor(thread: CsvThread, opened: OpenedFile, report: LoadReport) {
+  constructor(thread: CsvThread, opened: OpenedFile, report: ReadReporter) {
     this.#thread = thread
     this.#opened = opened
     this.#report = report

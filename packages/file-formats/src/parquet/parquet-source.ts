@@ -3,7 +3,7 @@ import {
   describeColumns,
   type ColumnProfile,
   type RowStream,
-  type LoadReport,
+  type ReadReporter,
   type DataSource,
   SourceProblem,
   type StoredType,
@@ -35,7 +35,7 @@ export const parquetSource: DataSource<ParquetConfig> = {
 /** `parquetSource.read` with other limits. */
 export async function* readParquet(
   { path, fileName }: ParquetConfig,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
   limits: ParquetLimits,
 ): AsyncGenerator<RowStream, void, void> {

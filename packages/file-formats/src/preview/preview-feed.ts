@@ -1,4 +1,4 @@
-import { type RowStream, type Column, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import { type RowStream, type Column, type RejectedRow, type ReadReporter, TypesWidened } from '@sluice/row-stream'
 import { mostCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
@@ -10,13 +10,13 @@ const mostNotes = 100
  * load has in flight. Throws the errors of the source.
  */
 export async function previewFeed(
-  read: (report: LoadReport, signal: AbortSignal) => AsyncIterable<RowStream>,
+  read: (report: ReadReporter, signal: AbortSignal) => AsyncIterable<RowStream>,
   most: number,
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const notes: string[] = []
   let rejected: RejectedRow[] = []
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: () => {},
     reject: (row) => void (rejected.length < mostRejected && rejected.push(row)),
     rejectMore: () => {},

@@ -5,7 +5,7 @@ import { type OpenedUpload, openUpload, type UploadToOpen } from './open-upload.
 import {
   emptyRowStream,
   type Column,
-  type LoadReport,
+  type ReadReporter,
   type RowStream,
   SourceProblem,
   tooManyRejected,
@@ -25,7 +25,7 @@ export type FileOptions = CsvOptions & { remembered?: RememberedDialect; lookAtA
 export async function* readUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress'>,
   { columnsBefore = [], ...options }: FileOptions & { columnsBefore?: Column[] },
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { first: onProgress, second } = splitProgress(report)
@@ -44,7 +44,7 @@ export async function* readUpload(
 export async function* readOpened(
   opened: OpenedUpload,
   { lookAtAll, ...options }: FileOptions,
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { fd, name } = opened.file
@@ -61,7 +61,7 @@ export async function* readOpened(
     }
     if (opened.rejected > kept) report.rejectMore(opened.rejected - kept)
   }
-  const uploadReport: LoadReport = {
+  const uploadReport: ReadReporter = {
     ...report,
     async startOver() {
       await report.startOver()
@@ -93,7 +93,7 @@ export async function* readOpened(
 /** Reads an uploaded Parquet file in place; one in gzip or ZIP is unpacked into a spool first. */
 export async function* readParquetUpload(
   upload: Omit<UploadToOpen, 'options' | 'onProgress' | 'path'> & { path: string },
-  report: LoadReport,
+  report: ReadReporter,
   signal: AbortSignal,
 ): AsyncGenerator<RowStream, void, void> {
   const { path, name: fileName } = upload

@@ -1,7 +1,7 @@
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 
 /** Splits the progress of an upload into two halves, rewriting and reading; both report bytes of the upload. */
-export function splitProgress(report: LoadReport) {
+export function splitProgress(report: ReadReporter) {
   let uploadSize: number | undefined
   return {
     /** Reports progress of the rewriting; an upload that is read in place skips this half. */
@@ -11,7 +11,7 @@ export function splitProgress(report: LoadReport) {
     },
 
     /** Returns the reporter of the reading, whose input has `size` bytes. */
-    second(size: number): LoadReport['progress'] {
+    second(size: number): ReadReporter['progress'] {
       return (counts) => {
         if (uploadSize === undefined || counts.bytesRead === undefined) return report.progress(counts)
         const share = size === 0 ? 1 : Math.min(1, counts.bytesRead / size)

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { neededFiles } from '../../runs/needed-files.ts'
 import type { MaintenanceJob } from './maintenance.ts'
-import { uploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
+import { getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 
 /** Minimum age in milliseconds. An upload of this age has its row, or has failed. */
 const minAge = 3_600_000
@@ -15,7 +15,7 @@ const uid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
  * last days' runs stay for clients with RETAIN_TEMP_FILES.
  */
 export function removeFiles({ db, filesDirectory }: { db: Kysely<DB>; filesDirectory: string }): MaintenanceJob {
-  const folder = uploadsDirectory(filesDirectory)
+  const folder = getUploadsDirectory(filesDirectory)
   return {
     name: 'files',
     async run(signal) {

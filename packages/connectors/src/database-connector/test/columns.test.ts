@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import oracledb from 'oracledb'
-import { columnOf as oracleColumn, convertValue, fetchAs } from '../../oracle/columns.ts'
-import { bracketed, columnOf as serverColumn, assertQuery, readExpression } from '../../sql-server/columns.ts'
-import { embedQuery } from '../session.ts'
-import { statementText } from '../session.ts'
+import { toColumnType as oracleColumn, createValueConverter, getFetchType } from '../../oracle/columns.ts'
+import { quoteName, toColumnType as serverColumn, assertQuery, readExpression } from '../../sql-server/columns.ts'
+import { wrapQuery } from '../session.ts'
+import { buildStatement } from '../session.ts'
 
 describe('columns of SQL Server', () => {
   const field = (type: string | null, precision = 0, scale = 0, user: string | null = null) => ({
@@ -44,8 +44,8 @@ describe('columns of SQL Server', () => {
   })
 
   it('puts a query into another, and refuses what cannot stand there', () => {
-    expect(statementText({ table: 't', schema: 'a]b', name: 't' }, bracketed)).toBe('select * from [a]]b].[t]')
-    expect(embedQuery('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
+    expect(buildStatement({ table: 't', schema: 'a]b', name: 't' }, quoteName)).toBe('select * from [a]]b].[t]')
+    expect(wrapQuery('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
     for (const text of [
       'drop table t',
       'exec p',
@@ -86,18 +86,18 @@ describe('columns of Oracle', () => {
       oracledb.DB_TYPE_TIMESTAMP_TZ,
       oracledb.DB_TYPE_NCLOB,
     ])
-      expect(fetchAs({ dbType })).toEqual({ type: oracledb.DB_TYPE_VARCHAR })
-    expect(fetchAs({ dbType: oracledb.DB_TYPE_BLOB })).toEqual({ type: oracledb.DB_TYPE_RAW })
-    expect(fetchAs({ dbType: oracledb.DB_TYPE_VARCHAR })).toBeUndefined()
+      expect(getFetchType({ dbType })).toEqual({ type: oracledb.DB_TYPE_VARCHAR })
+    expect(getFetchType({ dbType: oracledb.DB_TYPE_BLOB })).toEqual({ type: oracledb.DB_TYPE_RAW })
+    expect(getFetchType({ dbType: oracledb.DB_TYPE_VARCHAR })).toBeUndefined()
   })
 
   it('writes intervals by ISO 8601, and takes the space before a year away', () => {
-    const span = convertValue({ name: 'X', dbType: oracledb.DB_TYPE_INTERVAL_DS })!
+    const span = createValueConverter({ name: 'X', dbType: oracledb.DB_TYPE_INTERVAL_DS })!
     expect(span({ days: 3, hours: -4, minutes: 0, seconds: 5, fseconds: 250_000_000 })).toBe('P3DT-4H5.25S')
     expect(span({ days: 0, hours: 0, minutes: 0, seconds: 0, fseconds: -5 })).toBe('PT-0.000000005S')
     expect(span({ years: 1, months: 2 })).toBe('P1Y2M')
     expect(span({ years: 0, months: 0 })).toBe('PT0S')
-    expect(convertValue({ name: 'X', dbType: oracledb.DB_TYPE_DATE })!(' 2026-11-21T01:02:03')).toBe(
+    expect(createValueConverter({ name: 'X', dbType: oracledb.DB_TYPE_DATE })!(' 2026-11-21T01:02:03')).toBe(
       '2026-11-21T01:02:03',
     )
   })

@@ -9,9 +9,9 @@ import { somewhere } from './raw-servers.ts'
 it('keeps what a thread compiled for the next one, where the process keeps what it compiles', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-compiled-'))
   const source = new URL('../database-source.ts', import.meta.url).href
-  const program = `const { tryDatabase } = await import(${JSON.stringify(source)})
+  const program = `const { testDatabaseConnection } = await import(${JSON.stringify(source)})
     const here = async () => [{ address: '127.0.0.1', family: 4 }]
-    const problem = await tryDatabase(${JSON.stringify(somewhere)}, here, new AbortController().signal).catch(({ code }) => code)
+    const problem = await testDatabaseConnection(${JSON.stringify(somewhere)}, here, new AbortController().signal).catch(({ code }) => code)
     console.log(problem)`
   await writeFile(join(folder, 'try.mjs'), program)
   const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled'), NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }

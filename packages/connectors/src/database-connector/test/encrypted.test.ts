@@ -4,7 +4,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { Client } from 'pg'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource } from '../database-source.ts'
+import { createDatabaseSource } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { type Mariadb, mariadbMissing, startMariadb } from './mariadb.ts'
 import { here, listener, loadFeed, postgresConfig, superuser, word } from './reading.ts'
@@ -71,7 +71,7 @@ describeUnless(missing)('an encrypted connection', () => {
   const load = async (config: DatabaseConfig, limits = databaseLimits) => {
     let rows = 0
     const { report, totals } = listener()
-    for await (const feed of databaseSource(here, limits).read(config, report, never))
+    for await (const feed of createDatabaseSource(here, limits).read(config, report, never))
       rows += await loadFeed(target, table, feed)
     expect(totals.bytesRead).toBeGreaterThan(rows * 640)
     return rows

@@ -4,7 +4,7 @@ import { answerTokens, loginToken } from '@sluice/warehouses/testing/answers'
 import { inPackets, kinds, messagesOf } from '@sluice/warehouses/testing/packets'
 import { tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../database-source.ts'
+import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
 import { here, listener } from './reading.ts'
@@ -45,7 +45,7 @@ describe('a SQL Server that means harm', () => {
     trustServerCertificate: true,
   })
   const tried = (port: number, changes: Partial<DatabaseConfig> = {}, limits = databaseLimits) =>
-    tryDatabase({ ...config(port), ...changes }, here, never, limits).catch((error: unknown) => error)
+    testDatabaseConnection({ ...config(port), ...changes }, here, never, limits).catch((error: unknown) => error)
 
   /** Lets anybody in, and answers the first query with `begin`, and then with `more` for as long as somebody reads. */
   async function flood(begin: Buffer, more: Buffer, certificate?: ReturnType<typeof selfSigned>) {
@@ -86,7 +86,7 @@ describe('a SQL Server that means harm', () => {
     expect(await tried(port, { ssl })).toMatchObject({
       name: 'SourceProblem',
       code: 'MESSAGE_TOO_LONG',
-      message: expect.stringContaining(`SQL Server at source.example, port ${port} sends more than 64 MB`),
+      message: expect.stringContaining(`SQL Server at source.example, port ${port} sent more than 64 MB`),
     })
     expect(sent.bytes).toBeGreaterThan(60 * mega)
     expect(sent.bytes).toBeLessThan(100 * mega)
@@ -149,7 +149,11 @@ describe('a SQL Server that means harm', () => {
       },
     })
     const { report, totals } = listener()
-    for await (const { columns: found, content } of databaseSource(here).read(config(server.port), report, never)) {
+    for await (const { columns: found, content } of createDatabaseSource(here).read(
+      config(server.port),
+      report,
+      never,
+    )) {
       if (content.format !== 'copy-binary') continue
       for await (const { release } of content.rows(found)) release?.()
     }

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { tryDatabase } from '../database-source.ts'
+import { testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'
@@ -20,7 +20,7 @@ describe('a server that means harm', () => {
   const serve = rawServers()
 
   const tried = (changes: Partial<DatabaseConfig>) =>
-    tryDatabase({ ...config, ...changes }, here, never, databaseLimits).catch((error: unknown) => error)
+    testDatabaseConnection({ ...config, ...changes }, here, never, databaseLimits).catch((error: unknown) => error)
 
   /** Sends a piece again and again, as long as somebody reads, and counts what was taken. */
   function flood(to: Duplex, piece: (index: number) => Buffer) {
@@ -56,9 +56,9 @@ describe('a server that means harm', () => {
     const home = await mkdtemp(join(tmpdir(), 'sluice-home-'))
     await writeFile(join(home, '.pgpass'), '*:*:*:*:operators-file\n', { mode: 0o600 })
     const source = new URL('../database-source.ts', import.meta.url).href
-    const program = `const { tryDatabase } = await import(${JSON.stringify(source)})
+    const program = `const { testDatabaseConnection } = await import(${JSON.stringify(source)})
       const here = async () => [{ address: '127.0.0.1', family: 4 }]
-      await tryDatabase(${JSON.stringify({ ...config, port })}, here, new AbortController().signal).catch(() => {})`
+      await testDatabaseConnection(${JSON.stringify({ ...config, port })}, here, new AbortController().signal).catch(() => {})`
     const env = {
       ...process.env,
       HOME: home,

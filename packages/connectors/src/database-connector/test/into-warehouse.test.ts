@@ -3,7 +3,7 @@ import type { Client } from 'pg'
 import { type ScratchWarehouse, scratchWarehouse } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import { databaseLimits } from '../database-config.ts'
-import { databaseSource } from '../database-source.ts'
+import { createDatabaseSource } from '../database-source.ts'
 import { here, listener, postgresConfig, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal
@@ -34,7 +34,7 @@ describe('a database loaded into a warehouse', () => {
   const load = (tables: string[], limits = databaseLimits) => {
     const config = postgresConfig(database, { tables: tables.map((name) => ({ schema: 'public', name })) })
     return loadFeeds({
-      feeds: databaseSource(here, limits).read(config, listener().report, never),
+      feeds: createDatabaseSource(here, limits).read(config, listener().report, never),
       warehouse: scratch.warehouse,
       target: { schema: 'health', table: 'target' },
       run: word('run'),

@@ -3,7 +3,7 @@ import { describeUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
 import { until } from '@sluice/testing/until'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../database-source.ts'
+import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { type Mariadb, mariadbMissing, startMariadb } from './mariadb.ts'
 import { everyType, most, shapes, zeros } from './mariadb-types.ts'
 import { here, listener, loadFeed, shape, superuser, word } from './reading.ts'
@@ -43,7 +43,7 @@ describeUnless(missing)('MariaDB as a source', () => {
   })
   const read = (changes: Partial<DatabaseConfig>, limits = databaseLimits) => {
     const { report, ...heard } = listener()
-    return { heard, feeds: databaseSource(here, limits).read(config(changes), report, never) }
+    return { heard, feeds: createDatabaseSource(here, limits).read(config(changes), report, never) }
   }
   async function load(changes: Partial<DatabaseConfig>, stored?: Parameters<typeof loadFeed>[3]) {
     const { heard, feeds } = read(changes)
@@ -69,7 +69,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     expect(rejected).toEqual([])
     expect(logs).toEqual([
       expect.stringMatching(/^Read every_type, 36 columns: id BIGINT, /),
-      ...['day', 'at', 'fine'].map((name) => `1 date in "${name}" with a zero for the year, month or day became null.`),
+      ...['day', 'at', 'fine'].map((name) => `1 date in "${name}" with a zero as year, month or day became null.`),
     ])
   })
 
@@ -172,12 +172,14 @@ describeUnless(missing)('MariaDB as a source', () => {
     `with a as (select 'into' as b) select b, b as c from a order by 1`,
     `select a as b, 'into' as b from one`,
   ])('reads %j, which only speaks of INTO', async (query) => {
-    await expect(tryDatabase(config({ query, username: 'root', password: '' }), here, never)).resolves.toBeUndefined()
+    await expect(
+      testDatabaseConnection(config({ query, username: 'root', password: '' }), here, never),
+    ).resolves.toBeUndefined()
   })
 
   it.each<[string, Partial<DatabaseConfig>, RegExp]>([
-    ['AUTHENTICATION_FAILED', { password: 'not-the-password' }, /refuses user "reader"/],
-    ['AUTHENTICATION_FAILED', { username: 'who', password: 'not-the-password' }, /refuses user "who"/],
+    ['AUTHENTICATION_FAILED', { password: 'not-the-password' }, /rejected user "reader"/],
+    ['AUTHENTICATION_FAILED', { username: 'who', password: 'not-the-password' }, /rejected user "who"/],
     ['DATABASE_MISSING', { database: 'nowhere', username: 'root', password: '' }, /no database "nowhere"/],
     ['DATABASE_MISSING', { username: 'nobody', password: 'sees-nothing' }, /no database "shop" for user "nobody"/],
     ['CONNECTION_REFUSED', { port: 1 }, /port 1\. Check the port/],
@@ -185,7 +187,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     ['PERMISSION_DENIED', { query: 'select * from mysql.user' }, /may not read/],
     ['TABLE_MISSING', { query: 'select * from nothing_here' }, /'shop.nothing_here' doesn't exist/],
   ])('says %s in a sentence, without the password (case %#)', async (code, changes, sentence) => {
-    const problem = await tryDatabase(config({ query: 'select 1', ...changes }), here, never).catch(
+    const problem = await testDatabaseConnection(config({ query: 'select 1', ...changes }), here, never).catch(
       (error: Error) => error,
     )
     expect(problem).toMatchObject({ name: 'SourceProblem', code, message: expect.stringMatching(sentence) })
@@ -197,7 +199,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     async (value) => {
       const literal = `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
       const query = `select 1 where 1 = = ${literal} or 2 in (${literal})`
-      const problem = await tryDatabase(config({ query }), here, never).catch((error: Error) => error)
+      const problem = await testDatabaseConnection(config({ query }), here, never).catch((error: Error) => error)
       expect(problem).toMatchObject({
         code: 'STATEMENT_INVALID',
         message: expect.stringMatching(/near '= {1,2}_utf8mb4 X'…'/),
@@ -231,7 +233,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     }
     await expect(loading(feeds)).rejects.toMatchObject({ code: 'SOURCE_SILENT' })
     const cancel = new AbortController()
-    const aborted = databaseSource(here).read(config({ query }), listener().report, cancel.signal)
+    const aborted = createDatabaseSource(here).read(config({ query }), listener().report, cancel.signal)
     setTimeout(() => cancel.abort(new Error('cancelled')), 300)
     const started = performance.now()
     await expect(loading(aborted)).rejects.toThrow('cancelled')

@@ -15,7 +15,7 @@ describe('what Oracle sends', () => {
     )
     const socket = connect(port, '127.0.0.1').on('error', () => {})
     await once(socket, 'connect')
-    using byteLimit = new OracleByteLimit({ config: { ...somewhere, kind: 'oracle' }, opened: [socket] })
+    using byteLimit = new OracleByteLimit({ config: { ...somewhere, kind: 'oracle' }, openedSockets: [socket] })
     byteLimit.isSignedIn = true
     const answer = (bytes: number) =>
       byteLimit.request(async () => {

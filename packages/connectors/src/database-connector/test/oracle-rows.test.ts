@@ -4,7 +4,7 @@ import { RowEncoder } from '@sluice/row-stream'
 import oracledb from 'oracledb'
 import { databaseLimits } from '../database-config.ts'
 import type { OracleField } from '../../oracle/columns.ts'
-import { readRows, type OracleRows, rowsAtOnce } from '../../oracle/oracle-session.ts'
+import { writeAllRows, type OracleRows, getRowsPerResponse } from '../../oracle/oracle-session.ts'
 import { type TupleBatch, TupleSink } from '../tuple-sink.ts'
 
 const fields: OracleField[] = [{ name: 'BODY', dbType: oracledb.DB_TYPE_CLOB }]
@@ -40,16 +40,16 @@ function taken(chunksInFlight = 100) {
 describe('rows of Oracle', () => {
   it('are fewer at a time where each may be large', () => {
     const { DB_TYPE_NUMBER, DB_TYPE_VARCHAR, DB_TYPE_CLOB, DB_TYPE_BLOB, DB_TYPE_LONG, DB_TYPE_LONG_RAW } = oracledb
-    expect(rowsAtOnce([{ dbType: DB_TYPE_NUMBER }, { dbType: DB_TYPE_VARCHAR }])).toBe(1000)
+    expect(getRowsPerResponse([{ dbType: DB_TYPE_NUMBER }, { dbType: DB_TYPE_VARCHAR }])).toBe(1000)
     for (const dbType of [DB_TYPE_CLOB, DB_TYPE_BLOB, DB_TYPE_LONG, DB_TYPE_LONG_RAW])
-      expect(rowsAtOnce([{ dbType: DB_TYPE_NUMBER }, { dbType }])).toBe(16)
+      expect(getRowsPerResponse([{ dbType: DB_TYPE_NUMBER }, { dbType }])).toBe(16)
   })
 
   it('are all written, counted, and their cursor closed', async () => {
     const { result, heard } = played(Array.from({ length: 40 }, (_, index) => [`row ${index}`]))
     const { sink, encoder } = taken()
     let received = 0
-    await readRows(result, fields, encoder, sink, (rows) => (received += rows))
+    await writeAllRows(result, fields, encoder, sink, (rows) => (received += rows))
     expect([sink.rows, received, heard.closed]).toEqual([40, 40, 1])
     expect(heard.asked).toEqual([16, 16, 16, 16])
   })
@@ -57,21 +57,21 @@ describe('rows of Oracle', () => {
   it('wait within one answer for whoever takes them', async () => {
     const { result } = played(Array.from({ length: 16 }, () => ['x'.repeat(5000)]))
     const { batches, sink, encoder } = taken(2)
-    const reading = readRows(result, fields, encoder, sink, () => {})
+    const reading = writeAllRows(result, fields, encoder, sink, () => {})
     for (let turn = 0; turn < 10; turn++) await soon()
     expect([batches.length, sink.rows]).toEqual([2, 2])
     while (sink.rows < 16) {
-      sink.more()
+      sink.addCredit()
       await soon()
     }
-    sink.more()
+    sink.addCredit()
     await reading
   })
 
   it('leave no cursor open, and tell why, when the reading breaks', async () => {
     const { result, heard } = played([['first']], new Error('ORA-01555: snapshot too old'))
     const { sink, encoder } = taken()
-    await expect(readRows(result, fields, encoder, sink, () => {})).rejects.toThrow('ORA-01555')
+    await expect(writeAllRows(result, fields, encoder, sink, () => {})).rejects.toThrow('ORA-01555')
     expect(heard.closed).toBe(1)
   })
 })

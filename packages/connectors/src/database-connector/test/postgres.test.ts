@@ -4,7 +4,7 @@ import type { DataType } from '@sluice/contracts'
 import type { Client } from 'pg'
 import { until } from '@sluice/testing/until'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../database-source.ts'
+import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal
@@ -31,7 +31,7 @@ describe('PostgreSQL as a source', () => {
 
   const read = (changes: Partial<DatabaseConfig>, limits = databaseLimits) => {
     const { report, ...heard } = listener()
-    return { heard, feeds: databaseSource(here, limits).read(postgresConfig(database, changes), report, never) }
+    return { heard, feeds: createDatabaseSource(here, limits).read(postgresConfig(database, changes), report, never) }
   }
   async function load(changes: Partial<DatabaseConfig>) {
     const { heard, feeds } = read(changes)
@@ -179,7 +179,7 @@ describe('PostgreSQL as a source', () => {
   })
 
   it.each<[string, Partial<DatabaseConfig>, RegExp]>([
-    ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /refuses user "reader_\w+"/],
+    ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /rejected user "reader_\w+"/],
     ['DATABASE_MISSING', { database: 'nowhere' }, /no database "nowhere"/],
     ['CONNECTION_REFUSED', { port: 1 }, /port 1\. Check the port/],
     ['TLS_NOT_OFFERED', { ssl: true }, /does not offer encrypted/],
@@ -192,7 +192,7 @@ describe('PostgreSQL as a source', () => {
   ])('says %s in a sentence, without the password', async (code, changes, sentence) => {
     await source.query('create table if not exists secret (a int)')
     const config = postgresConfig(database, { query: 'select 1', ...changes })
-    const problem = await tryDatabase(config, here, never).catch((error: Error) => error)
+    const problem = await testDatabaseConnection(config, here, never).catch((error: Error) => error)
     expect(problem).toMatchObject({ name: 'SourceProblem', code, message: expect.stringMatching(sentence) })
     expect(JSON.stringify(problem) + (problem as Error).message).not.toContain(config.password)
   })
@@ -247,7 +247,11 @@ describe('PostgreSQL as a source', () => {
     }
     await expect(loading(feeds)).rejects.toMatchObject({ code: 'SOURCE_SILENT' })
     const cancel = new AbortController()
-    const aborted = databaseSource(here).read(postgresConfig(database, { query }), listener().report, cancel.signal)
+    const aborted = createDatabaseSource(here).read(
+      postgresConfig(database, { query }),
+      listener().report,
+      cancel.signal,
+    )
     setTimeout(() => cancel.abort(new Error('cancelled')), 200)
     const started = performance.now()
     await expect(loading(aborted)).rejects.toThrow('cancelled')

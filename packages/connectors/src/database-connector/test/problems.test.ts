@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import mssql from 'mssql'
 import { DatabaseError } from 'pg'
 import { databaseLimits } from '../database-config.ts'
-import { databaseSource } from '../database-source.ts'
-import { databaseProblem, explainError, redactError } from '../problems.ts'
+import { createDatabaseSource } from '../database-source.ts'
+import { createDatabaseProblem, findDatabaseProblem, redactError } from '../problems.ts'
 import { loadEngine } from '../session.ts'
 import { somewhere as config } from './raw-servers.ts'
 import { here, listener, postgresConfig, superuser, word } from './reading.ts'
 
 const kinds = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle']
-const explain = async (kind: string, error: unknown) => explainError(error, config, await loadEngine(kind), true)
+const explain = async (kind: string, error: unknown) => findDatabaseProblem(error, config, await loadEngine(kind), true)
 
 describe('an error while a database is read', () => {
   it.each(kinds)('is nobody’s but ours where no driver, database or network made it (%s)', async (kind) => {
@@ -47,14 +47,14 @@ describe('an error while a database is read', () => {
   it('is told without the password, whatever white space it has and wherever the words are cut', () => {
     const password = 'two  spaces\tand a tab'
     const told = (detail: string) =>
-      databaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, password }, 'PostgreSQL').message
+      createDatabaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, password }, 'PostgreSQL').message
     expect(told(`no ${password}\n here`)).toMatch(/no \[redacted\] here$/)
     expect(told(`${'x'.repeat(489)} ${password}`)).not.toContain('two')
   })
 
   it('is told without the password where that is a word, and not where it is a part of one or is shown anyway', () => {
     const told = (detail: string, changes: object) =>
-      databaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, ...changes }, 'PostgreSQL').message
+      createDatabaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, ...changes }, 'PostgreSQL').message
     const sentence = 'database "srcdb" does not know src'
     expect(told(sentence, { password: 'src' })).toContain('database "srcdb" does not know [redacted]')
     expect(told(sentence, { password: 'srcdb', database: 'srcdb' })).toContain(sentence)
@@ -62,8 +62,8 @@ describe('an error while a database is read', () => {
 
   it('says of a refused sign-in that no password was given, when none was', () => {
     const told = (password: string) =>
-      databaseProblem({ code: 'AUTHENTICATION_FAILED' }, { ...config, password }, 'PostgreSQL').message
-    expect(told('')).toContain('refuses user "reader", for whom no password is given. Give the password')
+      createDatabaseProblem({ code: 'AUTHENTICATION_FAILED' }, { ...config, password }, 'PostgreSQL').message
+    expect(told('')).toContain('rejected user "reader" without a password. Enter the password')
     expect(told('some')).toContain('Check the username, the password')
   })
 
@@ -104,7 +104,7 @@ describe('a bug in the thread that reads', () => {
     const signal = new AbortController().signal
     const read = async () => {
       const asked = postgresConfig(database, { query: 'select 1 as id' })
-      for await (const { content } of databaseSource(here, databaseLimits).read(asked, report, signal)) {
+      for await (const { content } of createDatabaseSource(here, databaseLimits).read(asked, report, signal)) {
         if (content.format === 'copy-binary') await Array.fromAsync(content.rows(undefined as never))
       }
     }

@@ -2,8 +2,8 @@ import { sqlType } from '@sluice/row-stream/testing/sql-type'
 import { randomBytes } from 'node:crypto'
 import { Client, escapeIdentifier } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import type { RowStream, Column, RejectedRow, LoadReport, StoredType } from '@sluice/row-stream'
-import type { ConnectableAddress, DatabaseConfig } from '../database-config.ts'
+import type { RowStream, Column, RejectedRow, ReadReporter, StoredType } from '@sluice/row-stream'
+import type { AddressResolver, DatabaseConfig } from '../database-config.ts'
 
 /** The tests' own PostgreSQL, as its superuser. */
 export async function superuser(database?: string): Promise<Client> {
@@ -18,12 +18,12 @@ export async function superuser(database?: string): Promise<Client> {
 
 export const word = (prefix: string): string => prefix + randomBytes(6).toString('hex')
 
-export const here: ConnectableAddress = async () => [{ address: '127.0.0.1', family: 4 }]
+export const here: AddressResolver = async () => [{ address: '127.0.0.1', family: 4 }]
 
 /** A report that remembers. */
 export function listener() {
   const heard = { rejected: [] as RejectedRow[], logs: [] as string[], totals: { bytesRead: 0, rowsRead: 0 } }
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: (totals) => void Object.assign(heard.totals, totals),
     reject: (row) => void heard.rejected.push(row),
     rejectMore: () => {},

@@ -4,9 +4,9 @@ import { describeUnless } from '@sluice/testing/skip'
 import type { Client } from 'pg'
 import { outgoingAllowed } from '@sluice/http-client'
 import { redshift } from '../../redshift/redshift-connector.ts'
-import { databaseConnector } from '../database-connector.ts'
+import { createDatabaseConnector } from '../database-connector.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../database-source.ts'
+import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './reading.ts'
 import { asRedshift } from './redshift-in-postgres.ts'
 
@@ -57,7 +57,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
 
     const read = (changes: Partial<DatabaseConfig>, limits = databaseLimits, signal = never) => {
       const { report, ...heard } = listener()
-      return { heard, feeds: databaseSource(here, limits).read(configFor(database, changes), report, signal) }
+      return { heard, feeds: createDatabaseSource(here, limits).read(configFor(database, changes), report, signal) }
     }
     async function load(changes: Partial<DatabaseConfig>) {
       const { heard, feeds } = read(changes)
@@ -72,7 +72,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
     }
 
     it('is not PostgreSQL', async () => {
-      const error = await tryDatabase(configFor('postgres', { query: 'select 1' }), here, never).catch(
+      const error = await testDatabaseConnection(configFor('postgres', { query: 'select 1' }), here, never).catch(
         (thrown) => thrown,
       )
       expect(error).toMatchObject({
@@ -207,7 +207,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
     })
 
     it.each<[string, Partial<DatabaseConfig>, RegExp]>([
-      ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /refuses user "reader_\w+"/],
+      ['AUTHENTICATION_FAILED', { username: reader, password: 'not-the-password' }, /rejected user "reader_\w+"/],
       ['DATABASE_MISSING', { database: 'nowhere' }, /Redshift at .* no database "nowhere"/],
       ['CONNECTION_REFUSED', { port: 1 }, /Amazon Redshift runs there/],
       ['TLS_NOT_OFFERED', { ssl: true }, /does not offer encrypted/],
@@ -218,7 +218,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       ],
     ])('says %s in a sentence, without the password', async (code, changes, sentence) => {
       const config = configFor(database, { query: 'select 1', ...changes })
-      const problem = await tryDatabase(config, here, never).catch((error: Error) => error)
+      const problem = await testDatabaseConnection(config, here, never).catch((error: Error) => error)
       expect(problem).toMatchObject({ name: 'SourceProblem', code, message: expect.stringMatching(sentence) })
       expect((problem as Error).message).not.toContain(config.password)
     })
@@ -231,7 +231,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
         region: 'DEFAULT',
       }
       const reading = { type: 'WAREHOUSE_A', settings, secrets: { password } } as never
-      const connector = databaseConnector(redshift, {
+      const connector = createDatabaseConnector(redshift, {
         filesDirectory: '',
         allowed: outgoingAllowed().parse('127.0.0.1'),
       })
@@ -271,9 +271,9 @@ describeUnless(given ? undefined : 'set REDSHIFT_SOURCE_URL')('Redshift as a sou
   it('is signed in to, lists tables, and reads by a cursor', async () => {
     const query = `select 1::smallint as s, 2.50::numeric(10,2) as d, 'x'::varchar as v, getdate() as t, json_parse('[1]') as j`
     const config = configFor('', { query })
-    await tryDatabase(config, here, never)
+    await testDatabaseConnection(config, here, never)
     const { report, rejected } = listener()
-    for await (const feed of databaseSource(here).read(config, report, never)) {
+    for await (const feed of createDatabaseSource(here).read(config, report, never)) {
       expect(feed.columns.map(({ dataType }) => dataType)).toEqual([
         'SMALLINT',
         'DECIMAL',

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { createServer, type Server, type Socket } from 'node:net'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { tryDatabase } from '../database-source.ts'
+import { testDatabaseConnection } from '../database-source.ts'
 import { somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'
 
@@ -47,7 +47,7 @@ describe('SQL Server at its door, played by a stand-in', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
     const config: DatabaseConfig = { ...somewhere, kind: 'sql-server', port, ...changes }
-    return tryDatabase(config, here, never, limits).catch((error: Error) => error)
+    return testDatabaseConnection(config, here, never, limits).catch((error: Error) => error)
   }
 
   it.each([

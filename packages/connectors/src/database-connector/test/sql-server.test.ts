@@ -5,7 +5,7 @@ import type { Client } from 'pg'
 import type { Answer } from '@sluice/warehouses/testing/answers'
 import { type StandIn, type Statement, tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { databaseSource, tryDatabase } from '../database-source.ts'
+import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { here, listener, loadFeed, shape, superuser, word } from './reading.ts'
 
 const never = new AbortController().signal
@@ -34,7 +34,7 @@ const config = (changes: Partial<DatabaseConfig>): DatabaseConfig => ({
 
 async function load(changes: Partial<DatabaseConfig>) {
   const loaded: { shape: string[]; rows: (string | null)[][] }[] = []
-  for await (const feed of databaseSource(here).read(config(changes), listener().report, never)) {
+  for await (const feed of createDatabaseSource(here).read(config(changes), listener().report, never)) {
     await loadFeed(target, table, feed)
     const texts = feed.columns.map(({ name }) => `"${name}"::text`).join(', ')
     const { rows } = await target.query({ text: `select ${texts} from ${table}`, rowMode: 'array' })
@@ -121,7 +121,7 @@ describe('SQL Server as a source, played by a stand-in that speaks TDS', () => {
       return new Promise<Answer>(() => {})
     })
     const cancel = new AbortController()
-    const reading = databaseSource(here).read(
+    const reading = createDatabaseSource(here).read(
       config({ port: server.port, query: 'select 1 as id' }),
       listener().report,
       cancel.signal,
@@ -238,7 +238,7 @@ describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a so
     expect(loaded!.rows).toHaveLength(30_000)
     const cancel = new AbortController()
     const endless = 'select a.name as n from sys.columns a cross join sys.columns b cross join sys.columns c'
-    const reading = databaseSource(here).read(config(real({ query: endless })), listener().report, cancel.signal)
+    const reading = createDatabaseSource(here).read(config(real({ query: endless })), listener().report, cancel.signal)
     setTimeout(() => cancel.abort(new Error('cancelled')), 1_000)
     const started = performance.now()
     await expect(
@@ -247,7 +247,7 @@ describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a so
       })(),
     ).rejects.toThrow('cancelled')
     expect(performance.now() - started).toBeLessThan(6_000)
-    const wrong = tryDatabase(config(real({ password: 'wrong' })), here, never, databaseLimits)
+    const wrong = testDatabaseConnection(config(real({ password: 'wrong' })), here, never, databaseLimits)
     await expect(wrong).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
     await expect(load(real({ query: 'select * from nowhere' }))).rejects.toMatchObject({ code: 'TABLE_MISSING' })
   })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
-import { tryDatabase } from '../database-source.ts'
+import { testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
 import { here } from './reading.ts'
@@ -15,7 +15,7 @@ describe('a database that cannot be reached', () => {
 
   async function problem(changes: Partial<DatabaseConfig>, connectable = here) {
     const config = { ...somewhere, ...changes }
-    const error = await tryDatabase(config, connectable, never, limits).catch((thrown: Error) => thrown)
+    const error = await testDatabaseConnection(config, connectable, never, limits).catch((thrown: Error) => thrown)
     expect(error).toMatchObject({ name: 'SourceProblem', message: expect.stringMatching(/\.$|It says: /) })
     expect((error as Error).message + (error as Error).stack).not.toContain(config.password)
     return (error as { code?: string } | undefined)?.code
@@ -38,7 +38,9 @@ describe('a database that cannot be reached', () => {
     const port = await serve(() => {})
     const config = { ...somewhere, kind: 'mysql' as const, port }
     const began = performance.now()
-    const error = await tryDatabase(config, here, never, { ...databaseLimits, greeting: 300 }).catch((thrown) => thrown)
+    const error = await testDatabaseConnection(config, here, never, { ...databaseLimits, greeting: 300 }).catch(
+      (thrown) => thrown,
+    )
     expect(error).toMatchObject({
       code: 'CONNECTION_TIMEOUT',
       message: expect.stringContaining('Check the type and the port.'),

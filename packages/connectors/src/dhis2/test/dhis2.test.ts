@@ -43,7 +43,7 @@ describe('DHIS2', () => {
     expect(rows[0]).toMatchObject({ dx: 'a', pe: '202601', ou: 'LEVEL-2', value: '3410.50', dx_name: 'Name of a' })
     expect(open.messages.join()).toContain('so it is split in two')
     await open.load('INCREMENTAL')
-    expect(open.messages.join()).toContain('The source does not report changes')
+    expect(open.messages.join()).toContain('the source does not report changes')
   })
 
   it('loads organisation units with a column for each level, and later their changes', async () => {

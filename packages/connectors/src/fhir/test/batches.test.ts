@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readResourceLines } from '../export.ts'
-import { jsonRecords } from '../../bhima/json-records.ts'
+import { readJsonRecords } from '../../bhima/json-records.ts'
 
 describe('records that are large', () => {
   async function* inChunks(texts: Iterable<string>) {
@@ -11,7 +11,7 @@ describe('records that are large', () => {
   it('of a list of JSON are given before they are more than a few', async () => {
     const texts = ['[', ...Array.from({ length: 9 }, (_, id) => `${id > 0 ? ',' : ''}{"id":${id},"a":"${large}"}`), ']']
     const batches: number[] = []
-    for await (const records of jsonRecords(inChunks(texts), 'Example')) batches.push(records.length)
+    for await (const records of readJsonRecords(inChunks(texts), 'Example')) batches.push(records.length)
     expect(batches).toEqual([4, 4, 1])
   })
 

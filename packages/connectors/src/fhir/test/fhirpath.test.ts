@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { fhirPath } from '../fhirpath.ts'
+import { compileFhirPath } from '../fhirpath.ts'
 
 const patient = {
   active: true,
@@ -35,13 +35,13 @@ describe('FHIRPath', () => {
     ["name.exists($this.use = 'nickname')", [false]],
     ['`birthDate` | name.family', ['1990-05-01', "O'Hara"]],
   ])('%s', (expression, values) => {
-    expect(fhirPath(expression)(patient)).toEqual(values)
+    expect(compileFhirPath(expression)(patient)).toEqual(values)
   })
 
   it.each(['name.', 'name.resolve()', "name.where(use='x'", 'name ~ 1', '', 'a b'])(
     'refuses what it does not know, in a sentence that names it: %s',
     (expression) => {
-      expect(() => fhirPath(expression)).toThrow(`The FHIRPath "${expression}" has something`)
+      expect(() => compileFhirPath(expression)).toThrow(`The FHIRPath "${expression}" uses a feature`)
     },
   )
 
@@ -49,6 +49,6 @@ describe('FHIRPath', () => {
     ['brackets', `${'('.repeat(20_000)}id${')'.repeat(20_000)}`],
     ['parts', `id${'.id'.repeat(20_000)}`],
   ])('refuses thousands of %s in one', (_what, expression) => {
-    expect(() => fhirPath(expression)).toThrow(/has something that this version does not support/)
+    expect(() => compileFhirPath(expression)).toThrow(/uses a feature that this version does not support/)
   })
 })

@@ -78,7 +78,7 @@ describe('A function of AWS Lambda', () => {
         },
       },
       'ANSWER_TOO_LARGE',
-      /in parts, each with a nextToken/,
+      /fewer rows per call, with a nextToken/,
     ],
     [
       'says in its envelope that it failed',
@@ -87,9 +87,9 @@ describe('A function of AWS Lambda', () => {
       /status 500 in its response.*no database/,
     ],
     ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /has no rows\. Return a list/],
-    ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the reasons in the rejected rows/],
+    ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the list of rejected rows contains the reasons/],
     ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /has no rows/],
-    ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /never end/],
+    ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /repeat forever/],
     [
       'is called with more than fits',
       { status: 413, body: { Message: 'Request must be smaller than 6291456 bytes', Type: 'User' } },

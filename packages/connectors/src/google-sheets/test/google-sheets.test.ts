@@ -74,7 +74,7 @@ describe('A sheet', () => {
         return feed.unread
     }
     expect(await unread({})).toBe(
-      `Only the sheet "People's list" was read. Sheets with rows that were not read: "Cases of '26". Choose the sheet with the setting sheet.`,
+      `Only the sheet "People's list" was read. These sheets also have rows: "Cases of '26". Select the sheet to read in the setting sheet.`,
     )
     expect(await unread({ sheet: 'Empty' })).toBeUndefined()
   })
@@ -90,7 +90,7 @@ describe('A sheet', () => {
     expect(await tried({}, { authToken: apiKey })).toBeUndefined()
     expect(await tried({}, { authToken: 'another-key' })).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
-      message: expect.stringMatching(/rejected the API key\. Check it/),
+      message: expect.stringMatching(/rejected the API key\. Check that it/),
     })
     expect(await tried({}, {})).toMatchObject({ code: 'CREDENTIALS_MISSING' })
   })

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { HttpSession } from '../http-session.ts'
-import { functionCall } from '../../function/function.ts'
+import { functionSystem } from '../../function/function.ts'
 import { listFunctions } from '../../function/lambda.ts'
 import { searchResources } from '../../fhir/search.ts'
 import { parseView } from '../../fhir/view-definition.ts'
 import { createViewStream } from '../../fhir/view-stream.ts'
 import { kobotoolbox } from '../../kobotoolbox/kobotoolbox.ts'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 import type { SystemContext, RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
 import { createHttpConnector } from '../http-connector.ts'
 
@@ -21,7 +21,7 @@ const { signal } = new AbortController()
 const endless = {
   name: 'SourceProblem',
   code: 'OTHER_PROTOCOL',
-  message: expect.stringContaining('more than 1000 pages in a row without a new record'),
+  message: expect.stringContaining('more than 1000 consecutive pages without a new record'),
 }
 
 /** A system that answers without an end, and how often it was asked. */
@@ -43,7 +43,7 @@ function answering(answer: (asked: number) => unknown) {
   return { http: http as HttpSession, asked }
 }
 
-const silentReport: LoadReport = {
+const silentReport: ReadReporter = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},
@@ -57,7 +57,7 @@ async function read(streams: () => Promise<RecordStream | RecordStream[]>): Prom
     name: 'the example',
     connect: () => ({ url: 'https://example.org' }),
     testConnection: async () => {},
-    streams,
+    openStreams: streams,
   }
   const source = createHttpConnector(async () => system, { filesDirectory, allowed: outgoingAllowed().fallback! })
   const reading = { type: 'X', settings: {}, secrets: {}, input: {}, table: 'target' }
@@ -75,7 +75,7 @@ async function drain(pages: AsyncIterable<RecordPage>): Promise<number> {
 const pagesOf = (count: number, recordsAt: (page: number) => unknown[]): RecordStream => ({
   name: 'people',
   key: ['id'],
-  async *pages() {
+  async *readPages() {
     for (let page = 0; page < count; page += 1) yield { records: recordsAt(page) }
   },
 })
@@ -100,7 +100,7 @@ describe('endless paging', () => {
     const { http, asked } = answering((times) => ({ rows: [], nextToken: times }))
     const settings = { type: 'FUNCTION', functionSource: { url: 'https://example.org/rows' } }
     const streams = () =>
-      functionCall.streams({ http, settings, secrets: {}, signal, log: () => {} } as SystemContext as never)
+      functionSystem.openStreams({ http, settings, secrets: {}, signal, log: () => {} } as SystemContext as never)
     await expect(read(streams)).rejects.toMatchObject(endless)
     expect(asked.times).toBe(1_001)
   })
@@ -116,7 +116,7 @@ describe('endless paging', () => {
     const view = parseView({ name: 'v', resource: 'Patient', select: [{ column: [{ name: 'id', path: 'id' }] }] })
     const pages = createViewStream(view, () =>
       searchResources(same.http, { name: 'FHIR', type: 'Patient', path: 'Patient' }),
-    ).pages
+    ).readPages
     await expect(drain(pages(undefined))).rejects.toMatchObject(endless)
   })
 

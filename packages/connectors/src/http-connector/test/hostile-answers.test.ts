@@ -10,8 +10,8 @@ import { requestFittingPage } from '../paging.ts'
 import { openHttpSession } from '../http-session.ts'
 import { createBulkExport, readResourceLines } from '../../fhir/export.ts'
 import { fhir } from '../../fhir/fhir.ts'
-import { functionCall, parseRows } from '../../function/function.ts'
-import { jsonRecords } from '../../bhima/json-records.ts'
+import { functionSystem, parseRows } from '../../function/function.ts'
+import { readJsonRecords } from '../../bhima/json-records.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -159,7 +159,7 @@ describe('a response with too many values', () => {
       yield Buffer.from(text)
     }
     const large = `{"a":${list(600_000)}}`
-    const records = jsonRecords(chunks(`[{"a":1},${large}]`), 'Example')
+    const records = readJsonRecords(chunks(`[{"a":1},${large}]`), 'Example')
     await expect(records.next()).rejects.toMatchObject(tooMany)
     await expect(readResourceLines(chunks(large), 'Patient').next()).rejects.toMatchObject(tooMany)
     const body = list(1_500_000)
@@ -191,7 +191,7 @@ describe('the address of an export file', () => {
       await expect(pages.next()).rejects.toMatchObject({
         name: 'SourceProblem',
         code: 'OTHER_PROTOCOL',
-        message: expect.stringContaining(`gives "${url}" as the address of a file`),
+        message: expect.stringContaining(`contains the invalid file address "${url}"`),
       })
     },
   )
@@ -208,7 +208,7 @@ describe('an invalid address', () => {
   it('is reported for a function without a name', async () => {
     const { http } = openSession()
     const settings = { type: 'FUNCTION', functionSource: {} }
-    const read = functionCall.streams({ http, settings, secrets: {}, log: () => {} } as never)
+    const read = functionSystem.openStreams({ http, settings, secrets: {}, log: () => {} } as never)
     await expect(read).rejects.toMatchObject(invalid)
   })
 })

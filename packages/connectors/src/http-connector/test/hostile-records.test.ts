@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { flatten } from '../flatten-record.ts'
+import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
+import { flattenRecord } from '../flatten-record.ts'
 import { RecordTables } from '../record-tables.ts'
-import { createReadReporter } from '../read-reporter.ts'
+import { createTablesReporter } from '../read-reporter.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -13,18 +13,23 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 /** What was set aside of records, and whether the others became rows. */
 function taken(records: readonly unknown[]) {
   const rejected: RejectedRow[] = []
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},
     startOver: async () => {},
     log: () => {},
   }
-  const told = createReadReporter(report)
+  const told = createTablesReporter(report)
   using tables = new RecordTables({ table: 't', key: ['id'] }, directory, 1_000_000_000)
   for (const [index, record] of records.entries()) told.tryRecord(index + 1, record, () => tables.add(record))
   tables.flush()
-  return { rejected, rows: tables.root.rows, columns: tables.root.seen.size, tables: tables.all.length }
+  return {
+    rejected,
+    rows: tables.rootTable.rowCount,
+    columns: tables.rootTable.valueKinds.size,
+    tables: tables.allTables.length,
+  }
 }
 
 const list = (count: number): object[] => Array.from({ length: count }, () => ({}))
@@ -44,19 +49,21 @@ describe('a record that expands when it is flattened', () => {
       'id is longer than 2000',
     ],
   ])('is rejected for %s that is too long', (_what, record, reason) => {
-    expect(() => flatten(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
+    expect(() => flattenRecord(record, 1)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(reason) }),
+    )
   })
 
   it('is rejected if the names of all its rows are too long in total', () => {
     const cells = Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [index, 1]))
     const row = { ['k'.repeat(500)]: { ['k'.repeat(500)]: { ['k'.repeat(500)]: cells } } }
-    expect(() => flatten({ rows: [row] }, 1)).not.toThrow()
-    expect(() => flatten({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('exceed 50 MB')
+    expect(() => flattenRecord({ rows: [row] }, 1)).not.toThrow()
+    expect(() => flattenRecord({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('exceed 50 MB')
   })
 
   it('can have the long names of forms, which contain the groups of a question', () => {
     const key = `${'group_of_questions/'.repeat(30)}age`
-    expect(flatten({ [key]: 7 }, 1).row.get(key)).toBe(7)
+    expect(flattenRecord({ [key]: 7 }, 1).row.get(key)).toBe(7)
   })
 
   it('is rejected with a shortened text, and is not kept in memory', () => {
@@ -72,7 +79,7 @@ describe('a record that expands when it is flattened', () => {
     const { rejected, rows } = taken([lists, objects, { id: 3 }])
     expect(rows).toBe(1)
     expect(rejected).toMatchObject([
-      { line: 1, column: 'a', reason: 'is nested deeper than can be written', raw: '' },
+      { line: 1, column: 'a', reason: 'is nested too deeply to be stored as JSON', raw: '' },
       { line: 2, reason: expect.stringContaining('nested deeper'), raw: '' },
     ])
   })

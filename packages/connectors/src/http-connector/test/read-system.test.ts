@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { ReadRequest } from '../../connector.ts'
-import { type RowStream, type RejectedRow, type LoadReport, TypesWidened } from '@sluice/row-stream'
+import { type RowStream, type RejectedRow, type ReadReporter, TypesWidened } from '@sluice/row-stream'
 import type { RecordPage, RecordStream, HttpSystem } from '../http-system.ts'
 import { createHttpConnector } from '../http-connector.ts'
 
@@ -12,7 +12,7 @@ const filesDirectory = mkdtempSync(join(tmpdir(), 'sluice-systems-'))
 afterAll(() => rmSync(filesDirectory, { recursive: true, force: true }))
 const never = new AbortController().signal
 
-const pagesOf = (...pages: RecordPage[]): RecordStream['pages'] =>
+const pagesOf = (...pages: RecordPage[]): RecordStream['readPages'] =>
   async function* () {
     yield* pages
   }
@@ -27,8 +27,8 @@ const systemOf = (streams: RecordStream | RecordStream[]): HttpSystem => ({
   connect: () => ({ url: 'https://example.org' }),
   testConnection: async () => {},
   canReadIncrement: () => true,
-  cursorAt: (moment) => `at ${moment}`,
-  streams: async () => streams,
+  createCursor: (moment) => `at ${moment}`,
+  openStreams: async () => streams,
 })
 
 /** What it comes to. */
@@ -38,7 +38,7 @@ async function read(streams: RecordStream | RecordStream[], asked: Partial<ReadR
   const rejected: RejectedRow[] = []
   const messages: string[] = []
   const whole: string[] = []
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: () => {},
     reject: (row) => void rejected.push(row),
     rejectMore: () => {},
@@ -85,7 +85,11 @@ const people = (from: number, count: number) => Array.from({ length: count }, (_
 
 describe('readSystem', () => {
   it('fills the own table of the pipeline from one stream, and further tables from several', async () => {
-    const stream = (name: string): RecordStream => ({ name, key: ['id'], pages: pagesOf({ records: people(1, 2) }) })
+    const stream = (name: string): RecordStream => ({
+      name,
+      key: ['id'],
+      readPages: pagesOf({ records: people(1, 2) }),
+    })
     expect((await read(stream('visits'))).feeds).toMatchObject([{ table: '', columns: ['id SMALLINT'], key: ['id'] }])
     const { feeds } = await read([stream('Visit 1'), stream('Visit-1'), stream('other')])
     const tables = feeds.map(({ table }) => table)
@@ -97,8 +101,8 @@ describe('readSystem', () => {
 
   it('names the tables of groups in a preview', async () => {
     const records = [{ id: 1, visits: [{ day: 1 }] }]
-    const source = sourceOf(systemOf({ name: 'cases', key: ['id'], pages: pagesOf({ records }) }))
-    expect((await source.preview!(target, 5, never)).notes.join()).toContain('are not shown: …__visits.')
+    const source = sourceOf(systemOf({ name: 'cases', key: ['id'], readPages: pagesOf({ records }) }))
+    expect((await source.preview!(target, 5, never)).notes.join()).toContain('A load also fills these: …__visits.')
   })
 
   it('yields to the event loop between records that take long', async () => {
@@ -119,7 +123,7 @@ describe('readSystem', () => {
       over = true
       between = turns
     }
-    await read({ name: 'visits', key: ['id'], pages })
+    await read({ name: 'visits', key: ['id'], readPages: pages })
     expect(between).toBeGreaterThan(0)
   })
 
@@ -129,7 +133,7 @@ describe('readSystem', () => {
       { records: people(3, 3), cursor: 'second' },
       { records: people(6, 1), cursor: 'third' },
     )
-    const { feeds, cursor, messages, rejected } = await read({ name: 'people', key: ['id'], pages })
+    const { feeds, cursor, messages, rejected } = await read({ name: 'people', key: ['id'], readPages: pages })
     expect(messages).toContain('The source returned 1 record of target more than once. Each was loaded once.')
     expect(rejected).toEqual([])
     // Six tuples: the number of columns, a length, and the two bytes of a small number.
@@ -143,11 +147,11 @@ describe('readSystem', () => {
       { id: 1, name: 'Ben' },
       { id: 2, name: 'Cid' },
     ]
-    const { feeds, rejected } = await read({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
+    const { feeds, rejected } = await read({ name: 'people', key: ['id'], readPages: pagesOf({ records }) })
     expect(rejected).toEqual([
       {
         line: 2,
-        reason: 'has the same key (id) as an earlier record of target: only the first was loaded',
+        reason: 'has the same key (id) as an earlier record of target; only the first one was loaded',
         raw: '{"id":1,"name":"Ben"}',
       },
     ])
@@ -159,7 +163,7 @@ describe('readSystem', () => {
     const stream: RecordStream = {
       name: 'people',
       key: ['id'],
-      async *pages(from) {
+      async *readPages(from) {
         asked.push(from)
         yield { records: people(1, 1), cursor: 'kept' }
       },
@@ -180,7 +184,7 @@ describe('readSystem', () => {
     const stream: RecordStream = {
       name: 'people',
       key: ['id'],
-      async *pages(from) {
+      async *readPages(from) {
         asked.push(from)
         yield { records: people(1, 1), cursor: 'kept' }
       },
@@ -196,7 +200,11 @@ describe('readSystem', () => {
   })
 
   it('empties the tables of groups without rows in a full read, and yields them in an increment', async () => {
-    const stream = (records: object[]): RecordStream => ({ name: 'people', key: ['id'], pages: pagesOf({ records }) })
+    const stream = (records: object[]): RecordStream => ({
+      name: 'people',
+      key: ['id'],
+      readPages: pagesOf({ records }),
+    })
     const { cursor } = await read(stream([{ id: 1, pet: [{ name: 'Rex' }] }]))
     expect(cursor.tables).toEqual(['target', 'target__pet'])
     const full = await read(stream([{ id: 1 }]), { cursor })
@@ -215,10 +223,10 @@ describe('readSystem', () => {
   it('rejects values that are not records, have no key, or do not match the type of a known column', async () => {
     const records = [7, null, { name: 'nobody' }, { id: 1, age: 'old' }, ...people(2, 200)]
     const columns = [{ path: 'age', dataType: 'INTEGER' as const }]
-    const { rejected, feeds } = await read({ name: 'people', key: ['id'], columns, pages: pagesOf({ records }) })
+    const { rejected, feeds } = await read({ name: 'people', key: ['id'], columns, readPages: pagesOf({ records }) })
     expect(rejected.map(({ line, column, reason }) => [line, column, reason])).toEqual([
-      [1, undefined, expect.stringContaining('not an object')],
-      [2, undefined, expect.stringContaining('not an object')],
+      [1, undefined, expect.stringContaining('not a JSON object')],
+      [2, undefined, expect.stringContaining('not a JSON object')],
       [3, 'id', expect.stringContaining('no value')],
       [expect.any(Number), 'age', expect.any(String)],
     ])
@@ -226,7 +234,7 @@ describe('readSystem', () => {
   })
 
   it('fails if the source has no records and no known columns', async () => {
-    const nothing = read({ name: 'people', key: [], pages: pagesOf({ records: [] }) })
+    const nothing = read({ name: 'people', key: [], readPages: pagesOf({ records: [] }) })
     await expect(nothing).rejects.toMatchObject({ code: 'EMPTY_SOURCE' })
   })
 
@@ -241,7 +249,7 @@ describe('readSystem', () => {
     const of = (key: string[], records: unknown[]): RecordStream => ({
       name: 'people',
       key,
-      pages: pagesOf({ records }),
+      readPages: pagesOf({ records }),
     })
     expect((await read(of([], []), { remembered })).feeds).toMatchObject([
       { table: '', columns: ['id SMALLINT', 'day DATE'], key: [], rows: 0 },
@@ -262,7 +270,7 @@ describe('readSystem', () => {
       key: ['id'],
       columns,
       inferStrings: true,
-      pages: pagesOf({ records: days.map((on, id) => ({ id, seen: { on } })) }),
+      readPages: pagesOf({ records: days.map((on, id) => ({ id, seen: { on } })) }),
     })
     expect((await read(of('01/02/2026'))).feeds[0]!.columns).toEqual(['id SMALLINT', 'seen_on TEXT'])
     expect((await read(of('01/02/2026'), { remembered })).feeds[0]!.columns).toEqual(['id SMALLINT', 'seen_on DATE'])
@@ -272,7 +280,7 @@ describe('readSystem', () => {
   it('infers types from texts, except for known columns', async () => {
     const records = [{ id: '1', age: '34', day: '2026-01-05', code: '007', zone: '7' }]
     const columns = [{ path: 'zone', dataType: 'TEXT' as const }]
-    const stream: RecordStream = { name: 'p', key: ['id'], columns, pages: pagesOf({ records }) }
+    const stream: RecordStream = { name: 'p', key: ['id'], columns, readPages: pagesOf({ records }) }
     const anything = await read({ ...stream, inferStrings: true })
     expect(anything.feeds[0]!.columns).toEqual(['id SMALLINT', 'age SMALLINT', 'day DATE', 'code TEXT', 'zone TEXT'])
     expect((await read(stream)).feeds[0]!.columns).toEqual([

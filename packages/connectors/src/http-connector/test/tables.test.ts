@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
-import { csvRecords } from '../../dhis2/csv-records.ts'
+import { readCsvRows } from '../../dhis2/csv-records.ts'
 import { parseJson } from '../exact-json.ts'
-import { BadRecord, flatten, type RecordRow } from '../flatten-record.ts'
+import { BadRecord, flattenRecord, type RecordRow } from '../flatten-record.ts'
 import { subtractSeconds } from '../paging.ts'
 import { columnNames, tableName } from '../table-names.ts'
 import { SeenKeys } from '../record-tables.ts'
@@ -48,7 +48,7 @@ describe('names of columns', () => {
 
 describe('a record', () => {
   it('has a column for each nested field, and JSON for lists of plain values', () => {
-    const { row, groups } = flatten(
+    const { row, groups } = flattenRecord(
       { id: 7, a: { b: { c: 'x' }, d: null }, tags: ['p', 'q'], none: [], mixed: [{}, 1] },
       7,
     )
@@ -58,7 +58,7 @@ describe('a record', () => {
 
   it('has rows of nested groups that refer to their parents', () => {
     const record = { 'hh/size': 2, hh: [{ 'hh/name': 'A' }, { 'hh/name': 'B', 'hh/toy': [{ 'hh/toy/what': 'ball' }] }] }
-    const { row, groups } = flatten(record, 'r1')
+    const { row, groups } = flattenRecord(record, 'r1')
     expect(cells(row)).toEqual({ 'hh/size': 2 })
     expect(groups.map(({ groups: way, row: one }) => [way.join(), ...one.values()])).toEqual([
       ['hh', 'r1/hh[0]', 'r1', 'r1', 0, 'A'],
@@ -69,13 +69,13 @@ describe('a record', () => {
 
   it('has a repeat group without a list and paths that stay JSON if the system declares them', () => {
     const how = { isRepeatGroup: (path: string) => path === 'item', isStoredAsJson: (path: string) => path === 'meta' }
-    const { row, groups } = flatten({ item: { n: 1 }, meta: { a: 1 } }, 1, how)
+    const { row, groups } = flattenRecord({ item: { n: 1 }, meta: { a: 1 } }, 1, how)
     expect([cells(row), groups.length]).toEqual([{ meta: { a: 1 } }, 1])
   })
 
   it('has columns for a point, and JSON for other shapes', () => {
     const line = { type: 'LineString', coordinates: [[1, 2]] }
-    const { row } = flatten({ here: { type: 'Point', coordinates: [36.8, -1.3] }, line }, 1)
+    const { row } = flattenRecord({ here: { type: 'Point', coordinates: [36.8, -1.3] }, line }, 1)
     expect(cells(row)).toEqual({ here_latitude: -1.3, here_longitude: 36.8, line })
   })
 
@@ -85,17 +85,19 @@ describe('a record', () => {
     [{ a: '\ud83d' }, 'surrogate'],
     [{ list: ['\ud83d'] }, 'surrogate'],
   ])('is rejected if no row can hold it: %j', (record, reason) => {
-    expect(() => flatten(record, 1)).toThrow(expect.objectContaining({ message: expect.stringContaining(reason) }))
+    expect(() => flattenRecord(record, 1)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(reason) }),
+    )
   })
 
   it('is rejected if it is nested too deeply', () => {
     const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
-    expect(() => flatten(deep, 1)).toThrow(BadRecord)
+    expect(() => flattenRecord(deep, 1)).toThrow(BadRecord)
   })
 
   it('keeps numbers of any length, as ids too', () => {
     const record = parseJson('{"id": 12345678901234567890123, "list": [{"n": 1}]}') as { id: object }
-    const { row, groups } = flatten(record, record.id)
+    const { row, groups } = flattenRecord(record, record.id)
     expect(JSON.stringify(row.get('id'))).toBe('12345678901234567890123')
     expect(groups[0]!.row.get('_row_id')).toBe('12345678901234567890123/list[0]')
   })
@@ -117,7 +119,7 @@ describe('CSV', () => {
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
     })()
     const rows: string[][] = []
-    for await (const some of csvRecords(chunks, { system: 'Example', batchSize: 2 })) rows.push(...some)
+    for await (const some of readCsvRows(chunks, { system: 'Example', batchSize: 2 })) rows.push(...some)
     return rows
   }
 

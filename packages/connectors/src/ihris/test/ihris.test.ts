@@ -37,7 +37,7 @@ describe('a report of iHRIS', () => {
     await using open = await openFixture(ihris, scratch.warehouse)
     open.people.put({ id: 1 })
     for (const mode of ['FULL', 'INCREMENTAL'] as const) await open.load(mode, open.never, { settings })
-    expect(open.messages.join()).toContain('The source does not report changes')
+    expect(open.messages.join()).toContain('the source does not report changes')
     const gone = open.reading({ settings: { ...settings, report: 'gone' } })
     expect(await open.sources.testConnection(gone, open.never)).toMatchObject({
       code: 'NOT_FOUND',

@@ -7,9 +7,9 @@ import { type ScratchWarehouse, scratchWarehouse } from '@sluice/warehouses/test
 import { loadFeeds, type LoadedTable } from '@sluice/warehouses/load-feeds'
 import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
 import type { ReadRequest, Connector } from '../../connector.ts'
-import type { RejectedRow, LoadReport } from '@sluice/row-stream'
-import { azureConnector } from '../../azure-blob/azure-connector.ts'
-import { s3Connector } from '../../s3/s3-connector.ts'
+import type { RejectedRow, ReadReporter } from '@sluice/row-stream'
+import { createAzureConnector } from '../../azure-blob/azure-connector.ts'
+import { createS3Connector } from '../../s3/s3-connector.ts'
 import type { StoreContext } from '../object-store-connector.ts'
 
 export const never = new AbortController().signal
@@ -20,14 +20,14 @@ export const onlyHere = outgoingAllowed().parse('127.0.0.1')
 
 /** The connectors of both kinds of stores. */
 export const objectStores = (context: StoreContext) => ({
-  OBJECT_STORAGE_BUCKET: s3Connector(context),
-  CLOUD_BLOB_STORAGE: azureConnector(context),
+  OBJECT_STORAGE_BUCKET: createS3Connector(context),
+  CLOUD_BLOB_STORAGE: createAzureConnector(context),
 })
 
 /** A report that remembers. */
 export function listener() {
   const heard = { rejected: [] as RejectedRow[], logs: [] as string[], begun: 0, totals: {} as Record<string, number> }
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: (totals) => void Object.assign(heard.totals, totals),
     reject: (row) => void heard.rejected.push(row),
     rejectMore: () => {},
@@ -64,7 +64,7 @@ export async function openLoading(): Promise<Loading> {
   const threads = keepReaderThreads()
   const retryPolicy = { attempts: 4, firstDelay: 0.005, maxDelay: 0.05 }
   // Small parts, so that small objects have many.
-  const limits = { partBytes: 64 * 1024, atOnce: 3, mostBytes: 64 * 1024 * 1024 }
+  const limits = { partBytes: 64 * 1024, concurrency: 3, mostBytes: 64 * 1024 * 1024 }
   const kinds: Record<string, Connector> = objectStores({ filesDirectory, allowed: onlyHere, retryPolicy, limits })
   const loading: Loading = {
     scratch,

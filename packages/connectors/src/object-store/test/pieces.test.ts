@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
-import { textToSign } from '../../azure-blob/azure-connector.ts'
+import { buildTextToSign } from '../../azure-blob/azure-connector.ts'
 import { encodeKey, parseErrorResponse } from '../object-store.ts'
 import { prefetchInOrder } from '../object-cache.ts'
-import { keyPattern } from '../key-pattern.ts'
+import { compileKeyPattern } from '../key-pattern.ts'
 import { TupleLayout } from '../remap-columns.ts'
-import { bucketAddress, signHeaders } from '../../s3/s3-connector.ts'
-import { s3Problem } from '../../s3/s3-problems.ts'
-import { widen } from '../combined-table.ts'
-import { parseXml, textOf } from '../xml.ts'
+import { buildBucketUrl, signHeaders } from '../../s3/s3-connector.ts'
+import { createS3Problem } from '../../s3/s3-problems.ts'
+import { findCommonType } from '../combined-table.ts'
+import { parseXml, getChildText } from '../xml.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { tuple } from '@sluice/warehouses/testing/tuples'
 import { never } from './loading.ts'
@@ -25,33 +25,33 @@ describe('a key', () => {
     [String.raw`a\*b{,c}`, ['a*b', 'a*bc'], ['axb']],
     ['æ?', ['æø', 'æ😀'], ['æ']],
   ])('%s means some and not others', (pattern, some, others) => {
-    const { matches, prefix } = keyPattern(pattern)
+    const { matches, prefix } = compileKeyPattern(pattern)
     for (const key of some) expect([key, matches(key), key.startsWith(prefix)]).toEqual([key, true, true])
     for (const key of others) expect([key, matches(key)]).toEqual([key, false])
   })
 
   it('without signs of a pattern means one, whatever it holds', () => {
-    expect(keyPattern('/data/a b.csv').single).toBe('data/a b.csv')
-    expect(keyPattern(String.raw`a\[1\]\*.csv`).single).toBe('a[1]*.csv')
-    expect(keyPattern('a?').single).toBeUndefined()
+    expect(compileKeyPattern('/data/a b.csv').single).toBe('data/a b.csv')
+    expect(compileKeyPattern(String.raw`a\[1\]\*.csv`).single).toBe('a[1]*.csv')
+    expect(compileKeyPattern('a?').single).toBeUndefined()
   })
 
   it('of any pattern is looked at once', () => {
-    const { matches } = keyPattern(`${'*a'.repeat(200)}*b`)
+    const { matches } = compileKeyPattern(`${'*a'.repeat(200)}*b`)
     expect(matches('a'.repeat(1000))).toBe(false)
-    expect(() => keyPattern('{a,b}'.repeat(40))).toThrow('stand for more than 200 keys')
+    expect(() => compileKeyPattern('{a,b}'.repeat(40))).toThrow('expand to more than 200 alternatives')
   })
 
   it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is none, and says so', (pattern) => {
-    expect(() => keyPattern(pattern)).toThrow(/^The key ".*" is not a valid pattern\. /)
+    expect(() => compileKeyPattern(pattern)).toThrow(/^The key ".*" is not a valid key pattern\. /)
   })
 
   it('is compared with no key that no store keeps, and with long ones at a bounded price', () => {
-    const pattern = keyPattern(`{${'b,'.repeat(20)}c}${'*a'.repeat(200)}*z`)
+    const pattern = compileKeyPattern(`{${'b,'.repeat(20)}c}${'*a'.repeat(200)}*z`)
     expect(pattern.matches(`b${'a'.repeat(100_000_000)}`)).toBe(false)
     expect(pattern.matches(`b${'a'.repeat(1_023)}`)).toBe(false)
     expect(pattern.matches(`c${'xa'.repeat(400)}z`)).toBe(true)
-    expect(() => keyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('more than 10000 signs')
+    expect(() => compileKeyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('longer than 10000 characters')
   })
 
   it('is written so that every address holds it, but for folders that addresses have not', () => {
@@ -61,13 +61,13 @@ describe('a key', () => {
 })
 
 it('a bucket is asked where its kind of store has it', () => {
-  const at = (config: Partial<Parameters<typeof bucketAddress>[0]>) =>
-    bucketAddress({ bucket: 'my-bucket', ...config }, 'eu-west-1').href
+  const at = (config: Partial<Parameters<typeof buildBucketUrl>[0]>) =>
+    buildBucketUrl({ bucket: 'my-bucket', ...config }, 'eu-west-1').href
   expect(at({})).toBe('https://my-bucket.s3.eu-west-1.amazonaws.com/')
   expect(at({ bucket: 'a.b' })).toBe('https://s3.eu-west-1.amazonaws.com/a.b/')
   expect(at({ endpoint: 'https://store.example.org:9000/s3/' })).toBe('https://store.example.org:9000/s3/my-bucket/')
   expect(at({ endpoint: 'https://store.example.org', pathStyle: false })).toBe('https://my-bucket.store.example.org/')
-  expect(bucketAddress({ bucket: 'b' }, 'cn-north-1').host).toBe('b.s3.cn-north-1.amazonaws.com.cn')
+  expect(buildBucketUrl({ bucket: 'b' }, 'cn-north-1').host).toBe('b.s3.cn-north-1.amazonaws.com.cn')
 })
 
 it('what Azure signs has its lines where it wants them', () => {
@@ -78,7 +78,7 @@ it('what Azure signs has its lines where it wants them', () => {
     range: 'bytes=0-9',
     'if-match': '"e"',
   })
-  expect(textToSign(url, headers, 'a').split('\n')).toEqual([
+  expect(buildTextToSign(url, headers, 'a').split('\n')).toEqual([
     'GET',
     '',
     '',
@@ -103,7 +103,12 @@ it('what Azure signs has its lines where it wants them', () => {
 describe('an answer of a store', () => {
   it('is read where it is XML, and refused where it is anything else', () => {
     const page = parseXml('<?xml version="1.0"?><!-- x --><a:R x=">"><K>1 &amp; &#x41;<![CDATA[<]]></K><E/></a:R>', 'h')
-    expect([page.name, textOf(page, 'K'), textOf(page, 'E'), textOf(page, 'Z')]).toEqual(['R', '1 & A<', '', ''])
+    expect([page.name, getChildText(page, 'K'), getChildText(page, 'E'), getChildText(page, 'Z')]).toEqual([
+      'R',
+      '1 & A<',
+      '',
+      '',
+    ])
     const hostile = [
       '',
       'text',
@@ -126,9 +131,9 @@ describe('an answer of a store', () => {
   it('that refuses becomes a sentence without secrets, and passes where waiting helps', () => {
     const config = { bucket: 'b', accessKey: 'AKIA', secretKey: 'top/secret' }
     const body = '<Error><Code>Odd</Code><Message>no top/secret AKIA\n here</Message></Error>'
-    const odd = s3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
-    expect(odd.message).toBe('h answered 400 to a request for bucket "b". It says: Odd: no … … here')
-    const busy = s3Problem(parseErrorResponse(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
+    const odd = createS3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
+    expect(odd.message).toBe('h returned the status 400 for bucket "b". It says: Odd: no … … here')
+    const busy = createS3Problem(parseErrorResponse(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
       config,
       host: 'h',
       key: 'k',
@@ -139,13 +144,13 @@ describe('an answer of a store', () => {
 
 it('types widen to what holds both', () => {
   const decimal = (precision: number, scale: number) => ({ dataType: 'DECIMAL' as const, precision, scale })
-  expect(widen({ dataType: 'SMALLINT' }, { dataType: 'BIGINT' })).toEqual({ dataType: 'BIGINT' })
-  expect(widen({ dataType: 'INTEGER' }, decimal(5, 2))).toEqual(decimal(12, 2))
-  expect(widen({ dataType: 'INTEGER' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DOUBLE' })
-  expect(widen({ dataType: 'BIGINT' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DECIMAL' })
-  expect(widen(decimal(38, 0), decimal(38, 10))).toEqual({ dataType: 'DECIMAL' })
-  expect(widen({ dataType: 'DATE' }, { dataType: 'TIMESTAMPTZ' })).toEqual({ dataType: 'TIMESTAMPTZ' })
-  expect(widen({ dataType: 'DATE' }, { dataType: 'INTEGER' })).toEqual({ dataType: 'TEXT' })
+  expect(findCommonType({ dataType: 'SMALLINT' }, { dataType: 'BIGINT' })).toEqual({ dataType: 'BIGINT' })
+  expect(findCommonType({ dataType: 'INTEGER' }, decimal(5, 2))).toEqual(decimal(12, 2))
+  expect(findCommonType({ dataType: 'INTEGER' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DOUBLE' })
+  expect(findCommonType({ dataType: 'BIGINT' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DECIMAL' })
+  expect(findCommonType(decimal(38, 0), decimal(38, 10))).toEqual({ dataType: 'DECIMAL' })
+  expect(findCommonType({ dataType: 'DATE' }, { dataType: 'TIMESTAMPTZ' })).toEqual({ dataType: 'TIMESTAMPTZ' })
+  expect(findCommonType({ dataType: 'DATE' }, { dataType: 'INTEGER' })).toEqual({ dataType: 'TEXT' })
 })
 
 it('rows are laid out anew, in memory that is used again once it is free', () => {

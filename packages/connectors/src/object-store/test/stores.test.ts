@@ -243,7 +243,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await store.put('folders/of/a.csv', 'id\n1\n')
       await expect(loading.load(store.reading('folders/*.csv'))).rejects.toMatchObject({
         code: 'NO_OBJECTS',
-        message: expect.stringContaining('`folders/**/*.csv` includes its subfolders'),
+        message: expect.stringContaining('`folders/**/*.csv` to include subfolders'),
       })
     })
 
@@ -283,7 +283,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await store.put('seen/b.csv', 'id\n1\n')
       const several = await preview('seen/*', 5)
       expect(several.rows[2]).toEqual([3, 'c', 'seen/a.parquet', '3', expect.any(String)])
-      expect(several.notes.join()).toContain('It is the first of the objects that match "seen/*".')
+      expect(several.notes.join()).toContain('The preview shows the first of several objects that match "seen/*".')
       await expect(preview('nothing/')).rejects.toMatchObject({ code: 'NO_OBJECTS' })
     })
 

@@ -73,7 +73,7 @@ const swiftKind: KindOfStore = {
       'rejected the access key and its secret key',
     ],
     ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'bucket "nowhere" does not exist'],
-    ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'It is in "eu-west-1"'],
+    ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'The bucket is in "eu-west-1"'],
   ],
 }
 
@@ -112,9 +112,9 @@ const azuriteKind: KindOfStore = {
       'a token that may not list or read',
       { secrets: { accountKey: '', sasToken: sasToken('cases', 'w') } },
       'PERMISSION_DENIED',
-      'does not allow to read',
+      'does not permit reading',
     ],
-    ['no key at all', { secrets: { accountKey: '' } }, 'PERMISSION_DENIED', 'Give an account key or a SAS token'],
+    ['no key at all', { secrets: { accountKey: '' } }, 'PERMISSION_DENIED', 'enter an account key or a SAS token'],
   ],
 }
 

@@ -56,7 +56,7 @@ describe('ODK Central', () => {
     expect(await rowsOf(open.table)).toHaveLength(2)
   })
 
-  it('is read if its version does not report deletions', async () => {
+  it('is read if its version does not report deleted submissions', async () => {
     await using open = (await opened()).open
     await open.load()
     open.people.put({ id: 3 }, 9_000)
@@ -64,7 +64,7 @@ describe('ODK Central', () => {
       query.get('$filter')?.includes('deletedAt') ? { status: 501, body: { message: 'Unknown field' } } : undefined
     await open.load('INCREMENTAL')
     expect(await rowsOf(open.table)).toHaveLength(3)
-    expect(open.messages.join()).toContain('does not report deletions')
+    expect(open.messages.join()).toContain('does not report deleted submissions')
   })
 
   it('reads large submissions a few at once', async () => {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { defaultDelimitedLimits } from '../../delimited/limits.ts'
-import { type LoadReport, SourceProblem } from '@sluice/row-stream'
+import { type ReadReporter, SourceProblem } from '@sluice/row-stream'
 import { csvSource } from '../csv-source.ts'
 import { startReaderThread } from '../../start-reader-thread.ts'
 import type { CsvJob } from '../csv-job.ts'
@@ -14,7 +14,7 @@ import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 const folder = inputFolder()
 afterAll(() => folder[Symbol.dispose]())
 
-const silent: LoadReport = {
+const silent: ReadReporter = {
   progress: () => {},
   reject: () => {},
   rejectMore: () => {},

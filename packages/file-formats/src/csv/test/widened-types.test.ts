@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { ColumnOptions } from '../../delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../../delimited/limits.ts'
-import { type LoadReport, type RejectedRow, TypesWidened } from '@sluice/row-stream'
+import { type ReadReporter, type RejectedRow, TypesWidened } from '@sluice/row-stream'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
@@ -26,7 +26,7 @@ describe('a CSV file whose types were guessed too narrow', () => {
     const late = Array.from({ length: 500 }, (_, row) => `${row},2024-01-31,x\n`).join('')
     const path = folder.write(`n,day,t\n1,2024-01-31,y\n${late}70000.25,2024-01-31 10:00,\nodd\n`)
     const heard: string[] = []
-    const report: LoadReport = {
+    const report: ReadReporter = {
       progress: () => {},
       reject: (row: RejectedRow) => heard.push(`rejected ${row.line}`),
       rejectMore: () => {},

@@ -8,7 +8,7 @@ import { defaultUploadLimits } from '../../spool/limits.ts'
 import { makeWorkbook } from './make-workbook.ts'
 import { makeZip } from './make-zip.ts'
 import { readParquetUpload, readUpload } from '../read-upload.ts'
-import type { RowStream, LoadReport } from '@sluice/row-stream'
+import type { RowStream, ReadReporter } from '@sluice/row-stream'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-parquet-upload-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,10 +23,10 @@ function upload(name: string, bytes: Uint8Array | string) {
   return { path, name, filesDirectory: folder }
 }
 
-async function read(feeds: (report: LoadReport) => AsyncIterable<RowStream>) {
+async function read(feeds: (report: ReadReporter) => AsyncIterable<RowStream>) {
   const logs: string[] = []
   const progress: { bytesRead?: number; bytesTotal?: number }[] = []
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: (totals) => void progress.push(totals),
     reject: () => {},
     rejectMore: () => {},

@@ -6,7 +6,7 @@ import { makeWorkbook } from './make-workbook.ts'
 import { defaultUploadLimits } from '../../spool/limits.ts'
 import { previewUpload } from '../../preview/preview-upload.ts'
 import { readUpload } from '../read-upload.ts'
-import type { LoadReport } from '@sluice/row-stream'
+import type { ReadReporter } from '@sluice/row-stream'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-read-upload-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -23,7 +23,7 @@ function upload(name: string, bytes: Uint8Array | string) {
 /** Reads an upload to its end, as a load does; answers what was reported until then, or until it failed. */
 async function read(file: ReturnType<typeof upload>) {
   const heard = { rejected: [] as number[], more: 0, chunks: 0, said: [] as string[], failure: undefined as unknown }
-  const report: LoadReport = {
+  const report: ReadReporter = {
     progress: () => {},
     reject: ({ line }) => void heard.rejected.push(line),
     rejectMore: (count) => void (heard.more += count),
