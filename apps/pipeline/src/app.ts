@@ -37,7 +37,7 @@ interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'key
 export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: PipelineAppOptions): Express {
   const { identity } = context
   const audited = auditedWrites(db)
-  const own = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
+  const ownContext = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
   return createApp<PipelineContext>({
     operations,
     info,
@@ -59,7 +59,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
       ...context.warehouses.others.map((part) => ({ ...part, spare: true })),
-      { name: 'identity', spare: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },
+      { name: 'identity', spare: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },
     ],
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),
@@ -71,11 +71,11 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
         return principal
       },
     }),
-    run: (operation, caller, facts, work) => audited(operation, caller, facts, own, work),
+    run: (operation, caller, facts, work) => audited(operation, caller, facts, ownContext, work),
   })
 }
 
-async function answers(url: string): Promise<void> {
+async function assertResponds(url: string): Promise<void> {
   const response = await fetch(url, { signal: AbortSignal.timeout(1_500) })
   await response.body?.cancel()
   if (!response.ok) throw new Error(`${url} answers ${response.status}`)

@@ -20,10 +20,10 @@ import {
   parseFailpoints,
   type Trap,
 } from '@sluice/process'
-import { redshiftOf, redshiftShape } from './redshift-settings.ts'
-import { defaultSlots } from './worker-slots.ts'
+import { parseRedshiftSettings, redshiftSettingShape } from './redshift-settings.ts'
+import { computeDefaultSlots } from './worker-slots.ts'
 
-const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
+const secretKeys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
 /** For tests of this repository only: where a worker dies, hangs or fails. */
 const failpoints: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
@@ -61,7 +61,7 @@ const synapseUrl: Setting<string | undefined> = {
   },
 }
 
-const shape = {
+const settingShape = {
   PIPELINE_PORT: port(3002),
   WORKER_PORT: port(3003),
   LISTEN_HOST: text('127.0.0.1'),
@@ -83,13 +83,13 @@ const shape = {
    * `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Absent if Synapse is not used.
    */
   SYNAPSE_URL: synapseUrl,
-  ...redshiftShape,
+  ...redshiftSettingShape,
   /** The address at which this service reaches the identity service. */
   IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),
   /** The issuer in tokens of the identity service. */
   IDENTITY_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3001'),
   PIPELINE_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3002'),
-  SECRET_KEYS: keys,
+  SECRET_KEYS: secretKeys,
   SERVICE_SECRET: secret(),
   FILES_DIRECTORY: { parse: (given: string) => resolve(given) },
   /** Bytes. */
@@ -106,7 +106,7 @@ const shape = {
    */
   WAREHOUSE_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
   /** Concurrent runs in one worker. Most of them wait for a source or a server, so there may be more runs than cores. */
-  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: defaultSlots() }),
+  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: computeDefaultSlots() }),
   /** Concurrent runs of one client, in all workers together; 0 means half of WORKER_CONCURRENCY. */
   CLIENT_CONCURRENCY: integer({ min: 0, max: 64, fallback: 0 }),
   /** A worker without a heartbeat for this many seconds is considered dead, and its runs are requeued. */
@@ -133,7 +133,7 @@ const shape = {
 
 /** The settings of the pipeline service, API and worker alike. Throws `SettingsProblem` with every mistake. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
-  const { values, secrets } = readSettings(environment, shape)
+  const { values, secrets } = readSettings(environment, settingShape)
   if (values.FAILPOINTS.length > 0 && environment['NODE_ENV'] === 'production')
     throw new SettingsProblem(['FAILPOINTS breaks runs on purpose and is refused in production: remove it'])
   if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
@@ -145,7 +145,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
     ...values,
     CLIENT_CONCURRENCY,
     ...(databaseBytes && { databaseBytes }),
-    redshift: redshiftOf(values),
+    redshift: parseRedshiftSettings(values),
     secrets,
   }
 }
@@ -159,4 +159,4 @@ export type Config = ReturnType<typeof readConfig>
 
 /** Reads the settings of the command that reseals secrets. */
 export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
-  readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values
+  readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl(), SECRET_KEYS: secretKeys }).values

@@ -39,7 +39,7 @@ interface AlertSetting {
 }
 
 /** A year. */
-export const mostNoSuccessHours = 8_760
+export const maxNoSuccessHours = 8_760
 
 const noSuccess = /^NO_SUCCESS_(\d{1,5})_HOURS$/i
 

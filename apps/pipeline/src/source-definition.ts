@@ -6,5 +6,5 @@ export const sourceDefinitionDigest = ({ type, settings }: { type: string; setti
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
 /** Returns the memory of the last load, or undefined if the definition of the source has changed since. */
-export const memoryFor = (definition: string, last: FeedMemory | undefined): FeedMemory | undefined =>
+export const discardOutdatedMemory = (definition: string, last: FeedMemory | undefined): FeedMemory | undefined =>
   last?.definition === undefined || last.definition === definition ? last : undefined

@@ -6,7 +6,7 @@ const megabyte = 1024 * 1024
 const [idle, run] = [160, 96]
 
 /** The default number of concurrent runs in one worker: as many as fit into its memory, at least 2 and at most 8. */
-export function defaultSlots(memory: number = availableMemory()): number {
+export function computeDefaultSlots(memory: number = availableMemory()): number {
   return Math.max(2, Math.min(8, Math.floor((memory / megabyte - idle) / run)))
 }
 

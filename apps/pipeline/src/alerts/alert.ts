@@ -31,7 +31,7 @@ export interface AlertContent {
 }
 
 /** The recipient of alerts to the operator's webhook. */
-export const toOperator = 'operator'
+export const operatorRecipient = 'operator'
 
 const paths: Readonly<Record<RunnableKind, string>> = {
   DATA_PIPELINE: 'data-pipelines',
@@ -42,12 +42,12 @@ const paths: Readonly<Record<RunnableKind, string>> = {
 }
 
 /** Returns the API address of the object's runs. It requires a token. */
-export const linkTo = ({ kind, id }: Pick<AlertContent, 'kind' | 'id'>, publicUrl: string): string =>
+export const createRunsUrl = ({ kind, id }: Pick<AlertContent, 'kind' | 'id'>, publicUrl: string): string =>
   `${publicUrl}/api/v1/${paths[kind]}/${id}/runs`
 
 /** Returns a shell command that shows the log of a pipeline's run, or the runs of any other object. */
-export function commandFor(alert: Pick<AlertContent, 'kind' | 'id' | 'run'>, publicUrl: string): string {
-  const runs = linkTo(alert, publicUrl)
+export function createLogCommand(alert: Pick<AlertContent, 'kind' | 'id' | 'run'>, publicUrl: string): string {
+  const runs = createRunsUrl(alert, publicUrl)
   const withLog = alert.kind === 'DATA_PIPELINE' && alert.run !== null
   const url = withLog ? `${runs.slice(0, -'runs'.length)}logs?taskId=${alert.run}` : runs
   return `curl -H "Authorization: Bearer $TOKEN" '${url}'`

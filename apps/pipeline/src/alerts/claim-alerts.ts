@@ -24,7 +24,7 @@ const isDue = (channel: Channel) =>
   sql<boolean>`sent_at is null and given_up_at is null and try_after <= now() and channel = ${channel}`
 
 /** Lists the clients that have due alerts on a channel. */
-export async function listDueClients(db: Kysely<DB>, channel: Channel): Promise<string[]> {
+export async function listClientsWithDueAlerts(db: Kysely<DB>, channel: Channel): Promise<string[]> {
   const { rows } = await sql<{ client: string }>`select distinct client from alerts where ${isDue(channel)}`.execute(db)
   return rows.map(({ client }) => client)
 }
@@ -70,7 +70,7 @@ export async function releaseAlert(db: Kysely<DB>, { id }: ClaimedAlert): Promis
  * Gives up alerts that no worker could send for a day, because no worker has their channel. Deletes alerts to the operator, and
  * keeps mails with the reason. Within a day, a worker with the channel may still start.
  */
-export async function giveUpUnsendable(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+export async function giveUpUnsendableAlerts(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   const old = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
     and try_after <= now()`
   if (channel === 'WEBHOOK') await sql`delete from alerts where ${old}`.execute(db)
@@ -78,7 +78,7 @@ export async function giveUpUnsendable(db: Kysely<DB>, channel: Channel, reason:
 }
 
 /** Stores the reason why mails wait. */
-export async function noteWaiting(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+export async function recordWaitingReason(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   await sql`update alerts set last_problem = ${reason}
     where channel = ${channel} and sent_at is null and given_up_at is null and last_problem is null and tries = 0`.execute(
     db,
@@ -96,7 +96,7 @@ interface Slots {
 export type FairClaim = Disposable & { alert: ClaimedAlert }
 
 /** Claims alerts of one channel, round robin by client, least recently served first. */
-export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {
+export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {
   // Claims run one at a time, because concurrent claims would count a client's slots wrongly.
   const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
   const held = new Map<string, number>()
@@ -104,7 +104,7 @@ export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient 
   const served = new Set<string>()
 
   async function claim(): Promise<FairClaim | undefined> {
-    const due = new Set(await listDueClients(db, channel))
+    const due = new Set(await listClientsWithDueAlerts(db, channel))
     const inTurn = [
       ...[...due].filter((client) => !served.has(client)),
       ...[...served].filter((client) => due.has(client)),

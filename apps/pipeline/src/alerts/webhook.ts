@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
-import { type AlertContent, linkTo } from './alert.ts'
+import { type AlertContent, createRunsUrl } from './alert.ts'
 
 interface WebhookOptions {
   url: string
@@ -29,7 +29,7 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
       const body = JSON.stringify({
         type: 'run.failed',
         timestamp: finished,
-        data: { ...about, finished, link: linkTo(alert, publicUrl) },
+        data: { ...about, finished, link: createRunsUrl(alert, publicUrl) },
       })
       const timestamp = String(Math.floor(Date.now() / 1000))
       const response = await outgoing.fetch(url, {
@@ -39,7 +39,7 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
           'user-agent': 'Sluice',
           'webhook-id': uid,
           'webhook-timestamp': timestamp,
-          'webhook-signature': signatureOf(secret, `${uid}.${timestamp}.${body}`),
+          'webhook-signature': signWebhookCall(secret, `${uid}.${timestamp}.${body}`),
         },
         body,
         signal,
@@ -53,7 +53,7 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
   }
 }
 
-export const signatureOf = (secret: Buffer, signed: string): string =>
+export const signWebhookCall = (secret: Buffer, signed: string): string =>
   `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`
 
 /** The receiver rejected an alert. `permanent`: retries are useless. The message is one line without secrets. */

@@ -3,22 +3,22 @@ import type { DB } from '../database.ts'
 import { readAlertSetting, noMailServer } from '../settings.ts'
 import type { EndedRun } from '../runs/states.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
-import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
+import { type AlertContent, type AlertEvent, type Channel, operatorRecipient } from './alert.ts'
 
 /** Maximum number of recipients of one alert, even if the setting was written without its own limit. */
-export const mostRecipients = 50
+export const maxRecipients = 50
 
-const hour = 3_600_000
+const hourMs = 3_600_000
 
 /**
  * Writes the alerts about an ended run in the transaction of its end: mails to the addresses of its client, and for failures a
  * call of the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores are not reported, because their
  * caller reads the result.
  */
-export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
+export async function writeRunAlerts(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
   const { addresses, warnings } = await readAlertSetting(trx, run.client)
-  const bad = badEvent(run, warnings)
+  const bad = toBadEvent(run, warnings)
   if (bad && run.workflow_run_id !== null) return
   await deleteWaitingAlerts(trx, run.runnable_id)
   const drafts = [await draftCall(trx, run), await draftMail(trx, run, bad, addresses)].filter(
@@ -72,9 +72,9 @@ interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
 /** Limits webhook calls to one per object and hour. A further failure is reported at the end of the hour, unless a later run succeeds. */
 async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<Draft | undefined> {
   if (run.state !== 'FAILED') return undefined
-  const { alike, withinHour } = await pastAlerts(trx, run, 'WEBHOOK')
-  const waitsUntil = hourAfter(withinHour.FAILED)
-  return { channel: 'WEBHOOK', recipients: [toOperator], event: 'FAILED', failures: alike, waitsUntil }
+  const { alike, withinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
+  const waitsUntil = addHour(withinHour.FAILED)
+  return { channel: 'WEBHOOK', recipients: [operatorRecipient], event: 'FAILED', failures: alike, waitsUntil }
 }
 
 async function draftMail(
@@ -83,22 +83,22 @@ async function draftMail(
   bad: BadEvent | undefined,
   addresses: readonly string[],
 ): Promise<Draft | undefined> {
-  const recipients = [...new Set(addresses.slice(0, mostRecipients))]
+  const recipients = [...new Set(addresses.slice(0, maxRecipients))]
   if (recipients.length === 0) return undefined
-  const past = await pastAlerts(trx, run, 'MAIL')
-  const event = eventToMail(run, bad, past)
+  const past = await readPastAlerts(trx, run, 'MAIL')
+  const event = chooseMailEvent(run, bad, past)
   if (!event) return undefined
   const draft = { channel: 'MAIL', recipients, event, failures: past.alike } as const
-  const waitsUntil = hourAfter(past.withinHour[event])
+  const waitsUntil = addHour(past.withinHour[event])
   // Delayed mails and recovery mails follow a mail that the limit has counted.
   if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
-  const { reached, ...limit } = await mailLimit(trx, run.client)
+  const { reached, ...limit } = await checkMailLimit(trx, run.client)
   return reached ? undefined : { ...draft, ...limit, waitsUntil }
 }
 
 type BadEvent = 'FAILED' | 'WARNING'
 
-const badEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
+const toBadEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
   state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
 
 /** Deletes alerts that wait for the end of their hour. A newer run makes them obsolete. */
@@ -121,22 +121,22 @@ interface PastAlerts {
  * Returns the event to mail, so that the most recent mail about the object is true. There is one FAILED and one WARNING mail per hour.
  * A second one waits until the hour has ended, and is deleted if a later run makes it obsolete. RECOVERED follows every bad mail.
  */
-function eventToMail(
+function chooseMailEvent(
   { state }: EndedRun,
   bad: BadEvent | undefined,
   { last, withinHour }: PastAlerts,
 ): AlertEvent | undefined {
   if (bad) return last === bad && withinHour[bad] ? undefined : bad
   // Without mails about warnings, a run with one is a success, except after a mail about a warning.
-  const isWell = state === 'OK' || last !== 'WARNING'
-  const isKnownBad = last !== null && last !== 'RECOVERED'
-  return isWell && isKnownBad ? 'RECOVERED' : undefined
+  const isSuccess = state === 'OK' || last !== 'WARNING'
+  const wasReportedBad = last !== null && last !== 'RECOVERED'
+  return isSuccess && wasReportedBad ? 'RECOVERED' : undefined
 }
 
-const hourAfter = (moment: string | undefined): Date | undefined =>
-  moment === undefined ? undefined : new Date(Date.parse(moment) + hour)
+const addHour = (moment: string | undefined): Date | undefined =>
+  moment === undefined ? undefined : new Date(Date.parse(moment) + hourMs)
 
-async function pastAlerts(
+async function readPastAlerts(
   trx: Transaction<DB>,
   { id, runnable_id, state }: EndedRun,
   channel: Channel,
@@ -155,14 +155,14 @@ async function pastAlerts(
 }
 
 /** Maximum number of failure and warning mails per client and hour. Each mail goes to all addresses of the client. */
-export const mostMailsPerHour = 20
+export const maxMailsPerHour = 20
 
 /**
  * Applies the limit to one more failure or warning mail. `reached`: do not write the mail. `leftOutUntil`: it is the last mail before
  * the limit, and must say until when further mails are suppressed, ISO 8601. Concurrent run ends take no lock, so a few more mails
  * than the limit are possible. The mail that announces the limit is always written.
  */
-export async function mailLimit(
+export async function checkMailLimit(
   trx: Transaction<DB>,
   client: string,
 ): Promise<{ reached: boolean; leftOutUntil?: string }> {
@@ -174,7 +174,7 @@ export async function mailLimit(
       and created_at > now() - interval '1 hour' and created_at <= now()`.execute(trx)
   const { mails, announced, ends } = rows[0]!
   if (announced) return { reached: true }
-  return mails < mostMailsPerHour - 1 ? { reached: false } : { reached: false, leftOutUntil: ends.toISOString() }
+  return mails < maxMailsPerHour - 1 ? { reached: false } : { reached: false, leftOutUntil: ends.toISOString() }
 }
 
 /**

@@ -11,31 +11,31 @@ import type { CheckRunContext } from './run-checks.ts'
 type Refusal = NonNullable<CheckRunContext['refusal']>
 
 /** Maximum number of schemas in a message. */
-const named = 5
+const maxNamedSchemas = 5
 
 /**
  * Refuses queries that name a table without its schema if several schemas have one, because a check of the wrong table would find
  * nothing. The first `preferred` schemas have precedence.
  */
-export function ambiguousRefused(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): Refusal {
+export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): Refusal {
   return async (query, signal) => {
     const found = await warehouse?.queries.findAmbiguousTable(query, preferred, signal).catch((error: unknown) => {
       // The query itself will report its errors.
       if (error instanceof WarehouseProblem && !error.retryable) return undefined
       throw error
     })
-    return found && sentenceOf(found)
+    return found && describeAmbiguity(found)
   }
 }
 
-function sentenceOf({ name, schemas }: AmbiguousTable): string {
-  const shown = schemas.slice(0, named).map((schema) => `"${schema}"`)
-  const more = schemas.length > named ? ` and ${schemas.length - named} more` : ''
+function describeAmbiguity({ name, schemas }: AmbiguousTable): string {
+  const shown = schemas.slice(0, maxNamedSchemas).map((schema) => `"${schema}"`)
+  const more = schemas.length > maxNamedSchemas ? ` and ${schemas.length - maxNamedSchemas} more` : ''
   return `Several schemas have a table "${name}": ${shown.join(', ')}${more}. Write the one that is meant before its name, such as ${schemas[0]}.${name}.`
 }
 
 /** Combines refusals: the first one that refuses a query wins. */
-export const refusedByAny =
+export const combineRefusals =
   (...refusals: Refusal[]): Refusal =>
   async (query, signal) => {
     for (const refusal of refusals) {
@@ -46,7 +46,7 @@ export const refusedByAny =
   }
 
 /** Refuses queries that would read the rows of the last load instead of the staged rows. */
-export function oldRowsRefused(
+export function refuseOldRows(
   preview: StagedRowsPreview,
   tables: readonly ReadyTable[],
 ): NonNullable<CheckRunContext['refusal']> {
@@ -54,13 +54,13 @@ export function oldRowsRefused(
   const instead = `Write ${names} without a schema: that is the rows that are about to be published.`
 
   /** Before the first publication, the table does not exist, and the server's error would be hard to understand. */
-  function unknown(error: unknown): string {
-    const named = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
-    if (!(error instanceof WarehouseProblem) || !named) throw error
-    return `It names ${named.schema}.${named.table} with its schema, where nothing was published yet. ${instead}`
+  function describeUnpublishedTable(error: unknown): string {
+    const table = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
+    if (!(error instanceof WarehouseProblem) || !table) throw error
+    return `It names ${table.schema}.${table.table} with its schema, where nothing was published yet. ${instead}`
   }
   return async (query: UserQuery, signal) => {
-    const old = await preview.oldRows(query, signal).catch(unknown)
+    const old = await preview.oldRows(query, signal).catch(describeUnpublishedTable)
     if (typeof old === 'string') return old
     if (!old) return undefined
     return old.view

@@ -9,7 +9,7 @@ import {
 import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
-import { hider } from './redact-variables.ts'
+import { createVariableRedactor } from './redact-variables.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -66,50 +66,55 @@ export interface CheckRunContext {
  */
 export async function* runChecks(
   checks: readonly CheckToRun[],
-  surroundings: CheckRunContext,
+  context: CheckRunContext,
 ): AsyncGenerator<CheckOutcome> {
-  const { limits, seconds = Infinity } = surroundings
+  const { limits, seconds = Infinity } = context
   const end = performance.now() + seconds * 1_000
   for (const check of checks) {
-    surroundings.signal.throwIfAborted()
+    context.signal.throwIfAborted()
     const left = Math.floor((end - performance.now()) / 1_000)
     if (left < 1) yield checkNotRun(check, `It was not run: the checks before it used all ${seconds} seconds.`)
-    else
-      yield await runCheck(check, { ...surroundings, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
+    else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
   }
 }
 
 /** Runs one check; see `runChecks`. */
-export async function runCheck(check: CheckToRun, surroundings: CheckRunContext): Promise<CheckOutcome> {
-  const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = surroundings
+export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
+  const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
   if (!warehouse) return checkNotRun(check, 'No table was loaded yet.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
-  let hide = hider([])
+  let redactor = createVariableRedactor([])
   try {
     const bound = bindVariables(check.query, variables)
-    hide = hider([...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!))
+    redactor = createVariableRedactor(
+      [...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!),
+    )
     const { text, values, texts } = bound
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
-    if (refused) return checkNotRun(check, hide.text(refused))
-    const { columns, rows, whole, none } = await firstRows(warehouse, query, slotTimeoutSeconds, signal)
+    if (refused) return checkNotRun(check, redactor.text(refused))
+    const { columns, rows, whole, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = whole ? rows.length : await countRows(warehouse, query, signal)
     const found = {
-      columns: columns.map((column) => ({ ...column, name: hide.text(column.name), label: hide.text(column.label) })),
-      rows: rows.map((row) => row.map(hide.cell)),
+      columns: columns.map((column) => ({
+        ...column,
+        name: redactor.text(column.name),
+        label: redactor.text(column.label),
+      })),
+      rows: rows.map((row) => row.map(redactor.cell)),
       ...(violations !== undefined && { violations }),
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    const message = none ? 'No row violates the check.' : violationsOf(found)
+    const message = none ? 'No row violates the check.' : describeViolations(found)
     return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, found, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
     const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
     if (!known) throw error
-    const message = hide.text(error.message)
+    const message = redactor.text(error.message)
     return checkNotRun(
       check,
       message,
@@ -135,7 +140,7 @@ export function checkNotRun(check: CheckToRun, message: string, toAll = message)
   }
 }
 
-function violationsOf({ rows, violations }: Pick<CheckFindings, 'rows' | 'violations'>): string {
+function describeViolations({ rows, violations }: Pick<CheckFindings, 'rows' | 'violations'>): string {
   if (violations === undefined && rows.length === 0)
     return 'Rows violate the check; the first is too large to be shown.'
   if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
@@ -172,7 +177,7 @@ interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
  * Returns the first rows of a query. Waits for a free query slot of the client, so that a long load does not fail for that
  * reason.
  */
-async function firstRows(
+async function readFirstRows(
   warehouse: { queries: Pick<QueryRunner, 'query'> },
   query: UserQuery,
   slotTimeoutSeconds: number,

@@ -11,7 +11,7 @@ export interface ValueItem {
 }
 
 /** Groups items into chunks for one request each. Reads `limits` for each item, because they can decrease. */
-export async function* chunksOf<T extends ValueItem>(
+export async function* groupIntoChunks<T extends ValueItem>(
   items: AsyncIterable<T>,
   limits: () => ChunkLimits,
 ): AsyncGenerator<T[]> {

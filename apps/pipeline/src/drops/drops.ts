@@ -2,7 +2,7 @@ import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
 import type { DB, WarehouseDrops } from '../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { filledTables, isFilledByAnother, isTableTaken } from './pipeline-tables.ts'
+import { listFurtherTables, isFilledByAnother, isTableTaken } from './pipeline-tables.ts'
 
 type Drop = Selectable<WarehouseDrops>
 
@@ -14,10 +14,10 @@ export interface DropRequest {
 }
 
 /** Codes for tables that are not managed by this service. They stay, and the drop is not retried. */
-const finalCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
+const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
 /** Records a drop in the transaction that deletes the pipeline or schema. */
-export async function noteDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
+export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
     .insertInto('warehouse_drops')
     .values({ client, schema_name: schema, table_name: table ?? null })
@@ -25,7 +25,7 @@ export async function noteDrop(trx: Transaction<DB>, { client, schema, table }: 
 }
 
 /** Whether the table was left by a deleted pipeline. A new pipeline of the same name must not show its rows. */
-export async function isToBeDropped(
+export async function isTableDropPending(
   db: Kysely<DB>,
   { client, schema, table }: Required<DropRequest>,
 ): Promise<boolean> {
@@ -44,7 +44,7 @@ export async function isToBeDropped(
  * Executes up to fifty due drops of one client or of all, tables before their schemas. Returns the number of successful ones.
  * Failed ones are retried with exponential backoff, at least once a day; their errors go to `failed`.
  */
-export async function dropWaiting(
+export async function executeDueDrops(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
   failed: (error: unknown, drop: Drop) => void,
@@ -54,7 +54,7 @@ export async function dropWaiting(
   if (client) due = due.where('client', '=', client)
   const waiting = await due.orderBy(sql`table_name is null`).orderBy('id').limit(50).execute()
   let done = 0
-  for (const { id } of waiting) if (await dropOne(db, warehouses, id, failed)) done += 1
+  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) done += 1
   return done
 }
 
@@ -62,7 +62,11 @@ export async function dropWaiting(
  * Drops a table that a deleted pipeline left under the target's name, and keeps the schema. Waits for a concurrent drop. Throws
  * `WarehouseProblem` if the table cannot be dropped; the load then fails.
  */
-export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
+export async function dropLeftoverTable(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  target: Required<DropRequest>,
+): Promise<void> {
   const conflictingDrops = (on: Kysely<DB>) =>
     on
       .selectFrom('warehouse_drops')
@@ -87,7 +91,7 @@ export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: 
  * Executes a drop under the lock of its row, because a load into the same table waits for this lock. This is the only transaction
  * that contains warehouse statements; they end within seconds.
  */
-async function dropOne(
+async function executeDrop(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
   id: number,
@@ -121,7 +125,7 @@ async function dropOne(
 
 /** Drops a table. First drops the other tables of its pipeline, which the table's cursor names, unless another object uses them. */
 async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
-  for (const table of await filledTables(warehouse, target.schema, target.table))
+  for (const table of await listFurtherTables(warehouse, target.schema, target.table))
     if (
       !(await isTableTaken(db, { ...target, table })) &&
       !(await isFilledByAnother(db, { ...target, table }, target.table))
@@ -139,6 +143,6 @@ async function dropRelation(
     else if (await warehouse.views.find(schema, table)) await warehouse.views.drop(schema, table)
     else await warehouse.catalog.dropTable(schema, table)
   } catch (error) {
-    if (!(error instanceof WarehouseProblem && finalCodes.has(error.code))) throw error
+    if (!(error instanceof WarehouseProblem && unmanagedCodes.has(error.code))) throw error
   }
 }

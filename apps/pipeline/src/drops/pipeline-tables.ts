@@ -54,7 +54,7 @@ export async function isTableTaken(
 }
 
 /** Returns the further tables of a pipeline, as stored with its cursor. Their names start with the pipeline's table and `__`. */
-export async function filledTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
+export async function listFurtherTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
   const kept = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
   const names: unknown[] = Array.isArray(kept?.tables) ? kept.tables : []
   return names.filter((name): name is string => typeof name === 'string' && name.startsWith(`${table}__`))

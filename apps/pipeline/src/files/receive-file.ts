@@ -43,7 +43,7 @@ export async function receiveFile(
     await syncDirectory(uploadsDirectory(directory))
   } catch (error) {
     await rm(partial, { force: true }).catch(() => {})
-    throw toProblem(error)
+    throw toUploadProblem(error)
   }
   return { size, sha256: hash.digest('hex'), discard: () => rm(path, { force: true }) }
 }
@@ -54,7 +54,7 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync()
 }
 
-function toProblem(error: unknown): unknown {
+function toUploadProblem(error: unknown): unknown {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
     case 'EDQUOT':

@@ -49,7 +49,7 @@ export function lookupCache<V>(
         const entry = await readEntry(key)
         const fresh = entry.value === undefined ? Math.min(ttl, missingTtlMs) : ttl
         // A lifetime of 0 would never end.
-        options.ttl = Math.max(1, entry.cacheable ? fresh - ageOf(entry) : 0)
+        options.ttl = Math.max(1, entry.cacheable ? fresh - computeAge(entry) : 0)
         return entry
       } catch (error) {
         if (!(error instanceof ServiceUnavailable) || !isUsable(old)) throw error
@@ -66,7 +66,7 @@ export function lookupCache<V>(
   }
 
   const isUsable = (old: CacheEntry<V> | undefined): old is CacheEntry<V> =>
-    old?.value !== undefined && old.cacheable && ageOf(old) < ttl + staleFor
+    old?.value !== undefined && old.cacheable && computeAge(old) < ttl + staleFor
 
   return async (key) => {
     const calledAt = performance.now()
@@ -80,7 +80,7 @@ export function lookupCache<V>(
   }
 }
 
-const ageOf = ({ readAt }: { readAt: number }): number => performance.now() - readAt
+const computeAge = ({ readAt }: { readAt: number }): number => performance.now() - readAt
 
 /**
  * Returns a function that reads one value and shares its request with all calls of the same tick. A key that is missing in the

@@ -8,7 +8,7 @@ import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { refusalTitle } from './problem-catalogue.ts'
 
 /** The field and the message for each broken constraint. */
-const conflicts: Record<string, [pointer: string, detail: string]> = {
+const conflictByConstraint: Record<string, [pointer: string, detail: string]> = {
   schemas_client_name_key: ['/name', 'Another schema has this name.'],
   schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
   variables_client_name_key: ['/name', 'Another variable has this name.'],
@@ -30,9 +30,9 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
 /** Translates the errors of this service's modules to problems; undefined for a bug. */
 export function translate(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
-  const conflict = broken && conflicts[broken.constraint]
+  const conflict = broken && conflictByConstraint[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
-  if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return unreadableIdentity(error)
+  if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return createVersionProblem(error)
   // An unexpected answer, such as a refused service secret, is an error of this service, not of the caller.
   if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
     return problems.unavailable('identity service', error)
@@ -53,7 +53,7 @@ export function translate(error: unknown): Problem | undefined {
           cause: error,
         })
   }
-  if (error instanceof SealProblem) return missingKey(error)
+  if (error instanceof SealProblem) return createMissingKeyProblem(error)
   if (isUnavailable(error)) return problems.unavailable('database', error)
   return undefined
 }
@@ -77,7 +77,7 @@ export function throwIfSourceProblem(error: unknown, hide: (text: string) => str
 }
 
 /** The log has the field that breaks the contract. The response leaves it out, because it may hold a name. */
-const unreadableIdentity = (cause: Error): Problem => {
+const createVersionProblem = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)
   return new Problem(503, unavailable.code, unavailable.title, {
     detail: 'The identity service sent an answer that this service cannot read. Both services need the same version.',
@@ -87,7 +87,7 @@ const unreadableIdentity = (cause: Error): Problem => {
 }
 
 /** The log has the id of the key. */
-const missingKey = (cause: SealProblem): Problem => {
+const createMissingKeyProblem = (cause: SealProblem): Problem => {
   const { status, code, title, headers } = problems.unavailable('key', cause)
   const detail =
     'A stored password or token cannot be opened: the service lacks the key. The operator must add that key to SECRET_KEYS.'

@@ -3,12 +3,12 @@ import type { DB, Runnables } from '../database.ts'
 import { failpoint } from '@sluice/process'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { CronProblem } from './cron.ts'
-import { type NextRun, nextRun } from './next-run.ts'
-import { scheduleOf } from './schedule.ts'
+import { type NextRun, computeNextRun } from './next-run.ts'
+import { toSchedule } from './schedule.ts'
 import type { SchedulerContext } from './scheduler-context.ts'
-import { isZone } from './wall-clock.ts'
+import { isKnownZone } from './wall-clock.ts'
 
-const page = 500
+const pageSize = 500
 
 /** Computes the next runs of new and changed schedules. Schedules of clients whose zone is unknown wait. */
 export async function planRuns(context: SchedulerContext): Promise<void> {
@@ -19,18 +19,18 @@ export async function planRuns(context: SchedulerContext): Promise<void> {
       .where('planned', '=', false)
       .where('id', '>', last)
       .orderBy('id')
-      .limit(page)
+      .limit(pageSize)
       .execute()
     if (found.length === 0) return
     const zones = await readZones(context, [...new Set(found.map(({ client }) => client))])
     const ready = found.filter(({ client }) => zones.has(client)).map(({ id }) => id)
-    if (ready.length > 0) await runTransaction(context.db, (trx) => plan(trx, context, ready, zones))
-    if (found.length < page) return
+    if (ready.length > 0) await runTransaction(context.db, (trx) => planLocked(trx, context, ready, zones))
+    if (found.length < pageSize) return
     last = found.at(-1)!.id
   }
 }
 
-async function plan(
+async function planLocked(
   trx: Transaction<DB>,
   { clock, logger }: SchedulerContext,
   ids: number[],
@@ -48,7 +48,7 @@ async function plan(
   const plans = rows.map((row): Plan => {
     const zone = zones.get(row.client)!
     const next = computeNextRunOrDisable(
-      () => nextRun(scheduleOf(row), zone, now),
+      () => computeNextRun(toSchedule(row), zone, now),
       (problem) => logger.warn({ kind: row.kind, subject: row.uid, reason: problem.message }, 'a schedule is invalid'),
     )
     return { id: row.id, zone, ...next, ...overdueRuns(row, next, now) }
@@ -82,21 +82,21 @@ async function readZones({ db, clients, logger }: SchedulerContext, uids: string
   try {
     const found = await clients(uids)
     // The zone of a deleted client is irrelevant: its due schedules start no run.
-    return new Map(uids.map((uid) => [uid, known(found.get(uid)?.timeZone ?? 'UTC')]))
+    return new Map(uids.map((uid) => [uid, toKnownZone(found.get(uid)?.timeZone ?? 'UTC')]))
   } catch (error) {
     logger.debug({ err: error }, 'the zones of clients cannot be read')
-    return knownZones(db, uids)
+    return readLastZones(db, uids)
   }
 
   /** The identity service may have a newer zone database than this runtime. */
-  function known(zone: string): string {
-    if (isZone(zone)) return zone
+  function toKnownZone(zone: string): string {
+    if (isKnownZone(zone)) return zone
     logger.warn({ zone }, 'unknown time zone; UTC is used')
     return 'UTC'
   }
 }
 
-async function knownZones(db: Kysely<DB>, uids: string[]): Promise<Map<string, string>> {
+async function readLastZones(db: Kysely<DB>, uids: string[]): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom('runnables')
     .select(['client', 'zone'])
@@ -120,7 +120,7 @@ export interface Plan extends NextRun {
 export async function writePlans(trx: Transaction<DB>, plans: readonly Plan[]): Promise<void> {
   if (plans.length === 0) return
   const rows = plans.map(({ id, zone, run, full, notBefore }) => {
-    return { id, zone, run: moment(run), full: moment(full), not_before: moment(notBefore) }
+    return { id, zone, run: toIsoText(run), full: toIsoText(full), not_before: toIsoText(notBefore) }
   })
   await sql`
     update runnables r
@@ -131,5 +131,5 @@ export async function writePlans(trx: Transaction<DB>, plans: readonly Plan[]): 
   `.execute(trx)
 }
 
-const moment = (milliseconds: number | undefined) =>
+const toIsoText = (milliseconds: number | undefined) =>
   milliseconds === undefined ? undefined : new Date(milliseconds).toISOString()

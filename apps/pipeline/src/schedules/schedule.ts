@@ -25,7 +25,7 @@ export interface ScheduleRow {
   full_refresh_interval: number | null
 }
 
-export const scheduleOf = (row: ScheduleRow): Schedule => ({
+export const toSchedule = (row: ScheduleRow): Schedule => ({
   uid: row.uid,
   disabled: row.disabled,
   runTrigger: row.run_trigger as RunTrigger,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { bindVariables } from './bind.ts'
-import { sqlPieces } from './sql-pieces.ts'
+import { splitSql } from './sql-pieces.ts'
 
 const variables = new Map([
   ['x', 'value of x'],
@@ -70,7 +70,7 @@ describe('variables in SQL', () => {
     fc.assert(
       fc.property(soup, (parts) => {
         const sql = parts.join('')
-        expect([...sqlPieces(sql)].map(({ text }) => text).join('')).toBe(sql)
+        expect([...splitSql(sql)].map(({ text }) => text).join('')).toBe(sql)
       }),
       { numRuns: drawCount({ short: 3_000, long: 100_000 }) },
     )
@@ -82,7 +82,7 @@ describe('variables in SQL', () => {
     ['many lines behind a literal', `select 'x' ${'\n-- x'.repeat(20_000)}`],
   ])('takes no longer than its text for %s', (_, sql) => {
     const began = performance.now()
-    expect([...sqlPieces(sql)].map(({ text }) => text).join('')).toBe(sql)
+    expect([...splitSql(sql)].map(({ text }) => text).join('')).toBe(sql)
     // Milliseconds now; it was longer than anybody waits.
     expect(performance.now() - began).toBeLessThan(5_000)
   })

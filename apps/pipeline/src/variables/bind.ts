@@ -1,5 +1,5 @@
-import { identifierOf, listOf, partsOf, valueOf } from './place-variables.ts'
-import { type Piece, sqlPieces } from './sql-pieces.ts'
+import { toIdentifier, splitListValue, splitAtVariables, getVariableValue } from './place-variables.ts'
+import { type SqlPiece, splitSql } from './sql-pieces.ts'
 import { VariableProblem } from './variable-problem.ts'
 
 /** So that a parameter such as `$99` is shorter than any `${name}`. */
@@ -30,20 +30,20 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
   const names = new Set<string>()
   let text = ''
   // Parsing everything first reports a misplaced variable before an unknown one.
-  const parts = [...partsOf(withoutParameters(sqlPieces(sql)))]
+  const parts = [...splitAtVariables(withoutParameters(splitSql(sql)))]
   for (const part of parts) {
     if (!('name' in part)) {
       text += part.text
       continue
     }
     names.add(part.name)
-    const value = valueOf(part.name, variables, advice)
+    const value = getVariableValue(part.name, variables, advice)
     if (part.use === 'TEXT') texts.add(values.length)
     const written =
       part.use === 'IDENTIFIER'
-        ? `"${identifierOf(part.name, value)}"`
+        ? `"${toIdentifier(part.name, value)}"`
         : part.use === 'LIST'
-          ? listOf(value).map(parameter).join(', ') || 'null'
+          ? splitListValue(value).map(parameter).join(', ') || 'null'
           : parameter(value)
     text += written.padEnd(part.text.length)
   }
@@ -63,7 +63,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
 /** Returns the names of the variables that SQL uses, without those in comments and at places where variables are not allowed. */
 export function variablesInSql(sql: string): Set<string> {
   const names = new Set<string>()
-  for (const { kind, text } of sqlPieces(sql)) {
+  for (const { kind, text } of splitSql(sql)) {
     const inside =
       kind === 'variable' ? text.slice(2, -1) : kind === 'literal' ? /^'\$\{([^{}\n:]*)\}'$/.exec(text)?.[1] : undefined
     if (inside !== undefined) names.add(inside.split(':')[0]!.trim())
@@ -71,7 +71,7 @@ export function variablesInSql(sql: string): Set<string> {
   return names
 }
 
-function* withoutParameters(pieces: Iterable<Piece>): Generator<Piece> {
+function* withoutParameters(pieces: Iterable<SqlPiece>): Generator<SqlPiece> {
   for (const piece of pieces) {
     if (piece.kind === 'parameter')
       throw new VariableProblem(

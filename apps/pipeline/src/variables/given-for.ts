@@ -3,12 +3,12 @@ import { namesVariables, replaceVariables, variablesInSettings } from './replace
 import { VariableProblem } from './variable-problem.ts'
 
 /** Returns undefined for an address without variables, which is compared as written. */
-export async function givenForNow(
+export async function createSecretAddress(
   address: unknown,
   variables: () => Promise<ReadonlyMap<string, string>>,
 ): Promise<SecretAddress | undefined> {
   if (!namesVariables(address)) return undefined
-  return { address, was: addressNow(address, await variables()) }
+  return { address, was: resolveAddress(address, await variables()) }
 }
 
 /** Whether the secrets may be sent to the address. False if a missing variable was created later. */
@@ -16,7 +16,10 @@ export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undef
   JSON.stringify(was) === JSON.stringify(now?.was)
 
 /** Throws `VariableProblem` if a variable changed the address, or does not exist. */
-export function assertSameAddress({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
+export function assertSecretAddressUnchanged(
+  { address, was }: SecretAddress,
+  variables: ReadonlyMap<string, string>,
+): void {
   const now = replaceVariables(address, variables)
   if (isSameAddress({ address, was }, { address, was: now })) return
   const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
@@ -26,7 +29,7 @@ export function assertSameAddress({ address, was }: SecretAddress, variables: Re
   )
 }
 
-function addressNow(address: unknown, variables: ReadonlyMap<string, string>): unknown {
+function resolveAddress(address: unknown, variables: ReadonlyMap<string, string>): unknown {
   try {
     return replaceVariables(address, variables)
   } catch (error) {

@@ -4,8 +4,8 @@ import type { Connection } from 'mysql2/promise'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { mariadbMissing, startMariadb, type Mariadb } from '@sluice/connectors/testing/mariadb'
-import { placeVariables, variablesIn } from './place-variables.ts'
-import { rulesOf, type SqlLanguage } from './sql-language.ts'
+import { placeVariables, findVariablesInSql } from './place-variables.ts'
+import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 
 const placed = (sql: string, value: string, language: SqlLanguage = 'postgres') =>
   placeVariables(sql, new Map([['x', value]]), language)
@@ -153,7 +153,7 @@ describe('a variable in SQL', () => {
 
   it('is found by its name wherever it stands', () => {
     const sql = `select \${a}, '\${b}', \${c:list} from \${d:identifier} -- \${e}`
-    expect([...variablesIn(sql, 'postgres')]).toEqual(['a', 'b', 'c', 'd'])
+    expect([...findVariablesInSql(sql, 'postgres')]).toEqual(['a', 'b', 'c', 'd'])
   })
 })
 
@@ -226,7 +226,7 @@ describe('hostile values', () => {
         if (/^\(?-?\d/.test(sql)) return expect(sql.replace(/^\((.*)\)$/, '$1')).toBe(value)
         expect(read(sql)).toEqual([value, ''])
         // And what was placed is one literal to whoever looks for variables in it.
-        const kinds = [...rulesOf(language as SqlLanguage).pieces(sql)].map(({ kind }) => kind)
+        const kinds = [...getSqlRules(language as SqlLanguage).pieces(sql)].map(({ kind }) => kind)
         expect(kinds).not.toContain('variable')
       }),
       { numRuns: 1_000 },
@@ -251,7 +251,7 @@ describe('hostile values', () => {
       fc.assert(
         fc.property(hostile, hostile, (one, other) => {
           const sql = `${one} ${other}`
-          expect([...rulesOf(language).pieces(sql)].map(({ text }) => text).join('')).toBe(sql)
+          expect([...getSqlRules(language).pieces(sql)].map(({ text }) => text).join('')).toBe(sql)
         }),
         { numRuns: 2_000 },
       )

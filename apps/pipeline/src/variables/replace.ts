@@ -8,17 +8,17 @@ const placeholder = /\$?\$\{([^{}\n]*)\}/g
  * Throws `VariableProblem` for unknown names.
  */
 export function replaceVariables<Settings>(settings: Settings, variables: ReadonlyMap<string, string>): Settings {
-  return replaced(settings, variables) as Settings
+  return replaceInValue(settings, variables) as Settings
 }
 
-function replaced(value: unknown, variables: ReadonlyMap<string, string>): unknown {
-  if (typeof value === 'string') return inText(value, variables)
-  if (Array.isArray(value)) return value.map((one) => replaced(one, variables))
+function replaceInValue(value: unknown, variables: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return replaceInText(value, variables)
+  if (Array.isArray(value)) return value.map((one) => replaceInValue(one, variables))
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replaced(part, variables)]))
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replaceInValue(part, variables)]))
 }
 
-function inText(text: string, variables: ReadonlyMap<string, string>): string {
+function replaceInText(text: string, variables: ReadonlyMap<string, string>): string {
   return text.replace(placeholder, (written: string, inside: string) => {
     if (written.startsWith('$$')) return written.slice(1)
     const name = inside.trim()
@@ -31,13 +31,13 @@ function inText(text: string, variables: ReadonlyMap<string, string>): string {
 /** Returns the names of the variables in any text of the settings. */
 export function variablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
-  const look = (value: unknown): void => {
+  const collect = (value: unknown): void => {
     if (typeof value === 'string') {
       for (const [written, inside] of value.matchAll(placeholder))
         if (!written.startsWith('$$')) names.add(inside!.trim())
-    } else if (value !== null && typeof value === 'object') Object.values(value).forEach(look)
+    } else if (value !== null && typeof value === 'object') Object.values(value).forEach(collect)
   }
-  settings.forEach(look)
+  settings.forEach(collect)
   return names
 }
 

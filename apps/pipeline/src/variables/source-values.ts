@@ -1,12 +1,12 @@
 import type { SecretAddress } from '../secrets/sealed-secrets.ts'
-import { assertSameAddress } from './given-for.ts'
+import { assertSecretAddressUnchanged } from './given-for.ts'
 import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
 import { replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
 
 /** The SQL languages of database pipelines by type. */
-const languages: Readonly<Record<string, SqlLanguage>> = {
+const languageByType: Readonly<Record<string, SqlLanguage>> = {
   SQL_DATABASE_A: 'sql-server',
   SQL_DATABASE_B: 'mysql',
   SQL_DATABASE_C: 'oracle',
@@ -15,8 +15,8 @@ const languages: Readonly<Record<string, SqlLanguage>> = {
 }
 
 /** Returns undefined for a type without SQL queries. */
-export const languageOf = (type: string): SqlLanguage | undefined =>
-  Object.hasOwn(languages, type) ? languages[type] : undefined
+export const findSourceLanguage = (type: string): SqlLanguage | undefined =>
+  Object.hasOwn(languageByType, type) ? languageByType[type] : undefined
 
 interface SourceValues {
   type: string
@@ -29,12 +29,12 @@ interface SourceValues {
  * Returns the settings and secrets of a source with the values of variables. In a database query, values become literals of that
  * database; elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address of the secrets.
  */
-export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
+export function replaceSourceVariables<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
   variables: Variables,
 ): { settings: unknown; secrets: Secrets } {
-  if (givenFor) assertSameAddress(givenFor, variables)
-  const language = languageOf(type)
+  if (givenFor) assertSecretAddressUnchanged(givenFor, variables)
+  const language = findSourceLanguage(type)
   const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
   const ready = {
     ...(replaceVariables(others, variables) as object),
@@ -50,7 +50,7 @@ export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
 
 /** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
 export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
-  const language = languageOf(type)
+  const language = findSourceLanguage(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
   if (language && typeof sqlQuery === 'string') assertVariablesPlaced(sqlQuery, language)
 }

@@ -1,5 +1,5 @@
 import { Redaction } from '@sluice/process'
-import { literalsOf } from './sql-language.ts'
+import { listSqlLiterals } from './sql-language.ts'
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
@@ -38,7 +38,7 @@ export class Variables extends Map<string, string> {
 
   /** Values of the secured variables and their SQL literals, for redaction. Excludes values of fewer than six characters. */
   get spellings(): string[] {
-    return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...literalsOf(value)])
+    return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...listSqlLiterals(value)])
   }
 
   /** Returns a sentence without the values of secured variables. Values of fewer than six characters are not redacted. */
@@ -58,7 +58,7 @@ interface VariableOverride {
  * Returns the unsealed variables of a client. A process that writes logs must add `spellings` to its redaction. Throws `SealProblem`
  * if a key is not in the key ring.
  */
-export async function variablesOf(
+export async function readVariables(
   db: Kysely<DB>,
   client: string,
   keyRing: KeyRing,

@@ -2,7 +2,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../database.ts'
 
 /** The materialised views that a view reads, directly or through other views. `start` selects ids of views. */
-const inputsOf = (start: RawBuilder<unknown>) => sql`
+const selectInputs = (start: RawBuilder<unknown>) => sql`
   dependencies (id, client, level) as (
     select v.id, v.client, 0 from views v where v.id in (${start})
     union
@@ -26,7 +26,7 @@ export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<bo
       where r.uid = ${run} and r.state = 'QUEUED' and r.trigger <> 'MANUAL' and v.materialized
         and r.created_at > now() - interval '6 hours'
     ),
-    ${inputsOf(sql`select runnable_id from waiting`)}
+    ${selectInputs(sql`select runnable_id from waiting`)}
     select exists (
       select from inputs i cross join waiting w join runnables o on o.id = i.id
       where i.id <> w.runnable_id and (
@@ -39,9 +39,9 @@ export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<bo
 }
 
 /** Returns the names of at most five materialised inputs of a view whose own sources changed since they were filled. */
-export async function staleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
+export async function listStaleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    with recursive ${inputsOf(sql`select ${view}::bigint`)}
+    with recursive ${selectInputs(sql`select ${view}::bigint`)}
     select i.name from inputs i
     where i.id <> ${view} and exists (
       select from view_sources s

@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import type { ViewDefinition } from '@sluice/warehouses/view-store'
 import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { pendingReason } from './pending-views.ts'
-import { sqlPieces } from '../variables/sql-pieces.ts'
+import { findPendingReason } from './pending-views.ts'
+import { splitSql } from '../variables/sql-pieces.ts'
 
 /** Seconds for one statement, and milliseconds for all of them, while a user saves a view. */
 const savingLimits = { seconds: 8, whole: 20_000 }
@@ -31,25 +31,29 @@ export async function makeView(
   const late = AbortSignal.timeout(savingLimits.whole)
   const signal = left ? AbortSignal.any([left, late]) : late
   await warehouse.catalog.ensureSchema(view.schema)
-  const there = await warehouse.views.find(view.schema, view.name)
-  const isThere = there?.managed?.id === view.id
-  const whole = { ...view, takesOver: await isLeftOver(db, there), recreate: isThere && selectsAll(view.query) }
+  const existing = await warehouse.views.find(view.schema, view.name)
+  const isOwnView = existing?.managed?.id === view.id
+  const definition = {
+    ...view,
+    takesOver: await isUnsavedView(db, existing),
+    recreate: isOwnView && hasSelectAll(view.query),
+  }
   try {
-    const { reads } = await warehouse.views.define(whole, savingLimits, signal)
+    const { reads } = await warehouse.views.define(definition, savingLimits, signal)
     return { reads, unfinished: false }
   } catch (error) {
-    const pending = pendingReason(error)
+    const pending = findPendingReason(error)
     // An old view stays, and its change is rejected.
     if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
-    if (isThere) return { reads: undefined, unfinished: true }
-    return { ...(await emptyView(warehouse, whole, signal, error)), unfinished: true }
+    if (isOwnView) return { reads: undefined, unfinished: true }
+    return { ...(await createEmptyView(warehouse, definition, signal, error)), unfinished: true }
   }
 }
 
 /** Creates an empty view, unless the view exists under another name with its old rows. */
-async function emptyView(
+async function createEmptyView(
   warehouse: Warehouse,
   view: ViewDefinition,
   signal: AbortSignal,
@@ -61,8 +65,11 @@ async function emptyView(
 }
 
 /** Whether a view in the warehouse was never saved, because the service was killed before the commit in its own database. */
-export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string } } | undefined): Promise<boolean> {
-  const uid = there?.managed?.id
+export async function isUnsavedView(
+  db: Kysely<DB>,
+  existing: { managed?: { id: string } } | undefined,
+): Promise<boolean> {
+  const uid = existing?.managed?.id
   if (!uid) return false
   const known = await db
     .selectFrom('views')
@@ -73,8 +80,8 @@ export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string
 }
 
 /** Whether the columns of a query may be those of its tables: it has `select *`, `t.*` or `table t`. */
-export function selectsAll(query: string): boolean {
-  const code = [...sqlPieces(query)]
+export function hasSelectAll(query: string): boolean {
+  const code = [...splitSql(query)]
     .map(({ kind, text }) => (kind === 'comment' ? ' ' : kind === 'literal' ? 'x' : text))
     .join('')
   return /\bselect\s+((all|distinct)\s+)?\*|[.,]\s*\*|\btable\s+[\w".]/i.test(code)

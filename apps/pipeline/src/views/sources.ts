@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 
 /** Stores the relations that a view reads, as determined by the warehouse. */
-export async function keepSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {
+export async function storeViewSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {
   await db.deleteFrom('view_sources').where('view_id', '=', view).execute()
   if (reads.length === 0) return
   await db
@@ -13,7 +13,7 @@ export async function keepSources(db: Kysely<DB>, view: number, reads: readonly 
 }
 
 /** Whether the stored relations are the same. */
-export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
+export async function hasStoredSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
   const kept = await db
     .selectFrom('view_sources')
     .select(['schema_name', 'relation_name'])
@@ -37,7 +37,7 @@ export async function renameSource(db: Kysely<DB>, client: string, from: TablePl
  * Returns the names of at most five views that read a table or view, which therefore cannot be deleted.
  * With `besides`, also returns the readers of the pipeline's further tables (`name__…`).
  */
-export async function viewsReading(
+export async function listReadingViews(
   db: Kysely<any>,
   client: string,
   { schema, name }: TablePlace,

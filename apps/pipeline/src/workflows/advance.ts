@@ -1,8 +1,15 @@
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { type RunJob, nextAction } from './next-step.ts'
-import { type StoredJob, type WorkflowRun, jobsOf, lockRun, strategyOf, writeWorkflowLog } from './workflow-run.ts'
+import { type RunJob, chooseNextAction } from './next-step.ts'
+import {
+  type StoredJob,
+  type WorkflowRun,
+  listWorkflowJobs,
+  lockWorkflowRun,
+  getErrorStrategy,
+  writeWorkflowLog,
+} from './workflow-run.ts'
 import { queueRun } from '../runs/queue-run.ts'
 import type { RunMode, RunnableKind } from '../runs/runnable.ts'
 import { failpoint } from '@sluice/process'
@@ -17,13 +24,13 @@ export async function advanceWorkflow(
   queue: JobQueue,
   runId: number,
 ): Promise<WorkflowRun | undefined> {
-  const run = await lockRun(trx, runId)
+  const run = await lockWorkflowRun(trx, runId)
   if (!run) return undefined
   for (;;) {
-    await takeOverJobResults(trx, run)
+    await copyJobResults(trx, run)
     if (run.state !== 'RUNNING') return undefined
-    const jobs = await jobsOf(trx, run.id)
-    const next = nextAction(jobs, strategyOf(run), await now(trx))
+    const jobs = await listWorkflowJobs(trx, run.id)
+    const next = chooseNextAction(jobs, getErrorStrategy(run), await now(trx))
     switch (next.act) {
       case 'start':
         for (const job of next.jobs) await startJob(trx, queue, run, job)
@@ -104,7 +111,7 @@ interface EndedJob {
  * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING if
  * the warehouse had committed it before.
  */
-async function takeOverJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
+async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
   const { rows } = await sql<EndedJob>`
     update workflow_run_jobs j
     set state = coalesce(c.state, 'FAILED'), finished_at = coalesce(c.finished_at, now())
@@ -195,20 +202,20 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
   if (failed.length + cancelled.length + done.length === 0)
     return 'No job ran: the workflow has none, or all of them are disabled.'
   return [
-    failed.length > 0 && `${jobsWord(failed)} failed: ${named(failed)}.`,
-    cancelled.length > 0 && `${jobsWord(cancelled)} cancelled: ${named(cancelled)}.`,
-    done.length > 0 && `${jobsWord(done)} ended${warned.length > 0 ? '' : ' well'}.`,
-    warned.length > 0 && `With warnings: ${named(warned)}.`,
-    skipped.length > 0 && `Skipped: ${named(skipped)}.`,
+    failed.length > 0 && `${formatJobCount(failed)} failed: ${joinNames(failed)}.`,
+    cancelled.length > 0 && `${formatJobCount(cancelled)} cancelled: ${joinNames(cancelled)}.`,
+    done.length > 0 && `${formatJobCount(done)} ended${warned.length > 0 ? '' : ' well'}.`,
+    warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
+    skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
     failed.length + cancelled.length > 0 && 'Look at their runs, then run the workflow again.',
   ]
     .filter((sentence) => sentence !== false)
     .join(' ')
 }
 
-const jobsWord = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
+const formatJobCount = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
 
-function named(jobs: readonly NamedJob[]): string {
+function joinNames(jobs: readonly NamedJob[]): string {
   const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)
   if (jobs.length > maxNamed) names.push(`${jobs.length - maxNamed} more`)
   const last = names.pop()!

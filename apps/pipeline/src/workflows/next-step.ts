@@ -22,25 +22,25 @@ export type NextAction<Job extends RunJob> =
   | { act: 'wait'; until?: Date }
   | { act: 'end'; state: 'OK' | 'WARNING' | 'FAILED' }
 
-const failed = ({ state }: RunJob) => state === 'FAILED' || state === 'CANCELLED'
-const ran = ({ state }: RunJob) => state !== 'WAITING' && state !== 'SKIPPED'
+const hasFailed = ({ state }: RunJob) => state === 'FAILED' || state === 'CANCELLED'
+const hasRun = ({ state }: RunJob) => state !== 'WAITING' && state !== 'SKIPPED'
 
 /** Returns the next action. It depends on the arguments only. */
-export function nextAction<Job extends RunJob>(
+export function chooseNextAction<Job extends RunJob>(
   jobs: readonly Job[],
   strategy: ErrorStrategy,
   now: Date,
 ): NextAction<Job> {
   const waiting = jobs.filter(({ state }) => state === 'WAITING')
   const running = jobs.filter(({ state }) => state === 'RUNNING')
-  if (waiting.length === 0) return running.length > 0 ? { act: 'wait' } : { act: 'end', state: endOf(jobs) }
-  if (strategy === 'STOP' && jobs.some(failed)) return { act: 'skip', jobs: waiting }
+  if (waiting.length === 0) return running.length > 0 ? { act: 'wait' } : { act: 'end', state: computeEndState(jobs) }
+  if (strategy === 'STOP' && jobs.some(hasFailed)) return { act: 'skip', jobs: waiting }
 
   const step = Math.min(...[...waiting, ...running].map((one) => one.step))
   const ready = waiting.filter((one) => one.step === step)
   if (ready.length === 0) return { act: 'wait' }
-  const hasStarted = jobs.some((one) => one.step === step && ran(one))
-  const due = hasStarted ? undefined : dueOf(jobs, step)
+  const hasStarted = jobs.some((one) => one.step === step && hasRun(one))
+  const due = hasStarted ? undefined : computeStepStart(jobs, step)
   if (due && due > now) return { act: 'wait', until: due }
   if (ready[0]!.executionMode === 'PARALLEL') return { act: 'start', jobs: ready }
   if (running.length > 0) return { act: 'wait' }
@@ -48,8 +48,8 @@ export function nextAction<Job extends RunJob>(
 }
 
 /** Returns the earliest start of a step: the delay after the end of the last step that ran. */
-function dueOf(jobs: readonly RunJob[], step: number): Date | undefined {
-  const earlier = jobs.filter((one) => one.step < step && ran(one))
+function computeStepStart(jobs: readonly RunJob[], step: number): Date | undefined {
+  const earlier = jobs.filter((one) => one.step < step && hasRun(one))
   const last = Math.max(...earlier.map((one) => one.step))
   const before = earlier.filter((one) => one.step === last)
   if (before.length === 0) return undefined
@@ -58,7 +58,7 @@ function dueOf(jobs: readonly RunJob[], step: number): Date | undefined {
 }
 
 /** A run without any job that ran ends with a warning. */
-function endOf(jobs: readonly RunJob[]): 'OK' | 'WARNING' | 'FAILED' {
-  if (jobs.some(failed)) return 'FAILED'
-  return jobs.some(({ state }) => state === 'WARNING') || !jobs.some(ran) ? 'WARNING' : 'OK'
+function computeEndState(jobs: readonly RunJob[]): 'OK' | 'WARNING' | 'FAILED' {
+  if (jobs.some(hasFailed)) return 'FAILED'
+  return jobs.some(({ state }) => state === 'WARNING') || !jobs.some(hasRun) ? 'WARNING' : 'OK'
 }

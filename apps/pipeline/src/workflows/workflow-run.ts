@@ -16,16 +16,16 @@ export interface StoredJob extends RunJob {
 }
 
 /** The error strategy of the workflow when the run started. */
-export const strategyOf = ({ input }: WorkflowRun): ErrorStrategy =>
+export const getErrorStrategy = ({ input }: WorkflowRun): ErrorStrategy =>
   (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
 
 /** Locks the row of a workflow's run, so that one transaction at a time advances it. */
-export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
+export function lockWorkflowRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 /** Returns all jobs of a run in order. */
-export async function jobsOf(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
+export async function listWorkflowJobs(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
   const rows = await trx
     .selectFrom('workflow_run_jobs')
     .selectAll()
@@ -69,7 +69,7 @@ export async function writeWorkflowLog(
 }
 
 /** Returns the names of at most five workflows that run an object. An object with workflows cannot be deleted. */
-export async function usedByWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
+export async function listUsingWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from workflows
     where id in (select workflow_id from workflow_jobs where runnable_id = ${runnableId})

@@ -8,17 +8,17 @@ export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, s
 }
 
 /** A row of the view: a value to send, one that has no value, or one that cannot be sent. */
-export type Converted = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
+export type ConvertedRow = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
 
 /** Returns a function that converts rows with these columns to data values. */
-export function dataValues(
+export function createRowConverter(
   { places }: FieldPlaces,
   columns: QueryRows['columns'],
-): (row: readonly RowCell[]) => Converted {
+): (row: readonly RowCell[]) => ConvertedRow {
   const fields = [...places].map(([field, index]) => ({
     field,
     index,
-    write: written(field, columns[index]!.dataType),
+    write: createTextFormatter(field, columns[index]!.dataType),
   }))
 
   return (row) => {
@@ -27,7 +27,7 @@ export function dataValues(
       const cell = row[index] ?? null
       if (cell === null) continue
       if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
-      else value[field] = write(textOf(cell))
+      else value[field] = write(toText(cell))
     }
     // A value to delete may be empty.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
@@ -37,20 +37,23 @@ export function dataValues(
 }
 
 /** Returns a function that formats the texts of a column for DHIS2: a day as a period, timestamps as ISO 8601. */
-function written(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
+function createTextFormatter(
+  field: Field,
+  dataType: QueryRows['columns'][number]['dataType'],
+): (text: string) => string {
   if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
   if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
     return (text) => text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z')
   return (text) => text
 }
 
-function textOf(cell: Exclude<RowCell, null>): string {
-  if (typeof cell === 'number') return plainNumber(cell)
+function toText(cell: Exclude<RowCell, null>): string {
+  if (typeof cell === 'number') return formatPlainNumber(cell)
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
 }
 
 /** Formats a number without an exponent, because DHIS2 cannot read exponents. */
-function plainNumber(value: number): string {
+function formatPlainNumber(value: number): string {
   const text = String(value)
   const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
   if (exponent === undefined) return text

@@ -4,14 +4,14 @@ import type { ChunkLimits, ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2 } from './dhis2-client.ts'
-import { type ImportSummary, importSummaryOf, messageOf } from './import-summary.ts'
+import type { Dhis2Client } from './dhis2-client.ts'
+import { type ImportSummary, parseImportSummary, findErrorMessage } from './import-summary.ts'
 
 /** Smaller requests are not halved, because their size is not the cause. */
 const minValues = 100
 
-interface Sending {
-  dhis2: Dhis2
+interface SendOptions {
+  dhis2: Dhis2Client
   options: ImportOptions
   policy: RetryPolicy
   /** Halved for all further requests after a request was too large. */
@@ -30,14 +30,14 @@ export interface DataSet {
 }
 
 /** Sends values. Halves requests that are too large. */
-export async function sendChunk(sending: Sending, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
+export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, sent } = sending
   // The limit may have decreased since the chunk was collected.
   for (let at = 0; at < items.length; ) {
     const part = items.slice(at, at + limits.values)
-    const body = bodyOf(part, dataSet)
+    const body = createBody(part, dataSet)
     try {
-      const summary = await retryRequest(() => post(sending, body, dataSet), { policy, signal, log })
+      const summary = await retryRequest(() => postValues(sending, body, dataSet), { policy, signal, log })
       sent(part, summary, Buffer.byteLength(body))
       at += part.length
     } catch (error) {
@@ -48,15 +48,15 @@ export async function sendChunk(sending: Sending, items: readonly ValueItem[], d
   }
 }
 
-const bodyOf = (items: readonly ValueItem[], dataSet: DataSet | undefined): string =>
+const createBody = (items: readonly ValueItem[], dataSet: DataSet | undefined): string =>
   `{${dataSet ? `"dataSet":${JSON.stringify(dataSet.id)},` : ''}"dataValues":[${items.map(({ json }) => json).join(',')}]}`
 
 class RequestTooLarge extends Error {
   override readonly name = 'RequestTooLarge'
 }
 
-async function post(
-  { dhis2, options, signal, limits }: Sending,
+async function postValues(
+  { dhis2, options, signal, limits }: SendOptions,
   body: string,
   dataSet?: DataSet,
 ): Promise<ImportSummary> {
@@ -76,17 +76,17 @@ async function post(
       throw new RequestTooLarge(error.message)
     throw error
   }
-  const summary = importSummaryOf(answer)
-  if (!summary) throw refused(dhis2, answer)
+  const summary = parseImportSummary(answer)
+  if (!summary) throw createRefusal(dhis2, answer)
   const { status, imported, updated, ignored, deleted, conflicts, rejected } = summary
-  const nothing = imported + updated + ignored + deleted === 0 && !rejected?.length
-  if (status === 'ERROR' && nothing && conflicts.every(({ indexes }) => indexes.length === 0))
-    throw refused(dhis2, answer)
+  const hasNoCounts = imported + updated + ignored + deleted === 0 && !rejected?.length
+  if (status === 'ERROR' && hasNoCounts && conflicts.every(({ indexes }) => indexes.length === 0))
+    throw createRefusal(dhis2, answer)
   return summary
 }
 
-function refused(dhis2: Dhis2, answer: unknown): DestinationProblem {
-  const said = messageOf(answer)
+function createRefusal(dhis2: Dhis2Client, answer: unknown): DestinationProblem {
+  const said = findErrorMessage(answer)
   return new DestinationProblem(
     'TARGET_REFUSED',
     said
