@@ -45,7 +45,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     metrics,
     isStopping,
     publicUrl: config.PIPELINE_PUBLIC_URL,
-    // Requests may name the host that the service listens on.
+    // The Host header of a request can be the listen address.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
@@ -53,9 +53,9 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
-      // Only uploads need the folder.
+      // The service works without the folder, except for uploads.
       { ...filesHealthCheck(context.files.directory), spare: true },
-      // Only secrets that a missing key sealed are unusable.
+      // The service works without a key, except for the secrets that this key sealed.
       { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
       ...context.warehouses.others.map((part) => ({ ...part, spare: true })),

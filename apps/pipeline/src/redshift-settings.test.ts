@@ -21,6 +21,6 @@ describe('the settings of a Redshift', () => {
   })
 
   it.each(Object.keys(whole))('are refused without %s, by its name', (name) => {
-    expect(() => read({ ...whole, [name]: undefined })).toThrow(`${name} is required where there is REDSHIFT_`)
+    expect(() => read({ ...whole, [name]: undefined })).toThrow(`${name} is missing: REDSHIFT_`)
   })
 })

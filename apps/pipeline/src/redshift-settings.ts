@@ -10,7 +10,7 @@ const optionalText = (pattern: RegExp, wanted: string, secret = false): Setting<
   },
 })
 
-/** A cluster, with a superuser, and the bucket that rows are staged in. All are absent if Redshift is not used. */
+/** The cluster with a superuser, and the bucket in which rows are staged. All are absent if Redshift is not used. */
 export const redshiftSettingShape = {
   REDSHIFT_URL: secretUrl(['postgres:', 'postgresql:']),
   REDSHIFT_STAGING: optionalText(
@@ -34,7 +34,7 @@ export const redshiftSettingShape = {
 
 type RedshiftValues = Readonly<Record<keyof typeof redshiftSettingShape, string | undefined>>
 
-/** Undefined if none of these settings is set. Throws `SettingsProblem` with the settings that are missing if some are set. */
+/** Returns undefined if no setting of Redshift is set. Throws `SettingsProblem` if only some of the required ones are set. */
 export function parseRedshiftSettings(values: RedshiftValues): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
   const presentSetting = Object.keys(redshiftSettingShape).find(
@@ -42,11 +42,11 @@ export function parseRedshiftSettings(values: RedshiftValues): RedshiftSettings 
   )
   if (presentSetting === undefined) return undefined
   if (REDSHIFT_URL === undefined)
-    throw new SettingsProblem([`REDSHIFT_URL is required where there is ${presentSetting}`])
+    throw new SettingsProblem([`REDSHIFT_URL is missing: ${presentSetting} is set, so set REDSHIFT_URL or remove ${presentSetting}`])
   const requiredSettings = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
   const missing = Object.entries(requiredSettings).filter(([, value]) => value === undefined)
   if (missing.length > 0)
-    throw new SettingsProblem(missing.map(([name]) => `${name} is required where there is REDSHIFT_URL`))
+    throw new SettingsProblem(missing.map(([name]) => `${name} is missing: REDSHIFT_URL is set, so set ${name}`))
   return {
     url: REDSHIFT_URL,
     staging: REDSHIFT_STAGING!,

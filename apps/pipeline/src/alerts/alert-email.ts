@@ -23,7 +23,7 @@ export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailC
       ...(leftOutUntil === undefined
         ? []
         : [
-            `Your organisation gets at most ${maxMailsPerHour} such mails an hour, and this is the last one. No further ones are sent until ${formatTime(leftOutUntil)}: look at the status of your other objects.`,
+            `Your organisation gets at most ${maxMailsPerHour} such emails an hour, and this is the last one. No further emails are sent until ${formatTime(leftOutUntil)}: look at the status of your other objects.`,
           ]),
     ],
     command: {

@@ -38,8 +38,8 @@ const attemptTimeoutMs = 60_000
 const stopTimeoutMs = 5_000
 
 /**
- * Sends alerts until it is stopped. Several processes may do so. Each slot of a channel sends one alert after another, so that a slow
- * webhook or mail server does not delay the other slots.
+ * Sends due alerts until it is stopped. Several processes can send concurrently. Each slot of a channel sends one alert after
+ * another, so that a slow webhook or mail server delays only its own slot.
  */
 export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
   const { db, sendMail, webhook, logger, every = 3_000 } = options
@@ -68,12 +68,12 @@ export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promi
   }
 }
 
-const noMailServer = 'No mail is sent: the operator has not set SMTP_URL.'
-const noWebhook = 'No worker has ALERT_WEBHOOK_URL.'
+const noMailServer = 'No email is sent, because this service has no mail server. Ask the operator to set SMTP_URL.'
+const noWebhook = 'No webhook was called, because no worker has ALERT_WEBHOOK_URL. Set it for the workers.'
 
 type CountOutcome = (channel: string, outcome: string) => void
 
-/** Marks mails as waiting, or gives them up, in a process without a mail server. */
+/** Runs in a process without a mail server: stores why emails wait, and gives up those that waited for a day. */
 async function giveUpMails(db: Kysely<DB>): Promise<boolean> {
   await giveUpUnsendableAlerts(db, 'MAIL', noMailServer)
   await recordWaitingReason(db, 'MAIL', noMailServer)
@@ -112,7 +112,7 @@ async function sendAndRecord(
   } catch (error) {
     if (stop.aborted) return releaseAlert(db, alert)
     const permanent = (error instanceof MailRefused || error instanceof DeliveryRejected) && error.permanent
-    const message = timeout.aborted ? 'It took longer than a minute.' : (error as Error).message.slice(0, 500)
+    const message = timeout.aborted ? 'The attempt took longer than a minute.' : (error as Error).message.slice(0, 500)
     logger.warn({ alert: uid, channel, tries, permanent, reason: message }, 'an alert could not be delivered')
     countOutcome(channel, permanent || alert.last ? 'given-up' : 'delayed')
     return markFailed(db, alert, { message, permanent })

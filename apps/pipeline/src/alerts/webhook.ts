@@ -8,18 +8,17 @@ interface WebhookOptions {
   secret: Buffer
   allowed: OutgoingAllowList
   publicUrl: string
-  /** Milliseconds. */
+  /** Milliseconds for one call. */
   timeLimit?: number
 }
 
-/** The operator's webhook. */
 export interface Webhook {
   /** Throws `DeliveryRejected`, or the network error. */
   call(uid: string, alert: AlertContent, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** Calls follow Standard Webhooks: the same id at every attempt, and a signature over id, time and body. */
+/** Creates the operator's webhook. Calls follow Standard Webhooks: each attempt has the same id, and a signature of id, time and body. */
 export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: WebhookOptions): Webhook {
   const outgoing = guardedFetch({ allowed, timeLimit, maxBytes: 100_000 })
 
@@ -47,7 +46,7 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
       await response.body?.cancel()
       if (response.ok) return
       // 410 means that the receiver wants no further calls.
-      throw new DeliveryRejected(`The webhook answers ${response.status}.`, response.status === 410)
+      throw new DeliveryRejected(`The webhook returned the status ${response.status}.`, response.status === 410)
     },
     close: () => outgoing.close(),
   }

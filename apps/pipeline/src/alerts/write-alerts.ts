@@ -5,15 +5,15 @@ import type { EndedRun } from '../runs/states.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
 import { type AlertContent, type AlertEvent, type Channel, operatorRecipient } from './alert.ts'
 
-/** Maximum number of recipients of one alert, even if the setting was written without its own limit. */
+/** Maximum number of recipients of one alert. Older settings can have more addresses, because they were saved without a limit. */
 export const maxRecipients = 50
 
 const hourMs = 3_600_000
 
 /**
- * Writes the alerts about an ended run in the transaction of its end: mails to the addresses of its client, and for failures a
- * call of the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores are not reported, because their
- * caller reads the result.
+ * Writes the alerts about an ended run in the transaction that ends it: emails to the addresses of its client, and for a failure also
+ * a call of the operator's webhook. Failed jobs of a workflow are reported by the workflow. Dry runs and restores are not reported,
+ * because their caller reads the result.
  */
 export async function writeRunAlerts(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
@@ -69,7 +69,7 @@ interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
   waitsUntil: Date | undefined
 }
 
-/** Limits webhook calls to one per object and hour. A further failure is reported at the end of the hour, unless a later run succeeds. */
+/** Drafts the webhook call about a failed run. Within an hour of the last call, it waits until the hour ends, unless a later run succeeds. */
 async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<Draft | undefined> {
   if (run.state !== 'FAILED') return undefined
   const { alike, withinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
@@ -90,7 +90,7 @@ async function draftMail(
   if (!event) return undefined
   const draft = { channel: 'MAIL', recipients, event, failures: past.alike } as const
   const waitsUntil = addHour(past.withinHour[event])
-  // Delayed mails and recovery mails follow a mail that the limit has counted.
+  // Delayed emails and recovery emails follow an email that already counted towards the limit.
   if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
   const { reached, ...limit } = await checkMailLimit(trx, run.client)
   return reached ? undefined : { ...draft, ...limit, waitsUntil }
@@ -101,9 +101,9 @@ type BadEvent = 'FAILED' | 'WARNING'
 const toBadEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
   state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
 
-/** Deletes alerts that wait for the end of their hour. A newer run makes them obsolete. */
+/** Deletes alerts that wait for the end of their hour, because a newer run makes them obsolete. */
 async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
-  // An alert with an attempt may have been sent, even if this transaction began before the attempt.
+  // `tries = 0`: another process may send an alert while this transaction runs, and an alert that was sent must stay.
   await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
 }
 
@@ -118,8 +118,8 @@ interface PastAlerts {
 }
 
 /**
- * Returns the event to mail, so that the most recent mail about the object is true. There is one FAILED and one WARNING mail per hour.
- * A second one waits until the hour has ended, and is deleted if a later run makes it obsolete. RECOVERED follows every bad mail.
+ * Returns the event to report by email, if any. The aim is that the last email about an object describes its current state.
+ * RECOVERED is reported only after an email about a failure, a warning or missing success.
  */
 function chooseMailEvent(
   { state }: EndedRun,
@@ -127,7 +127,7 @@ function chooseMailEvent(
   { last, withinHour }: PastAlerts,
 ): AlertEvent | undefined {
   if (bad) return last === bad && withinHour[bad] ? undefined : bad
-  // Without mails about warnings, a run with one is a success, except after a mail about a warning.
+  // A run with a warning counts as a success if warnings are not reported, except after an email about a warning.
   const isSuccess = state === 'OK' || last !== 'WARNING'
   const wasReportedBad = last !== null && last !== 'RECOVERED'
   return isSuccess && wasReportedBad ? 'RECOVERED' : undefined
@@ -154,13 +154,13 @@ async function readPastAlerts(
   return rows[0]!
 }
 
-/** Maximum number of failure and warning mails per client and hour. Each mail goes to all addresses of the client. */
+/** Maximum number of failure and warning emails per client and hour. An email to several addresses counts once. */
 export const maxMailsPerHour = 20
 
 /**
- * Applies the limit to one more failure or warning mail. `reached`: do not write the mail. `leftOutUntil`: it is the last mail before
- * the limit, and must say until when further mails are suppressed, ISO 8601. Concurrent run ends take no lock, so a few more mails
- * than the limit are possible. The mail that announces the limit is always written.
+ * Applies the limit to one more failure or warning email. `reached`: the email must not be written. `leftOutUntil`: this is the last
+ * email before the limit, and must say until when further emails are suppressed, ISO 8601. Runs that end concurrently can exceed the
+ * limit by a few emails, because they take no lock.
  */
 export async function checkMailLimit(
   trx: Transaction<DB>,
@@ -178,8 +178,8 @@ export async function checkMailLimit(
 }
 
 /**
- * Returns a log line for a failed run if its client has mail addresses but the service has no mail server; undefined otherwise.
- * Jobs of a workflow get none, because the workflow reports them.
+ * Returns a log line that says why no email about a failed run is sent: its client has addresses, but the service has no mail server.
+ * Undefined if no email is due.
  */
 export async function explainMissingMail(
   db: Kysely<DB>,

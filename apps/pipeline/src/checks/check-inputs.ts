@@ -4,14 +4,14 @@ import type { DB } from '../database.ts'
 import { readVariables, type Variables } from '../variables/variables.ts'
 import type { CheckToRun } from './run-checks.ts'
 
-/** A variable of a run's request. Without a value, the stored value is used. */
+/** A variable in the request that starts a run. If it has no value, the run uses the stored value. */
 export interface GivenVariable {
   name: string
   value?: string | undefined
   secured?: boolean | undefined
 }
 
-/** Returns the stored variables of a client with the overrides of a run. An override of a secured variable stays secured. */
+/** Returns the stored variables of a client with the overrides of a run. An override of a secured variable is secured too. */
 export function readRunVariables(
   db: Kysely<DB>,
   client: string,
@@ -26,7 +26,7 @@ export function readRunVariables(
 
 const sealPurpose = (run: string) => `runs.sealed_input:${run}`
 
-/** Seals and stores the variables of a run's request, because some may be secured. The end of the run deletes them. */
+/** Seals and stores the variables of the request that starts a run, because some can be secured. They are deleted when the run ends. */
 export async function storeSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },
@@ -41,7 +41,7 @@ export async function storeSealedVariables(
     .execute()
 }
 
-/** Throws `SealProblem` if the key is not in the key ring. */
+/** Reads the variables of the request that started a run. Throws `SealProblem` if their key is not in the key ring. */
 export async function readSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },

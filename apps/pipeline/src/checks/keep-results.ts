@@ -6,13 +6,13 @@ import type { CheckOutcome } from './run-checks.ts'
 
 type Fence = Pick<Claim, 'id' | 'attempt'>
 
-/** Deletes the results of an earlier attempt. */
+/** Deletes the results of earlier attempts of a run, unless this attempt has lost the lease. */
 export async function deleteCheckResults(db: Kysely<DB>, { id, attempt }: Fence): Promise<void> {
   await sql`delete from data_quality_results where run_id in
     (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING')`.execute(db)
 }
 
-/** Stores the result of a check, unless the attempt has lost the lease. `position` counts from 1. */
+/** Stores the result of a check, unless this attempt has lost the lease. `position` counts from 1. */
 export async function insertCheckResult(
   db: Kysely<DB>,
   { id, attempt }: Fence,
@@ -27,7 +27,7 @@ export async function insertCheckResult(
     on conflict (run_id, position) do nothing`.execute(db)
 }
 
-/** The columns of a result, without its run and position. */
+/** Returns the columns of a stored result, without run and position. */
 export function toResultColumns({ check, status, message, found, completedAt }: CheckOutcome) {
   return {
     check_uid: check.uid,

@@ -6,7 +6,7 @@ import { storable } from '../runs/run-log.ts'
 import { toResultColumns } from './keep-results.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
-/** The group of the run, its user and its start. */
+/** The check group, the user who started the run, and its start time. */
 interface GroupRunSubject {
   id: number
   client: string
@@ -18,7 +18,7 @@ interface GroupRunSubject {
 export const qualityFailedCode = 'DATA_QUALITY_FAILED'
 
 /**
- * Stores a synchronous run of a check group with its results after its end. If the service is killed during the run, nothing is stored.
+ * Stores a synchronous run of a check group with its results, after it has ended. If the service is killed during the run, nothing is stored.
  */
 export async function recordGroupRun(
   trx: Transaction<DB>,
@@ -57,7 +57,7 @@ export async function recordGroupRun(
   return run
 }
 
-/** The result of a group: OK only if all checks are OK. The message is for everyone who sees the run. */
+/** The result of a group. The status is OK only if all checks are OK. Everyone who can see the run can see the message. */
 interface Verdict {
   status: CheckStatus
   message: string
@@ -67,7 +67,7 @@ interface Verdict {
 const maxNamedChecks = 5
 
 export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
-  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks: nothing was checked.' }
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks, so nothing was checked. Add checks to the group.' }
   const bad = outcomes.filter(({ status }) => status !== 'OK')
   if (bad.length === 0)
     return {
@@ -77,7 +77,7 @@ export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
   const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
   const reasons = bad.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
   const more =
-    bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more; the results of the run name them.` : ''
+    bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results of the run.` : ''
   const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
   const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${more}`
   return { status, message: storable(message, 4_500) }

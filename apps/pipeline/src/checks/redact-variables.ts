@@ -3,12 +3,12 @@ import type { RowCell } from '@sluice/warehouses/warehouse'
 
 const redactedText = '[redacted]'
 
-/** Shorter values occur in too many other words, so they are not searched inside of texts. */
+/** Shorter values are not redacted inside of texts, because they occur in too many other words. */
 const minSearchedLength = 4
 
 /**
- * Redacts the values of secured variables in the result of a check: equal cells, and occurrences in texts. This prevents accidental
- * disclosure only: authors of checks can use a value in expressions and show their results.
+ * Returns functions that redact the values of secured variables in the result of a check: equal cells, and occurrences in texts. This
+ * prevents only accidental disclosure, because authors of checks can show the results of expressions with a value.
  */
 export function createVariableRedactor(secured: readonly string[]) {
   const exact = new Set(secured)

@@ -19,10 +19,10 @@ export interface CheckToRun {
   query: string
 }
 
-/** OK: no rows. FAILED: rows, which are the violations. ERROR: the query could not be run. */
+/** OK: the query returned no rows. FAILED: it returned rows, which are the violations. ERROR: it could not be run. */
 export type CheckStatus = 'OK' | 'FAILED' | 'ERROR'
 
-/** The first rows that a check found, as they are kept with the results of a run. */
+/** The first violations that a check found, as stored with the results of a run. */
 export interface CheckFindings {
   columns: WarehouseColumn[]
   rows: QueryRows['rows']
@@ -37,25 +37,25 @@ export interface CheckOutcome {
   status: CheckStatus
   /** A sentence for users with read access to the check, without values of secured variables. */
   message: string
-  /** The sentence for everyone who sees the run, logs and alerts: without the server's message, which may contain cells. */
+  /** A sentence for everyone who sees the run, its log or its alert. It omits the server's message, which can contain cells. */
   toAll: string
   found?: CheckFindings
   completedAt: Date
 }
 
 export interface CheckRunContext {
-  /** Undefined before the first load. */
+  /** Undefined if the client has no warehouse yet, because nothing was loaded. */
   warehouse: { queries: Pick<QueryRunner, 'query'> } | undefined
   variables: Variables
   /** The schemas in which names without a schema are searched, in order. */
   schemas: readonly string[]
-  /** Limits per check: stored rows and bytes, and seconds at the server. */
+  /** Limits of each check: stored rows and bytes, and seconds for its query. */
   limits: { rows: number; bytes: number; seconds: number }
-  /** Seconds for all checks. Checks without remaining time are not run, which is an ERROR. */
+  /** Seconds for all checks. Checks for which no time remains are not run and have the status ERROR. */
   seconds?: number
   /** Seconds to wait for a free query slot of the client; without it, checks do not wait. */
   slotTimeoutSeconds?: number
-  /** Called with each query before it runs. A returned sentence, for everyone who sees the run, refuses the query: an ERROR. */
+  /** Called with each query before it runs. To refuse the query, it returns a sentence for everyone who sees the run. */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
   signal: AbortSignal
 }
@@ -73,7 +73,7 @@ export async function* runChecks(
   for (const check of checks) {
     context.signal.throwIfAborted()
     const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1) yield checkNotRun(check, `It was not run: the checks before it used all ${seconds} seconds.`)
+    if (left < 1) yield checkNotRun(check, `The check was not run, because earlier checks used all ${seconds} seconds. Make them faster, or run them in several groups.`)
     else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
   }
 }
@@ -81,7 +81,7 @@ export async function* runChecks(
 /** Runs one check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
-  if (!warehouse) return checkNotRun(check, 'No table was loaded yet.')
+  if (!warehouse) return checkNotRun(check, 'The check was not run, because no table was loaded yet. Run a pipeline first.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
   let redactor = createVariableRedactor([])
@@ -126,10 +126,10 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
 /** The message for users without read access to the check. */
 export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
 
-/** Codes of problems whose messages contain no text of the server. */
+/** Codes of problems with messages that contain no text of the server. */
 const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
 
-/** A check that could not be run. */
+/** Returns the outcome of a check that could not be run. */
 export function checkNotRun(check: CheckToRun, message: string, toAll = message): CheckOutcome {
   return {
     check,
@@ -156,7 +156,7 @@ async function countRows(
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  // A comment in the last line must not swallow the bracket.
+  // The line break ends a comment in the last line of the query, which would otherwise include the bracket.
   const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
   const counted = await warehouse.queries
     .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
@@ -174,8 +174,7 @@ interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
 }
 
 /**
- * Returns the first rows of a query. Waits for a free query slot of the client, so that a long load does not fail for that
- * reason.
+ * Returns the first rows of a query. Waits for a free query slot of the client, so that a busy client does not fail a long load.
  */
 async function readFirstRows(
   warehouse: { queries: Pick<QueryRunner, 'query'> },

@@ -6,18 +6,18 @@ import { type ImportOptions, type Target, type TargetSettings, unsealTargetSecre
 import { namesVariables, replaceVariables } from '../variables/replace.ts'
 import { readVariables } from '../variables/variables.ts'
 
-/** A destination when its attempt starts. */
+/** A destination, as read at the start of an attempt. */
 export interface DestinationToPush {
   target: Target
   options: ImportOptions
   /** Schema and name of the view in the warehouse. */
   schema: string
   view: string
-  /** Why the view does not exist yet. */
+  /** Why the view does not exist yet; null if it exists. */
   pending: string | null
 }
 
-/** Throws `LeaseLost` if the destination was deleted. */
+/** Reads a destination with unsealed secrets. Throws `LeaseLost` if the destination was deleted. */
 export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number): Promise<DestinationToPush> {
   const row = await db
     .selectFrom('destinations as d')

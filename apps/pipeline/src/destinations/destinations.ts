@@ -50,11 +50,11 @@ interface DestinationOptions {
   importTime?: number
 }
 
-/** Maximum bytes of a response. A summary names each conflict of 10,000 values, and a list of data sets all their elements. */
+/** Maximum bytes of a response. Import responses are larger, because a summary can contain a conflict for each of 10,000 values. */
 const maxLookupBytes = 8_000_000
 const maxImportBytes = 64_000_000
 
-/** Makes no connections before the first request. */
+/** Creates the destinations. The first request makes the first connection. */
 export function openDestinations({
   allowed,
   lookupTimeoutMs = 25_000,
@@ -80,7 +80,7 @@ export function openDestinations({
       const importClient = dhis2(imports, target)
       const client: Dhis2Client = {
         words: lookupClient.words,
-        // Only the list of all data sets needs a long time limit.
+        // The list of all data sets with their elements is large, so it needs the limits of imports.
         get: (path, ...rest) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...rest),
         post: importClient.post,
       }
@@ -95,8 +95,8 @@ export function openDestinations({
 async function testTarget(dhis2: Dhis2Client, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
   const system = await readDhis2System(dhis2, signal)
   const { version, username } = system
-  const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host}, and takes user "${username}".`
+  const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host} and accepts the user "${username}".`
   if (canImportValues(system)) return { status: 'OK', code: 'OK', message: answers, version, username }
-  const message = `${answers} But that user lacks the authority to import data values (F_DATAVALUE_ADD).`
+  const message = `${answers} But the user lacks the authority to import data values. Grant F_DATAVALUE_ADD in DHIS2.`
   return { status: 'WARNING', code: 'PERMISSION_DENIED', message, version, username }
 }

@@ -14,7 +14,7 @@ export interface PushReport {
 export interface PushResult {
   /** Rows of the view. */
   rows: number
-  /** Values that were sent; without those of rows that have no value or cannot be sent. */
+  /** Values that were sent. Excludes rows without a value and rows that cannot be sent. */
   sent: number
   bytes: number
   /** Rows without a value. */
@@ -23,12 +23,12 @@ export interface PushResult {
   rejected: number
   /** Reason of the first rejected row. */
   firstRejected: string | undefined
-  /** Counts of DHIS2. It may count unchanged values as ignored. */
+  /** Counts from DHIS2, which can count unchanged values as ignored. */
   imported: number
   updated: number
   ignored: number
   deleted: number
-  /** A warning of DHIS2 that concerns no row. */
+  /** A warning from DHIS2 that concerns no single row. */
   warning: string | undefined
 }
 
@@ -53,7 +53,7 @@ export function describePush(place: string, pushed: PushResult, { dryRun }: Impo
     empty > 0 ? ` ${formatCount(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''
   const refused =
     rejected > 0
-      ? ` ${formatCount(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} refused, the first for this reason: ${firstRejected ?? 'none is given'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} The run’s rejected rows name them all.`
+      ? ` ${formatCount(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} rejected, the first for this reason: ${firstRejected ?? 'DHIS2 gives no reason'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} See the rejected rows of the run, and correct them in the source.`
       : ''
   const warns = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
   if (sent === 0) return `Nothing of ${place} was sent.${without}${refused}`

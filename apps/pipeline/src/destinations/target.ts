@@ -30,15 +30,15 @@ interface SealedTarget {
 
 const sealPurpose = (uid: string) => `destinations.target_secrets:${uid}`
 
-/** Throws `SealProblem` when the key is not in the ring. */
+/** Unseals the secrets of a target. Throws `SealProblem` when the key is not in the ring. */
 export const unsealTargetSecrets = ({ uid, target_secrets }: SealedTarget, ring: KeyRing): SecretValues =>
   unsealSecrets(target_secrets, sealPurpose(uid), ring)
 
-/** Null for none. */
+/** Returns null if there are no secrets. */
 export const sealTargetSecrets = (uid: string, secrets: SecretValues, ring: KeyRing): string | null =>
   sealSecrets(secrets, sealPurpose(uid), ring)
 
-/** Returns the target with those of the `secrets` that its kind uses. */
+/** Returns the target with the secrets that its kind uses: a password or a token. */
 export function createTarget(settings: TargetSettings, secrets: SecretValues): Target {
   if ('apiTokenTarget' in settings) return { url: settings.apiTokenTarget.url, authToken: secrets['authToken'] }
   const { url, username } = settings.apiTarget
@@ -54,7 +54,7 @@ export const baseUrl = (url: string): string =>
     .replace(/\/api$/, '')
     .replace(/\/+$/, '')
 
-/** Whether two addresses are those of the same DHIS2. Host names are compared case-insensitively. */
+/** Whether two addresses have the same base address. Host names are compared case-insensitively. */
 export function isSameTargetAddress(one: string, other: string): boolean {
   const [before, after] = [one, other].map((url) => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url))
   return before === after

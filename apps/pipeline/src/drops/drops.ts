@@ -6,17 +6,17 @@ import { listFurtherTables, isFilledByAnother, isTableTaken } from './pipeline-t
 
 type Drop = Selectable<WarehouseDrops>
 
-/** A table or view to drop from a client's warehouse; without `table`, the schema, if it is empty by then. */
+/** A table or view to drop from a client's warehouse. Without `table`, the schema is dropped if it is then empty. */
 export interface DropRequest {
   client: string
   schema: string
   table?: string
 }
 
-/** Codes for tables that are not managed by this service. They stay, and the drop is not retried. */
+/** Codes for tables that this service does not manage. Such tables stay, and the drop is not retried. */
 const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
-/** Records a drop in the transaction that deletes the pipeline or schema. */
+/** Records a drop in the transaction that deletes the pipeline or schema. Maintenance executes it later. */
 export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
     .insertInto('warehouse_drops')
@@ -24,7 +24,7 @@ export async function recordDrop(trx: Transaction<DB>, { client, schema, table }
     .execute()
 }
 
-/** Whether the table was left by a deleted pipeline. A new pipeline of the same name must not show its rows. */
+/** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */
 export async function isTableDropPending(
   db: Kysely<DB>,
   { client, schema, table }: Required<DropRequest>,
@@ -41,8 +41,8 @@ export async function isTableDropPending(
 }
 
 /**
- * Executes up to fifty due drops of one client or of all, tables before their schemas. Returns the number of successful ones.
- * Failed ones are retried with exponential backoff, at least once a day; their errors go to `failed`.
+ * Executes up to fifty due drops of one client or of all clients, tables before schemas. Returns the number of successful drops.
+ * Failed drops are reported to `failed`, and retried with exponential backoff of at most a day.
  */
 export async function executeDueDrops(
   db: Kysely<DB>,
@@ -59,8 +59,8 @@ export async function executeDueDrops(
 }
 
 /**
- * Drops a table that a deleted pipeline left under the target's name, and keeps the schema. Waits for a concurrent drop. Throws
- * `WarehouseProblem` if the table cannot be dropped; the load then fails.
+ * Before a load, drops the table that a deleted pipeline left under the target's name, and cancels a pending drop of the schema. Waits
+ * for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
 export async function dropLeftoverTable(
   db: Kysely<DB>,
@@ -88,8 +88,8 @@ export async function dropLeftoverTable(
 }
 
 /**
- * Executes a drop under the lock of its row, because a load into the same table waits for this lock. This is the only transaction
- * that contains warehouse statements; they end within seconds.
+ * Executes a drop while its row is locked, because a load into the same table waits for this lock. Returns whether it succeeded. Other
+ * transactions must not wait for the warehouse; here its statements end within seconds.
  */
 async function executeDrop(
   db: Kysely<DB>,
@@ -123,7 +123,7 @@ async function executeDrop(
   })
 }
 
-/** Drops a table. First drops the other tables of its pipeline, which the table's cursor names, unless another object uses them. */
+/** Drops a table, after the further tables of its pipeline that no other object uses. */
 async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   for (const table of await listFurtherTables(warehouse, target.schema, target.table))
     if (

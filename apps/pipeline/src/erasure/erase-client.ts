@@ -7,10 +7,10 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 /** Days from the deletion of a client until maintenance erases its data. */
 export const eraseAfterDays = 30
 
-/** Rows per statement, to keep locks and write-ahead log small. */
+/** Rows per statement. Small batches keep few locks and little write-ahead log. */
 const batchSize = 2_000
 
-/** The tables with data of clients, in the order of deletion that the foreign keys require. */
+/** The tables with data of clients, in the order in which the foreign keys allow their deletion. */
 const clientTables = [
   'workflows',
   'destinations',
@@ -39,7 +39,7 @@ interface ErasureContext {
   filesDirectory: string
 }
 
-/** Returns the uids of clients with data in this service, apart from the audit and public datasets. */
+/** Lists the uids of clients with data in this service. The audit log and public datasets do not count. */
 export async function listClientsWithData(db: Kysely<DB>): Promise<string[]> {
   const tables = clientTables.filter((table) => table !== 'record_changes')
   const parts = tables.map((table) => sql`select client from ${sql.table(table)}`)
@@ -48,8 +48,8 @@ export async function listClientsWithData(db: Kysely<DB>): Promise<string[]> {
 }
 
 /**
- * Erases what can be erased outside of a transaction: the client's warehouses, uploaded files, and the logs, rejected rows and
- * results of its runs. Safe to repeat. `eraseRows` follows, in the transaction that has the audit row.
+ * Erases the data that needs no transaction: the client's warehouses and uploaded files, and the logs, rejected rows and results of
+ * its runs. Safe to repeat. Call `eraseClientRows` next, in the transaction that writes the audit log.
  */
 export async function eraseBulkData({ db, warehouses, filesDirectory }: ErasureContext, client: string): Promise<void> {
   await warehouses.erase(client)
@@ -64,7 +64,7 @@ export async function eraseBulkData({ db, warehouses, filesDirectory }: ErasureC
     while ((await eraseDetailBatch(db, table, client)) > 0);
 }
 
-/** Erases all rows of the client except those of the audit and of public datasets. */
+/** Erases all rows of the client, except the audit log and public datasets. Returns the number of rows by table. */
 export async function eraseClientRows(trx: Transaction<DB>, client: string): Promise<Erased> {
   const erased: Erased = {}
   for (const table of clientTables) {

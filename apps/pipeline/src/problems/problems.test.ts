@@ -12,7 +12,7 @@ describe('an identity service that does not help', () => {
       status: 503,
       code: 'unavailable',
       message:
-        'The identity service sent an answer that this service cannot read. Both services need the same version.',
+        'The response of the identity service is invalid. Ask the operator to run the same version of both services.',
       headers: { 'Retry-After': '5' },
       cause,
     })

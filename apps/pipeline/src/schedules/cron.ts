@@ -7,18 +7,18 @@ export class CronProblem extends Error {
 
 /** A parsed cron expression. */
 export interface Cron {
-  /** Whether it contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
+  /** Whether the expression contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
   everyHour: boolean
   /**
-   * Returns the next tick after `wall`, without daylight saving: both are wall-clock times as if they were UTC, in
-   * milliseconds. Undefined without a tick within a century.
+   * Returns the next tick after `wall`; undefined if there is none within a century. Both are wall-clock times in milliseconds, as if
+   * they were UTC, so the result ignores daylight saving.
    */
   next(wall: number): number | undefined
 }
 
 const fieldNames = ['minute', 'hour', 'day of the month', 'month', 'day of the week'] as const
 const example = 'for example 0 6 * * 1-5, which is at 6:00 from Monday to Friday'
-/** 29 February falls on a given weekday every 28 years, or every 40 years around a year such as 2100. */
+/** The longest search for a tick. 29 February falls on a given weekday at least every 40 years. */
 const maxMilliseconds = 100 * 366 * 86_400_000
 
 const cache = new Map<string, Cron>()
@@ -47,7 +47,7 @@ function parseUncached(expression: string): Cron {
     )
   // The library chooses a random value for H, which differs between processes.
   if (fiveFields.some((field) => /H/.test(field.replace(/THU|MARCH/gi, ''))))
-    throw new CronProblem('H, a random time, is not supported: use one of the random triggers, or write a fixed time.')
+    throw new CronProblem('The letter H (a random time) is not supported. Use a trigger with a random time, or write a fixed time.')
   fiveFields.forEach((field, index) => assertFieldValid(fiveFields, field, index))
   const parsed = parseFields(fiveFields)
   const cron: Cron = {
@@ -69,7 +69,7 @@ function parseUncached(expression: string): Cron {
   return cron
 }
 
-/** Finds the invalid field: parses the expression with `*` in every other field. */
+/** Throws `CronProblem` if this field is invalid. Parses it with `*` in every other field, so that the message can name it. */
 function assertFieldValid(all: readonly string[], field: string, index: number): void {
   try {
     parseFields(all.map((_, other) => (other === index ? field : '*')))

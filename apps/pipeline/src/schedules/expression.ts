@@ -1,12 +1,12 @@
 import type { Schedule } from './schedule.ts'
 import { createHash } from 'node:crypto'
 
-/** Random minutes are in the first five hours of the day. */
+/** Number of minutes in the night, from 0:00 to 5:00. Random triggers use one of them. */
 const nightMinutes = 5 * 60
 
 /**
- * Returns the cron expression of a schedule: five fields, in the client's time zone. Undefined if the trigger is NEVER. The
- * expression of CUSTOM is returned as stored, without a leading field for seconds.
+ * Returns the cron expression of a schedule: five fields, in the client's time zone. Undefined if the trigger is NEVER. A
+ * CUSTOM expression is returned as stored, without a leading field for seconds.
  */
 export function toCronExpression({
   uid,

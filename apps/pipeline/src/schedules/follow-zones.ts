@@ -11,7 +11,7 @@ import { findNextTick } from './next-tick.ts'
 
 const pageSize = 500
 
-/** Replans the schedules of clients that changed their time zone. Schedules that are due already start first, as planned. */
+/** Replans the schedules of clients that changed their time zone. Schedules that are already due are not replanned before their run starts. */
 export async function followClientZones(context: SchedulerContext): Promise<void> {
   const { db, clients, logger, signal } = context
   const planned = await db
@@ -62,12 +62,12 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
 
 /** Milliseconds to search back for the last tick. */
 const maxLookBack = 40 * 86_400_000
-/** Zones differ by up to 26 hours, and a day has at least 23 hours, so daily schedules always count as calendar schedules. */
+/** Milliseconds. Schedules with longer intervals always follow the calendar: zones differ by up to 26 hours, and a day has at least 23. */
 const maxComparedInterval = 20 * 3_600_000
 
 /**
- * Returns the next run after a client changed its zone. Schedules that are rarer than the difference of the zones follow the
- * calendar: each day has one run, which is due at once if its time has passed in the new zone. More frequent schedules continue.
+ * Returns the next run after a client changed its zone. Schedules with intervals longer than the difference of the zones follow the
+ * calendar: each day has one run, which is due at once if its time has passed in the new zone. Other schedules continue.
  */
 export function nextRunInNewZone(schedule: Schedule, from: string, to: string, now: number): NextRun {
   const regularNext = computeNextRun(schedule, to, now)
@@ -86,7 +86,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   return run === undefined ? {} : { run, full: run }
 }
 
-/** Returns the newest tick until now, if there was one within the last 40 days. */
+/** Returns the last tick before or at `now`; undefined if there was none within the last 40 days. */
 function lastTick(expression: string, zone: string, now: number): number | undefined {
   for (let back = 3_600_000; back <= maxLookBack; back *= 2) {
     let last: number | undefined

@@ -5,7 +5,7 @@ import type { Schedule } from './schedule.ts'
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
-/** Times in milliseconds. `full` is the next full load; `run` is the next run of any mode, so it is never later. */
+/** Times in milliseconds. `full` is the next full load. `run` is the next run of any mode, which is never later than `full`. */
 export interface NextRun {
   run?: number
   full?: number
@@ -45,9 +45,9 @@ const toNextRun = (run: number | undefined, full: number | undefined): NextRun =
   ...(full !== undefined && { full }),
 })
 
-/** The ticks that are due: one run covers all of them. */
+/** The ticks of a schedule that are due. One run covers all of them. */
 export interface DueTicks {
-  /** Time of the newest due tick, in milliseconds. The run gets this time. */
+  /** Time of the last due tick in milliseconds, for which the run is started. */
   tick: number
   /** Number of earlier due ticks. */
   missed: number
@@ -55,10 +55,10 @@ export interface DueTicks {
   more: boolean
 }
 
-/** Counting a year of minutes would take seconds. */
+/** Maximum number of counted ticks, because counting a year of minutes would take seconds. */
 const maxCounted = 1_000
 
-/** Returns the ticks from `planned` until `now`. */
+/** Counts the ticks from `planned` to `now`, both in milliseconds. */
 export function countDueTicks(schedule: Schedule, zone: string, planned: number, now: number): DueTicks {
   let tick = planned
   for (let missed = 0; ; missed += 1) {

@@ -1,13 +1,13 @@
 import { parseCron } from './cron.ts'
 import { listInstants, getUtcOffset, toWallClockTime } from './wall-clock.ts'
 
-/** Maximum change of a zone's UTC offset in milliseconds. */
+/** Milliseconds by which a zone's UTC offset can change at most. */
 const maxOffsetChange = 4 * 3_600_000
 
 /**
- * Returns the next tick of a cron expression in a zone, in milliseconds; undefined without a further tick. A wall-clock time that
- * daylight saving skips becomes one hour later. A repeated wall-clock time is used once, at its first occurrence, unless the
- * expression contains every hour. Throws `CronProblem`.
+ * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if there is none. A wall-clock time that daylight
+ * saving skips is moved by one hour. A repeated wall-clock time is used once, at its first occurrence, unless the expression contains
+ * every hour. Throws `CronProblem`.
  */
 export function findNextTick(expression: string, zone: string, after: number): number | undefined {
   const cron = parseCron(expression)
@@ -17,7 +17,7 @@ export function findNextTick(expression: string, zone: string, after: number): n
     return next === undefined ? undefined : listInstants(zone, next)[0]
   }
 
-  // Near an offset change, wall-clock times and instants have different orders.
+  // Near an offset change, a later wall-clock time can be an earlier instant, so all candidates are compared.
   let soonest: number | undefined
   let wallTick = cron.next(wall - maxOffsetChange - 1)
   for (; wallTick !== undefined && wallTick <= wall + 2 * maxOffsetChange; wallTick = cron.next(wallTick)) {

@@ -10,7 +10,7 @@ import { isKnownZone } from './wall-clock.ts'
 
 const pageSize = 500
 
-/** Computes the next runs of new and changed schedules. Schedules of clients whose zone is unknown wait. */
+/** Computes the next runs of new and changed schedules. Skips schedules of clients with unknown time zones until a later round. */
 export async function planRuns(context: SchedulerContext): Promise<void> {
   for (let last = 0; !context.signal.aborted; ) {
     const found = await context.db
@@ -57,7 +57,7 @@ async function planLocked(
   await writePlans(trx, plans)
 }
 
-/** Returns the planned times that are due and not started yet. A changed schedule keeps them unless it has no such runs any more. */
+/** Returns the planned times that are overdue. A changed schedule keeps them, so that the overdue run starts, unless it has no such runs. */
 function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
   const kept = (old: Date | null, planned: number | undefined) =>
     old !== null && old.getTime() <= now && planned !== undefined ? old.getTime() : undefined
@@ -66,7 +66,7 @@ function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): Ne
   return { ...(run !== undefined && { run }), ...(full !== undefined && { full }) }
 }
 
-/** Returns no next run for an invalid expression. Older versions stored expressions without a check. */
+/** Returns no next run if the expression is invalid, because older versions stored expressions without validation. */
 export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (problem: CronProblem) => void): NextRun {
   try {
     return compute()
@@ -77,18 +77,18 @@ export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (prob
   }
 }
 
-/** Uses the last known zones if the identity service is unavailable. */
+/** Reads the time zones of clients. If the identity service is unavailable, returns the last known zones. */
 async function readZones({ db, clients, logger }: SchedulerContext, uids: string[]): Promise<Map<string, string>> {
   try {
     const found = await clients(uids)
-    // The zone of a deleted client is irrelevant: its due schedules start no run.
+    // Any zone will do for a deleted client, because its schedules start no runs.
     return new Map(uids.map((uid) => [uid, toKnownZone(found.get(uid)?.timeZone ?? 'UTC')]))
   } catch (error) {
     logger.debug({ err: error }, 'the zones of clients cannot be read')
     return readLastZones(db, uids)
   }
 
-  /** The identity service may have a newer zone database than this runtime. */
+  /** Replaces a zone that only the newer zone database of the identity service knows. */
   function toKnownZone(zone: string): string {
     if (isKnownZone(zone)) return zone
     logger.warn({ zone }, 'unknown time zone; UTC is used')
@@ -108,7 +108,7 @@ async function readLastZones(db: Kysely<DB>, uids: string[]): Promise<Map<string
   return new Map(rows.map(({ client, zone }) => [client, zone!]))
 }
 
-/** The next runs of one object. Without any, only users and workflows start it. */
+/** The next runs of one object. If there are none, only users and workflows start it. */
 export interface Plan extends NextRun {
   id: number
   zone: string
@@ -116,7 +116,7 @@ export interface Plan extends NextRun {
   notBefore?: number
 }
 
-/** Writes the next runs. The transaction must hold locks on the rows. */
+/** Stores the next runs. The transaction must hold locks on the rows. */
 export async function writePlans(trx: Transaction<DB>, plans: readonly Plan[]): Promise<void> {
   if (plans.length === 0) return
   const rows = plans.map(({ id, zone, run, full, notBefore }) => {

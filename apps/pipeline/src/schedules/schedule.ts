@@ -2,7 +2,7 @@ import type { RunTrigger } from '@sluice/contracts'
 
 /** The configured schedule of a runnable object. */
 export interface Schedule {
-  /** Determines the minute of random triggers. */
+  /** Determines the time of triggers with a random time. */
   uid: string
   disabled: boolean
   runTrigger: RunTrigger

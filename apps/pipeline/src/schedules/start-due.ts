@@ -12,9 +12,9 @@ type ScheduledRow = Selectable<Runnables>
 /** The existing clients by uid; undefined if the identity service is unavailable. */
 type ClientsByUid = ReadonlyMap<string, ClientSummary> | undefined
 
-/** Rows per transaction. Other schedulers skip them, and a killed scheduler leaves so many rows to start again. */
+/** Rows per transaction. Other schedulers skip these rows, and a killed scheduler leaves only these rows to start again. */
 const batchSize = 20
-/** Clients that are looked up before one series of batches. */
+/** Maximum number of clients that are looked up before a series of batches. */
 const maxClients = 1_000
 
 /**
@@ -36,7 +36,7 @@ export async function startDueSchedules(context: SchedulerContext): Promise<void
       if (started > 0) await failpoint('schedule-committed')
       all += started
     } while (started === batchSize)
-    // Other schedulers hold the remaining rows.
+    // If nothing was started, other schedulers have locked the remaining rows.
     if (waiting.length < maxClients || all === 0) return
   }
 }
@@ -55,7 +55,7 @@ async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<s
   return rows.map(({ client }) => client)
 }
 
-/** Call it after the commit. */
+/** Records the metrics of a start. Call it after the commit. */
 function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: StartOutcome): void {
   if (outcome.late !== undefined) ticks.inc({ outcome: 'STARTED' })
   if (outcome.late !== undefined) late.observe(outcome.late)
@@ -75,7 +75,7 @@ async function startBatch(context: SchedulerContext, uids: string[], clients: Cl
   try {
     return await start(false)
   } catch (error) {
-    context.logger.debug({ err: error }, 'schedules are started one by one')
+    context.logger.debug({ err: error }, 'a batch of schedules could not start; each schedule is retried with a savepoint')
     return start(true)
   }
 }

@@ -14,7 +14,7 @@ type ScheduledRow = Selectable<Runnables>
 /** Milliseconds until a failed start is retried. */
 const retryDelay = 15_000
 
-/** The result for one row: its next runs, and the numbers of its ticks. `late`, in seconds, is set if a run was started. */
+/** The result for one schedule: its next runs, and the numbers of its ticks by outcome. `late`, in seconds, is set if a run was started. */
 export interface StartOutcome {
   plan: Plan
   late?: number
@@ -75,7 +75,7 @@ function findDueTicks(row: ScheduledRow, now: number, onInvalid: (problem: CronP
 
 export const scheduleLogFields = ({ kind, uid, client }: ScheduledRow) => ({ kind, subject: uid, client })
 
-/** Leaves a row due, and retries it after some seconds. */
+/** Returns a plan in which the row stays due, and is retried after some seconds. */
 export const postponeStart = (row: ScheduledRow, now: number): StartOutcome => ({
   plan: {
     id: row.id,
@@ -86,7 +86,7 @@ export const postponeStart = (row: ScheduledRow, now: number): StartOutcome => (
   },
 })
 
-/** Maximum number of lines in the log of a run. */
+/** Maximum number of lines in a run's log. */
 const maxLines = 10_000
 
 async function logToRun(trx: Transaction<DB>, run: Selectable<Runs>, message: string): Promise<void> {
@@ -108,17 +108,17 @@ async function logToLastRun(trx: Transaction<DB>, runnable: number, message: str
 }
 
 const describeUnchangedUpload = ({ tick }: DueTicks, zone: string): string =>
-  `The run that was due at ${formatWallTime(tick, zone)} is skipped: file, options and variables are those of the last load.`
+  `The run that was due at ${formatWallTime(tick, zone)} was skipped, because file, options and variables have not changed since the last load.`
 
 /** Returns a line for the log of the run that is still running. */
 function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): string {
-  const others = missed > 0 ? ` and ${formatCount(missed, more)} before it are` : ' is'
-  return `The run that was due at ${formatWallTime(tick, zone)}${others} skipped: this run had not ended yet.`
+  const others = missed > 0 ? ` and ${formatCount(missed, more)} before it were` : ' was'
+  return `The run that was due at ${formatWallTime(tick, zone)}${others} skipped, because this run had not ended yet.`
 }
 
 /** Returns a line for the log of a run that covers earlier ticks too. */
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
-  const why = row.not_before === null ? 'no worker was running' : 'they could not be started in time'
+  const why = row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
   return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatCount(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${formatWallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`
 }
 

@@ -29,8 +29,8 @@ export function getUtcOffset(zone: string, instant: number): number {
 export const toWallClockTime = (zone: string, instant: number) => instant + getUtcOffset(zone, instant)
 
 /**
- * Returns the instants of a wall-clock time: one, or two in order if the time is repeated. A skipped time gets the instant that
- * it would have without the offset change, so 2:30 becomes 3:30.
+ * Returns the instants of a wall-clock time: one, or two in order if the time is repeated. For a time that is skipped, such as 2:30,
+ * returns the instant that it would have without the offset change, which is 3:30.
  */
 export function listInstants(zone: string, wall: number): number[] {
   const day = 86_400_000

@@ -2,7 +2,7 @@ import type { SecretAddress } from '../secrets/sealed-secrets.ts'
 import { namesVariables, replaceVariables, variablesInSettings } from './replace.ts'
 import { VariableProblem } from './variable-problem.ts'
 
-/** Returns undefined for an address without variables, which is compared as written. */
+/** Returns the address for secrets that are stored now. Undefined if it has no variables, because it can then be compared as written. */
 export async function createSecretAddress(
   address: unknown,
   variables: () => Promise<ReadonlyMap<string, string>>,
@@ -11,7 +11,7 @@ export async function createSecretAddress(
   return { address, was: resolveAddress(address, await variables()) }
 }
 
-/** Whether the secrets may be sent to the address. False if a missing variable was created later. */
+/** Whether two addresses have the same values of variables. False if a variable was missing and was created later. */
 export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undefined): boolean =>
   JSON.stringify(was) === JSON.stringify(now?.was)
 
@@ -25,7 +25,7 @@ export function assertSecretAddressUnchanged(
   const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
   throw new VariableProblem(
     'SECRET_FOR_OTHER_ADDRESS',
-    `The stored password or token was entered for another address than the current one with ${names}, so no request was sent. If the new address is right, save the pipeline with its password or token; if not, correct the variable.`,
+    `No request was sent, because ${names} changed the address for which the password or token was stored. If the new address is right, save the pipeline with its password or token; if not, correct the variable.`,
   )
 }
 

@@ -2,13 +2,13 @@ import { type SqlPiece } from './sql-pieces.ts'
 import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 
-/** The use of a variable: as one value, as a quoted identifier, or as a list of values. */
+/** The use of a variable: as one value, as a value in quotes, as an identifier, or as a list of values. */
 export type VariableUse = 'VALUE' | 'TEXT' | 'IDENTIFIER' | 'LIST'
 
 /** A part of SQL: unchanged text, or a variable. */
 export type SqlPart = { text: string } | { text: string; name: string; use: VariableUse }
 
-/** A table name follows these words, unless FROM is part of a comparison or a function. */
+/** Keywords that a table name follows, unless FROM is part of `is distinct from` or of a function such as `extract(… from …)`. */
 const tableKeyword = /^(from|join|into|update|table)$/i
 const functionWithFrom = /^(extract|substring|trim|overlay)$/i
 
@@ -27,12 +27,12 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
       if (last?.kind === 'word')
         throw misplacedVariable(
           name,
-          'stands right after a word. Put a space between them; a variable is a value, not a part of a name.',
+          'directly follows a word. Put a space between them; a variable is a value, not a part of a name.',
         )
       if (use === 'VALUE' && isTablePlace(words, brackets.at(-1)))
         throw misplacedVariable(
           name,
-          `stands where a table is named, and is a value. Write \${${name}:identifier} for a name.`,
+          `is a value, but is used as a table name. Write \${${name}:identifier} for a name.`,
         )
       yield { text: piece.text, name, use }
     } else if (piece.kind === 'literal' && wholeLiteral.test(piece.text)) {
@@ -65,7 +65,7 @@ function written(text: string): { name: string; use: VariableUse } {
   if (how === undefined) return { name, use: 'VALUE' }
   if (/^identifier$/i.test(how)) return { name: name.trim(), use: 'IDENTIFIER' }
   if (/^list$/i.test(how)) return { name: name.trim(), use: 'LIST' }
-  throw misplacedVariable(inside, 'has an unknown word after the colon. Write :identifier, :list, or nothing.')
+  throw misplacedVariable(inside, 'has an unknown word after the colon. Write :identifier or :list, or omit the colon.')
 }
 
 function assertNoVariableInside({ kind, text }: SqlPiece): void {
@@ -74,17 +74,17 @@ function assertNoVariableInside({ kind, text }: SqlPiece): void {
   throw kind === 'literal'
     ? misplacedVariable(
         inside,
-        `stands in quotes with other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
+        `is in quotes with other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
       )
-    : misplacedVariable(inside, `stands inside of a quoted name. Write \${${inside}:identifier} for a name.`)
+    : misplacedVariable(inside, `is inside of a quoted name. Write \${${inside}:identifier} for a name.`)
 }
 
-/** Numbers that all servers read alike. Servers drop the sign of a negative zero. */
+/** Numbers that all servers parse in the same way. Excludes negative zero, because servers drop its sign. */
 const number = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 
 /**
- * Returns SQL with the values of its variables as literals, quoted by the server's own rules: no value becomes SQL. Numeric
- * values become numbers. Throws `VariableProblem`.
+ * Returns SQL with the values of its variables as literals, quoted by the rules of the server, so that no value is executed as SQL.
+ * Numeric values become numbers. Throws `VariableProblem`.
  */
 export function placeVariables(sql: string, variables: ReadonlyMap<string, string>, language: SqlLanguage): string {
   const { pieces, text, identifier } = getSqlRules(language)
@@ -105,7 +105,7 @@ export function placeVariables(sql: string, variables: ReadonlyMap<string, strin
           : part.use === 'TEXT'
             ? text(given)
             : value(given)
-    // The spaces separate it from its neighbours, because two adjacent literals may be read as one.
+    // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
     placed += ` ${written} `
   }
   return placed
@@ -128,7 +128,7 @@ export function assertVariablesPlaced(sql: string, language: SqlLanguage): void 
 export function getVariableValue(name: string, variables: ReadonlyMap<string, string>, advice?: string): string {
   const value = variables.get(name)
   if (value === undefined) throw unknownVariable(name, advice)
-  if (value.includes('\0')) throw misplacedVariable(name, 'has a NUL character in its value, which SQL cannot hold.')
+  if (value.includes('\0')) throw misplacedVariable(name, 'has a NUL character in its value, which SQL does not allow. Remove it.')
   return value
 }
 
@@ -137,11 +137,11 @@ export function toIdentifier(name: string, value: string): string {
   if (/^[^'"`\\[\]\p{Cc}]{1,128}$/u.test(value)) return value
   throw misplacedVariable(
     name,
-    'is used as an identifier, and its value cannot be one: an identifier has 1 to 128 characters without quotes, brackets, backslashes and control characters.',
+    'is used as an identifier, but its value is not a valid one. Use 1 to 128 characters without quotes, brackets, backslashes and control characters.',
   )
 }
 
-/** Splits a value at commas, or parses a JSON list, which values with commas need. */
+/** Splits a value at commas. A value that is a JSON list is parsed instead, so that list elements can contain commas. */
 export function splitListValue(value: string): string[] {
   const trimmed = value.trim()
   if (trimmed.startsWith('[')) {

@@ -1,10 +1,10 @@
 import { unknownVariable } from './variable-problem.ts'
 
-/** `$${name}` is `${name}` itself. */
+/** A variable. `$${name}` is the escape for the literal text `${name}`. */
 const placeholder = /\$?\$\{([^{}\n]*)\}/g
 
 /**
- * Returns the settings with the values of variables in place of `${name}`, in all nested texts. Values are not replaced recursively.
+ * Replaces `${name}` by the value of the variable in all nested texts of the settings. Does not replace variables inside of values.
  * Throws `VariableProblem` for unknown names.
  */
 export function replaceVariables<Settings>(settings: Settings, variables: ReadonlyMap<string, string>): Settings {
@@ -28,7 +28,7 @@ function replaceInText(text: string, variables: ReadonlyMap<string, string>): st
   })
 }
 
-/** Returns the names of the variables in any text of the settings. */
+/** Returns the names of the variables in all nested texts of the settings. */
 export function variablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
   const collect = (value: unknown): void => {
@@ -41,7 +41,7 @@ export function variablesInSettings(...settings: unknown[]): Set<string> {
   return names
 }
 
-/** Whether any text may contain a variable. Otherwise the values need not be unsealed. */
+/** Whether any nested text can contain a variable. If not, the caller need not unseal the values of variables. */
 export function namesVariables(...settings: unknown[]): boolean {
   return JSON.stringify(settings).includes('${')
 }

@@ -5,7 +5,7 @@ import { replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
 
-/** The SQL languages of database pipelines by type. */
+/** The SQL language of each pipeline type with SQL queries. */
 const languageByType: Readonly<Record<string, SqlLanguage>> = {
   SQL_DATABASE_A: 'sql-server',
   SQL_DATABASE_B: 'mysql',
@@ -26,8 +26,8 @@ interface SourceValues {
 }
 
 /**
- * Returns the settings and secrets of a source with the values of variables. In a database query, values become literals of that
- * database; elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address of the secrets.
+ * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database;
+ * elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
  */
 export function replaceSourceVariables<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },

@@ -5,9 +5,9 @@ import type { providerSchemas } from '@sluice/contracts'
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
 
 interface SqlRules {
-  /** Splits SQL into pieces. Joined, the pieces are the text again. */
+  /** Splits SQL into pieces. The joined pieces are the original text. */
   pieces(sql: string): Iterable<SqlPiece>
-  /** Returns a text as a literal that the server reads as exactly this text, whatever its settings are. */
+  /** Returns a literal that the server reads as exactly this text, with any settings of the server. */
   text(value: string): string
   identifier(name: string): string
 }
@@ -18,7 +18,7 @@ const doubleQuotes = (text: string): string => text.replaceAll("'", "''")
 const postgresText = (value: string): string =>
   value.includes('\\') ? `E'${doubleQuotes(value).replaceAll('\\', '\\\\')}'` : `'${doubleQuotes(value)}'`
 
-/** Redshift reads backslashes as escapes, PostgreSQL does not. Character codes have the same meaning in both. */
+/** Writes backslashes as character codes: Redshift reads them as escapes, PostgreSQL does not, and codes mean the same in both. */
 function redshiftText(value: string): string {
   if (!value.includes('\\')) return `'${doubleQuotes(value)}'`
   return `(${value
@@ -28,13 +28,13 @@ function redshiftText(value: string): string {
 }
 
 /**
- * Hexadecimal digits have the same meaning whether or not backslashes escape. Dates and times stay plain, because
+ * Writes texts as hexadecimal digits, which do not depend on MySQL's settings for backslashes. Dates and times stay plain, because
  * `date '2026-01-01'` accepts no other literal.
  */
 const mysqlText = (value: string): string =>
   /^\d+([-:. T]\d+)*Z?$/.test(value) ? `'${value}'` : `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
 
-/** Escapes line breaks too, so that a value cannot end a comment that this tokenizer does not recognise. */
+/** Escapes line breaks too, so that a value inside of a comment that this tokenizer does not recognise cannot end it. */
 const clickhouseText = (value: string): string =>
   `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`
 
@@ -81,7 +81,7 @@ const rulesByLanguage: Readonly<Record<SqlLanguage, SqlRules>> = {
       curlyQuotes: true,
       // Tags consist of word characters; older servers accept any character.
       dollarQuotes: /^\$\w*\$$/,
-      // `#` before a space starts a comment, and values are inserted with spaces around them.
+      // `#` before a space starts a comment, also before a variable, because values are inserted with a space before them.
       lineComment: /(?:--|\/\/|#(?=[ !]|\$\{))[^\n]*/y,
       nested: true,
       // Non-ASCII characters are quotes, spaces or errors. Names may contain dollar signs, numbers may not.
@@ -94,7 +94,7 @@ const rulesByLanguage: Readonly<Record<SqlLanguage, SqlRules>> = {
 
 export const getSqlRules = (language: SqlLanguage): SqlRules => rulesByLanguage[language]
 
-/** Returns the literals of a text for all servers, with and without quotes, because error messages quote parts of a query. */
+/** Returns the literals of a text for all servers, with and without quotes, to redact them in error messages that quote a query. */
 export const listSqlLiterals = (value: string): string[] =>
   Object.values(rulesByLanguage).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
 
@@ -102,12 +102,12 @@ interface SqlSyntax {
   /** Whether a backslash escapes the next character in a literal. */
   backslashes?: boolean
   backslashesInNames?: boolean
-  /** Whether backticks, and brackets, quote names. */
+  /** Whether backticks quote names; `brackets` is the same for square brackets. */
   backticks?: boolean
   brackets?: boolean
   /** Whether double quotes contain texts rather than names. */
   doubleQuotedTexts?: boolean
-  /** ‘texts’ and “names”, which have no escapes. */
+  /** Whether ‘texts’ and “names” can have curly quotes, which have no escapes. */
   curlyQuotes?: boolean
   /** Pattern of line comments; `--` by default. */
   lineComment?: RegExp
@@ -115,9 +115,9 @@ interface SqlSyntax {
   nested?: boolean
   /** Pattern of the tag in `$tag$ … $tag$`. */
   dollarQuotes?: RegExp
-  /** `q'[ … ]'`. */
+  /** Whether literals such as `q'[ … ]'` exist, as in Oracle. */
   otherQuotes?: boolean
-  /** A name, keyword or number. */
+  /** Pattern of a name, keyword or number. */
   word?: RegExp
 }
 
@@ -125,8 +125,8 @@ const variable = /\$\{[^{}\n]*\}/y
 const space = /\s+/y
 
 /**
- * Returns a function that splits SQL of one kind. It never fails: an unclosed piece extends to the end, and the server
- * reports the error.
+ * Returns a function that splits SQL with this syntax into pieces. It never fails: an unclosed piece extends to the end of the text, and
+ * the server reports the error.
  */
 function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece> {
   const matchAt = (pattern: RegExp, sql: string, at: number): string | undefined => {
@@ -157,7 +157,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     if (syntax.dollarQuotes && one === '$') {
       const tag = matchAt(/\$[^$]*\$/y, sql, at)
       const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
-      // The end of the heredoc depends on the server's version, so variables after any other dollar sign are rejected.
+      // Without a valid tag, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
       if (tag !== undefined) return { kind: 'literal', text: sql.slice(at, end < 0 ? sql.length : end + tag.length) }
     }
     const other = syntax.otherQuotes ? readQuotedByDelimiter(sql, at) : undefined
@@ -190,7 +190,7 @@ function commentEnd(sql: string, at: number, nested: boolean): number {
 
 const closingBrackets: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
 
-/** Returns an Oracle literal such as `q'[it's]'`, with any delimiter in place of the brackets. */
+/** Returns the Oracle literal at a position, such as `q'[it's]'` or with another delimiter; undefined if there is none. */
 function readQuotedByDelimiter(sql: string, at: number): string | undefined {
   const begin = /n?q'([^\s])/iy
   begin.lastIndex = at

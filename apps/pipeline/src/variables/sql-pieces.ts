@@ -1,4 +1,4 @@
-/** A piece of SQL text as PostgreSQL reads it. `word`: a name, keyword or number. `variable`: `${name}` outside of all other pieces. */
+/** A piece of SQL text. `word`: a name, keyword or number. `variable`: `${name}` outside of literals, quoted names and comments. */
 export interface SqlPiece {
   kind: 'code' | 'word' | 'variable' | 'parameter' | 'literal' | 'quoted name' | 'comment'
   text: string
@@ -13,12 +13,12 @@ const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const plainLiteral = /'(?:[^']|'')*('|$)/y
 const escapedLiteral = /'(?:[^'\\]|''|\\[\s\S])*(?:'|\\?$)/y
 const quotedName = /"(?:[^"]|"")*("|$)/y
-/** A literal continues after a line end, with the same syntax. Each character matches in one way only, so the time is linear. */
+/** The text between two parts of a literal, which can continue after a line end. Matches in linear time. */
 const continued = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
 
 /**
- * Splits SQL into pieces. Joined, the pieces are the text again. It never fails: an unclosed piece extends to the end, and
- * PostgreSQL reports the error.
+ * Splits SQL into pieces by the rules of PostgreSQL. The joined pieces are the original text. It never fails: an unclosed piece extends
+ * to the end of the text, and PostgreSQL reports the error.
  */
 export function* splitSql(sql: string): Generator<SqlPiece> {
   for (let at = 0; at < sql.length; ) {
@@ -54,7 +54,7 @@ function pieceAt(sql: string, at: number): SqlPiece {
   return piece('code', matchHere(space) ?? one)
 }
 
-/** PostgreSQL would take the dollar sign of `a${b}` for a part of the name. */
+/** Returns the name before a variable: in `a${b}`, PostgreSQL would read the dollar sign as part of the name. */
 function endBeforeVariable(sql: string, at: number, name: string): string {
   return name.endsWith('$') && sql[at + name.length] === '{' ? name.slice(0, -1) : name
 }
@@ -71,7 +71,7 @@ function readLiteral(sql: string, at: number, pattern: RegExp): string {
   }
 }
 
-/** PostgreSQL's comments nest. */
+/** Returns the end of a block comment. Block comments of PostgreSQL nest. */
 function findBlockCommentEnd(sql: string, at: number): number {
   const marks = /\/\*|\*\//g
   marks.lastIndex = at

@@ -1,4 +1,4 @@
-/** A wrong use of a variable. The message is a sentence for users. */
+/** The error of a wrong use of a variable. The message is a sentence for users. */
 export class VariableProblem extends Error {
   override readonly name = 'VariableProblem'
   readonly code: 'VARIABLE_UNKNOWN' | 'VARIABLE_MISPLACED' | 'SECRET_FOR_OTHER_ADDRESS'

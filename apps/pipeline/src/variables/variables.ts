@@ -12,7 +12,7 @@ export interface OpenVariable {
   secured: boolean
 }
 
-/** Unsealed values by name. Never show them to users. */
+/** Unsealed values of variables by name. Users must not see the values of secured variables. */
 export class Variables extends Map<string, string> {
   readonly #secured = new Set<string>()
   readonly #redaction = new Redaction()
@@ -36,7 +36,7 @@ export class Variables extends Map<string, string> {
     return [...this.#secured].map((name) => this.get(name)!)
   }
 
-  /** Values of the secured variables and their SQL literals, for redaction. Excludes values of fewer than six characters. */
+  /** Values of the secured variables, and their SQL literals, for redaction. Excludes values of fewer than six characters. */
   get spellings(): string[] {
     return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...listSqlLiterals(value)])
   }
@@ -47,7 +47,7 @@ export class Variables extends Map<string, string> {
   }
 }
 
-/** An override of a stored variable. `secured` is that of the stored variable by default. */
+/** An override of a stored variable. If `secured` is absent, that of the stored variable applies. */
 interface VariableOverride {
   name: string
   value: string

@@ -5,22 +5,22 @@ import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/wareh
 import { findPendingReason } from './pending-views.ts'
 import { splitSql } from '../variables/sql-pieces.ts'
 
-/** Seconds for one statement, and milliseconds for all of them, while a user saves a view. */
+/** Time limits while a user saves a view: seconds for one statement, and milliseconds for all statements (`whole`). */
 const savingLimits = { seconds: 8, whole: 20_000 }
 
 /** The result of creating or changing a view. */
 export interface MadeView {
-  /** Undefined if the old view stays. */
+  /** The tables that the view reads. Undefined if the old view stays. */
   reads: TablePlace[] | undefined
   /** Whether filling the view takes so long that a run must do it. */
   unfinished: boolean
-  /** Why the view does not exist yet: a table that it reads is missing. */
+  /** Why the view does not exist yet; it reads a table that is missing. */
   pending?: string
 }
 
 /**
- * Creates or changes a view in the warehouse while a user waits. If filling takes long, a run does it later: until then a new view is
- * empty, and a changed one stays as it was. Throws `WarehouseProblem` without any change.
+ * Creates or changes a view in the warehouse while a user waits. If filling takes too long, the caller must queue a run that does it:
+ * until then a new view is empty, and a changed view stays as it was. If it throws `WarehouseProblem`, nothing was changed.
  */
 export async function makeView(
   db: Kysely<DB>,
@@ -43,7 +43,7 @@ export async function makeView(
     return { reads, unfinished: false }
   } catch (error) {
     const pending = findPendingReason(error)
-    // An old view stays, and its change is rejected.
+    // If the view exists already, it stays, and the change is rejected.
     if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
@@ -52,7 +52,7 @@ export async function makeView(
   }
 }
 
-/** Creates an empty view, unless the view exists under another name with its old rows. */
+/** Creates an empty view, unless the view still exists under its old name with its rows. */
 async function createEmptyView(
   warehouse: Warehouse,
   view: ViewDefinition,
@@ -64,7 +64,7 @@ async function createEmptyView(
   return warehouse.views.define(view, { seconds: savingLimits.seconds, empty: true }, signal)
 }
 
-/** Whether a view in the warehouse was never saved, because the service was killed before the commit in its own database. */
+/** Whether a view in the warehouse is not in the service's database, because the service was killed before the commit there. */
 export async function isUnsavedView(
   db: Kysely<DB>,
   existing: { managed?: { id: string } } | undefined,
@@ -79,7 +79,7 @@ export async function isUnsavedView(
   return known === undefined
 }
 
-/** Whether the columns of a query may be those of its tables: it has `select *`, `t.*` or `table t`. */
+/** Whether new columns of a table would be new columns of the query, because it has `select *`, `t.*` or `table t`. */
 export function hasSelectAll(query: string): boolean {
   const code = [...splitSql(query)]
     .map(({ kind, text }) => (kind === 'comment' ? ' ' : kind === 'literal' ? 'x' : text))

@@ -23,20 +23,20 @@ interface StoredView {
 /** The result of a refresh: the rows and bytes of a materialised view. */
 export interface RefreshResult {
   message: string
-  /** The view waits for a table, which `message` names. */
+  /** Set if the view waits for a table that does not exist. `message` names the table. */
   pending?: true
   rows: number
   bytes: number
 }
 
-/** Throws `LostRun` if the view was deleted. */
+/** Throws `LeaseLost` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
     .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
     .where('v.id', '=', id)
-    // Waits for a concurrent change. The query cannot be changed during a run.
+    // The lock waits for a concurrent change of the view. During a run, users cannot change the query.
     .forShare('v')
     .executeTakeFirst()
   if (!row) throw new LeaseLost('The view was deleted.')
@@ -44,7 +44,7 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
 }
 
 /**
- * Refreshes a materialised view, or reads a plain one to check it. First creates the view if the warehouse does not have the saved
+ * Refreshes a materialised view, or reads a plain view to check it. First creates the view if the warehouse does not have its saved
  * version. `say` writes a line to the run's log. Throws `WarehouseProblem`.
  */
 export async function refreshView(
@@ -61,7 +61,7 @@ export async function refreshView(
     made = await createIfOutdated(db, warehouse, view, { signal, say })
   } catch (error) {
     const pending = findPendingReason(error)
-    // A later load cannot fix an error in the query.
+    // An error in the query is not pending, because no later load can fix it.
     if (pending === undefined && error instanceof WarehouseProblem && !error.retryable)
       await storePendingReason(db, id, null)
     if (pending === undefined || (await warehouse.views.isManaged(view.uid))) throw error
@@ -70,7 +70,7 @@ export async function refreshView(
   }
   await storePendingReason(db, id, null)
   const stale = await listStaleInputs(db, id)
-  const older = stale.length === 0 ? '' : ` It reads views that are older than their own sources: ${stale.join(', ')}.`
+  const older = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
   if (!view.materialized) {
     const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
     return { message: `${place} can be read: ${formatCount(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
@@ -83,7 +83,7 @@ export async function refreshView(
   return { message: `Refreshed ${place}: ${formatCount(rows, 'row')}.${older}`, rows, bytes }
 }
 
-/** Creates the view if necessary. Returns whether it did; the view is then filled. */
+/** Creates the view if the warehouse does not have its saved version. Returns whether it created, and thereby filled, the view. */
 async function createIfOutdated(
   db: Kysely<DB>,
   warehouse: Warehouse,
@@ -94,11 +94,11 @@ async function createIfOutdated(
   const isCurrent = existing?.managed?.id === view.uid && existing.managed.definition === definitionHash(view)
   const recreate = isCurrent && hasSelectAll(view.query)
   if (isCurrent && !recreate) {
-    // A process that created the view may have been killed before it stored what the view reads.
+    // Stores the sources, because the process that created the view may have been killed before it did so.
     await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
-  if (!recreate) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved, so it is created now.`)
+  if (!recreate) say(`The warehouse does not have the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
   const takesOver = await isUnsavedView(db, existing)
   const { reads } = await warehouse.views.define(
@@ -114,7 +114,7 @@ async function createIfOutdated(
 async function storeReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
   if (await hasStoredSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
-    // A deleted view reads nothing.
+    // If the view was deleted meanwhile, its sources are not stored.
     const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
     if (rows.length > 0) await storeViewSources(trx, id, reads)
   })

@@ -10,21 +10,21 @@ import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-ware
 import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/server/provision'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 
-/** The warehouses of all clients. The returned warehouses are shared: do not dispose of them. Disposing of this object closes them. */
+/** The warehouses of all clients. Do not dispose of returned warehouses, because callers share them. Dispose of this object instead. */
 export interface ClientWarehouses extends AsyncDisposable {
   /** The warehouse kinds that schemas can use in this installation. */
   readonly kinds: readonly WarehouseKind[]
-  /** For loading: creates the warehouse if the client has none, and repairs one that is gone or has an older version. */
+  /** Returns the warehouse for loading. Creates it if the client has none, and repairs it if it was deleted or has an older version. */
   open(client: string): Promise<Warehouse>
-  /** For reading and dropping: undefined if the client has no warehouse yet. Sends nothing to the warehouse's server. */
+  /** Returns the warehouse for reading and dropping; undefined if the client has none yet. Does not connect to the server. */
   find(client: string): Promise<Warehouse | undefined>
   /** Removes a client's warehouses with all their data and ends their connections. Safe to repeat. */
   erase(client: string): Promise<void>
-  /** Returns the access of role `read`, for a source that copies from the warehouse; undefined if the client has no such warehouse. */
+  /** Returns the credentials of the role `read`, for sources that copy from the PostgreSQL warehouse. Undefined if there is none. */
   readAccess(client: string): Promise<ReadAccess | undefined>
-  /** Throws if the warehouse's server does not respond. */
+  /** Throws if the PostgreSQL server of the warehouses does not respond. */
   check(): Promise<void>
-  /** The configured servers of other kinds; PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
+  /** The configured servers of other kinds. PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
   readonly others: readonly { name: string; check(): Promise<void> }[]
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -46,7 +46,7 @@ interface ClientWarehouseOptions {
   /** The URL of a role that has CREATEDB and CREATEROLE in the warehouse's cluster, and no other privileges. */
   adminUrl: string
   logger: Logger
-  /** Receives the passwords, so that no log line contains one. */
+  /** Receives the passwords, to redact them in log lines. */
   redaction: Redaction
   /** The maximum number of concurrent loads of one client in this process; absent if it only reads. */
   loads?: number
@@ -61,7 +61,7 @@ interface ClientWarehouseOptions {
 /** Milliseconds until the cache discards a warehouse without connections. */
 const idleTimeoutMs = 600_000
 
-/** Errors that a repeated creation of the warehouse repairs. */
+/** Error codes that can be repaired by provisioning the warehouse again. */
 const repairableCodes = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
 
 export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouses {
@@ -97,11 +97,11 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
       const problem = await warehouse.upkeep.check().catch((error: unknown) => error)
       if (problem === undefined) return warehouse
       if (!(problem instanceof WarehouseProblem && repairableCodes.has(problem.code))) throw problem
-      logger.warn({ client, reason: problem.message }, 'making a warehouse again')
+      logger.warn({ client, reason: problem.message }, 'provisioning a warehouse again')
     }
     const { database } = await provisionWarehouse(adminUrl, unsealCredentials(parts, row))
     await db.updateTable('warehouses').set({ provisioned_at: sql`now()` }).where('client', '=', client).execute()
-    logger.info({ client, warehouse: database }, 'made a warehouse')
+    logger.info({ client, warehouse: database }, 'provisioned a warehouse')
     return warehouse
   }
 
@@ -156,7 +156,7 @@ type WarehouseRow = Selectable<Warehouses>
 
 function throwAsUnavailable(error: unknown): never {
   if (!isUnavailable(error)) throw error
-  const sentence = 'The warehouse is not reachable just now. Try again in a moment.'
+  const sentence = 'The warehouse cannot be reached. Try again later, or ask the operator to check it.'
   throw new WarehouseProblem('WAREHOUSE_UNAVAILABLE', sentence, { retryable: true, cause: error })
 }
 
@@ -183,7 +183,7 @@ async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
 }
 
-/** Returns a client's name in its warehouses, and the secret from which its passwords are derived; undefined if it has none yet. */
+/** Returns a client's name and passwords in its warehouses; undefined if it has no warehouse yet. */
 export async function warehouseCredentials(
   parts: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
   client: string,

@@ -10,15 +10,15 @@ import {
 } from '@sluice/warehouses/warehouse'
 import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
 
-/** A client's warehouses, by kind. The first one handles unknown schemas. */
+/** A client's warehouses with their kinds. The first warehouse is used for unknown schemas. */
 export type OpenedWarehouses = readonly [
   readonly [WarehouseKind, Warehouse],
   ...(readonly [WarehouseKind, Warehouse])[],
 ]
 
 /**
- * Combines several warehouses: each schema is in one of them, and every call with a schema goes there. A query goes to the
- * warehouse with the tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
+ * Combines several warehouses into one. A call with a schema goes to the warehouse of the schema, and a query to the warehouse with the
+ * tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
  */
 export function routeBySchema(
   opened: OpenedWarehouses,
@@ -31,7 +31,7 @@ export function routeBySchema(
 
   const findByKind = (kind: WarehouseKind | undefined) => opened.find(([one]) => one === kind)?.[1]
 
-  /** A deleted schema still belongs to the warehouse that contains it. */
+  /** Returns the warehouse of a schema. For a schema that is no longer stored, it is the warehouse that contains the schema. */
   async function getSchemaWarehouse(schema: string): Promise<Warehouse> {
     const kind = (await kindsOf()).get(schema)
     if (kind !== undefined) {
@@ -46,7 +46,7 @@ export function routeBySchema(
   function getStagedWarehouse(tables: readonly StagedTable[]): Warehouse {
     const found = new Set(tables.map((table) => warehouseOfStaged.get(table)))
     const [one] = found
-    if (found.size !== 1 || !one) throw new Error('Loads of several warehouses are not published together.')
+    if (found.size !== 1 || !one) throw new Error('Tables of several warehouses cannot be published together.')
     return one
   }
 
@@ -186,7 +186,7 @@ export function routeBySchema(
     },
     views: {
       async define(view, ...rest) {
-        // Rejects a view that reads several warehouses, and names them.
+        // Throws if the view reads several warehouses; the message names them.
         await chooseForQuery({ text: view.query, schemas: [view.schema] })
         return (await getSchemaWarehouse(view.schema)).views.define(view, ...rest)
       },
@@ -226,6 +226,6 @@ function createSeveralWarehousesProblem(
   )
   return new WarehouseProblem(
     'QUERY_FAILED',
-    `The query reads tables of several warehouses: ${places.join(', ')}. One query can read only one of them.`,
+    `The query reads tables of several warehouses: ${places.join(', ')}. Use tables of one warehouse only.`,
   )
 }

@@ -16,7 +16,7 @@ interface RouterOptions {
   others: readonly WarehouseDriver[]
 }
 
-/** Adds the other servers to the PostgreSQL warehouses. A client with schemas only in PostgreSQL gets that warehouse directly. */
+/** Adds the other warehouse kinds to the PostgreSQL warehouses. A client with schemas only in PostgreSQL gets that warehouse unwrapped. */
 export function routeWarehouses(
   postgres: ClientWarehouses,
   { db, keyRing, redaction, others }: RouterOptions,
@@ -38,7 +38,7 @@ export function routeWarehouses(
     return rows.length > 0
   }
 
-  /** Returns the drivers of the servers that contain a schema of the client, or may contain a relation that waits to be dropped. */
+  /** Lists the drivers of the servers that have a schema of the client, or all while the client has relations that wait to be dropped. */
   async function listDrivers(client: string, kinds: ReadonlySet<WarehouseKind>): Promise<WarehouseDriver[]> {
     const pending = others.length > 0 && (await hasPendingDrops(client))
     return others.filter(({ kind }) => pending || kinds.has(kind))
@@ -103,8 +103,8 @@ export function routeWarehouses(
 }
 
 /**
- * Drops every view, table and schema of a client's warehouse. Views that read others go first, however deep. A warehouse that was
- * never created is empty.
+ * Drops every view, table and schema of a client's warehouse. Repeats this in rounds, because a view can only be dropped after the views
+ * that read it. Does nothing if the warehouse was never created.
  */
 async function emptyWarehouse({ catalog, views, upkeep }: Warehouse): Promise<void> {
   const schemas = await catalog.listSchemas().catch((error: unknown) => {
@@ -124,7 +124,7 @@ async function emptyWarehouse({ catalog, views, upkeep }: Warehouse): Promise<vo
         else await catalog.dropTable(schema, name)
         dropped += 1
       } catch (error) {
-        // Another relation still reads it: the next round tries again.
+        // Another relation still reads this one, so the next round tries again.
         problem = error
       }
     if (dropped === 0) throw problem

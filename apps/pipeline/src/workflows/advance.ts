@@ -16,8 +16,8 @@ import { failpoint } from '@sluice/process'
 import { isSerializationFailure } from '../runs/run-transaction.ts'
 
 /**
- * Advances a workflow's run: takes over the results of ended jobs, and queues the next ones. The state is in the rows, so
- * further calls are harmless. Returns the run if this ended it; the caller then calls `onRunFinished`.
+ * Advances a workflow's run: copies the results of ended jobs, and queues the next jobs. Safe to repeat, because the state is in the
+ * database. Returns the run if this call ended it; the caller must then call `onRunFinished`.
  */
 export async function advanceWorkflow(
   trx: Transaction<DB>,
@@ -61,7 +61,7 @@ async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly S
     .where('state', '=', 'WAITING')
     .execute()
   const many = jobs.length === 1 ? '1 job' : `${jobs.length} jobs`
-  await writeWorkflowLog(trx, run, 'WARN', 'HIGH', `The workflow stops at errors: ${many} skipped.`)
+  await writeWorkflowLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${many} skipped.`)
 }
 
 async function writeDueTime(
@@ -80,7 +80,7 @@ async function writeDueTime(
     .where('step', '=', first.step)
     .where('job', '=', first.job)
     .execute()
-  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `Step ${first.step} begins at ${due.toISOString()}.`)
+  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `Step ${first.step} starts at ${due.toISOString()}.`)
 }
 
 async function end(
@@ -108,8 +108,8 @@ interface EndedJob {
 }
 
 /**
- * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING if
- * the warehouse had committed it before.
+ * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING later, if
+ * the warehouse had committed its rows before.
  */
 async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
   const { rows } = await sql<EndedJob>`
@@ -128,8 +128,8 @@ async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<v
 }
 
 /**
- * Queues the run of a job, or skips the job if its object is disabled or was deleted. An object has one run at a time, so the job
- * waits for a run that is already queued or running.
+ * Queues the run of a job, or skips the job if its object is disabled or was deleted. If the object already has a queued or running run,
+ * the job waits for that run, because an object has one run at a time.
  */
 async function startJob(
   trx: Transaction<DB>,
@@ -148,7 +148,7 @@ async function startJob(
   if (!runnable || runnable.disabled) {
     await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
     const why = runnable ? 'is disabled' : 'was deleted'
-    await writeWorkflowLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, and is skipped.`)
+    await writeWorkflowLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, so it is skipped.`)
     return
   }
 
@@ -160,7 +160,7 @@ async function startJob(
     { id: runnable.id, client: runnable.client, kind: runnable.kind as RunnableKind },
     { trigger: 'WORKFLOW', workflowRunId: workflowRun.id, mode, createdBy: workflowRun.created_by },
   )
-  // The end of the run waits for this lock and then finds the job, or it has already happened and the next iteration finds it.
+  // With this lock, the transaction that ends the run either finds the job later, or has ended it and the next iteration sees that.
   if (existing) await trx.selectFrom('runs').select('id').where('id', '=', run.id).forShare().executeTakeFirst()
   await updateJob(trx, workflowRun, job, {
     state: 'RUNNING',
@@ -200,14 +200,14 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     of('SKIPPED'),
   ]
   if (failed.length + cancelled.length + done.length === 0)
-    return 'No job ran: the workflow has none, or all of them are disabled.'
+    return 'No job ran, because the workflow has no jobs or all of them are disabled. Add or enable jobs.'
   return [
     failed.length > 0 && `${formatJobCount(failed)} failed: ${joinNames(failed)}.`,
     cancelled.length > 0 && `${formatJobCount(cancelled)} cancelled: ${joinNames(cancelled)}.`,
     done.length > 0 && `${formatJobCount(done)} ended${warned.length > 0 ? '' : ' well'}.`,
     warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
     skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
-    failed.length + cancelled.length > 0 && 'Look at their runs, then run the workflow again.',
+    failed.length + cancelled.length > 0 && 'See the messages of their runs, correct the causes, then run the workflow again.',
   ]
     .filter((sentence) => sentence !== false)
     .join(' ')
@@ -252,8 +252,8 @@ export async function advanceWaitingWorkflows(
 }
 
 /**
- * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run still ends. `advanceDueWorkflows` retries
- * the workflow and reports the error. A deadlock is rethrown, because the whole transaction must be repeated.
+ * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run can still end. `advanceDueWorkflows` retries the
+ * workflow and logs the error. A serialization failure is rethrown, because the whole transaction must be repeated.
  */
 async function withSavepoint<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T | undefined> {
   await sql`savepoint workflow`.execute(trx)

@@ -1,8 +1,8 @@
-/** SKIPPED: the job is disabled, or others failed. */
+/** States of a job. SKIPPED: its object is disabled or was deleted, or an earlier job failed. */
 export const jobStates = ['WAITING', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED', 'SKIPPED'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** STOP: the jobs after a failed job are skipped. CONTINUE: they run. */
+/** What happens after a failed job. STOP: the waiting jobs are skipped. CONTINUE: they run. */
 export type ErrorStrategy = 'STOP' | 'CONTINUE'
 
 /** A job of a workflow's run with the settings of its step. */
@@ -10,13 +10,13 @@ export interface RunJob {
   step: number
   job: number
   executionMode: 'SERIAL' | 'PARALLEL'
-  /** Seconds from the end of its step to the start of the next one. */
+  /** Seconds from the end of the job's step to the start of the next step. */
   delayAfter: number
   state: JobState
   finishedAt: Date | null
 }
 
-/** The next action of a workflow's run. `wait`: for the running jobs, or until a time. */
+/** The next action of a workflow's run. `wait` without `until` waits for the running jobs. */
 export type NextAction<Job extends RunJob> =
   | { act: 'start' | 'skip'; jobs: Job[] }
   | { act: 'wait'; until?: Date }
@@ -25,7 +25,7 @@ export type NextAction<Job extends RunJob> =
 const hasFailed = ({ state }: RunJob) => state === 'FAILED' || state === 'CANCELLED'
 const hasRun = ({ state }: RunJob) => state !== 'WAITING' && state !== 'SKIPPED'
 
-/** Returns the next action. It depends on the arguments only. */
+/** Returns the next action. A pure function, so that it can be tested with every order of events. */
 export function chooseNextAction<Job extends RunJob>(
   jobs: readonly Job[],
   strategy: ErrorStrategy,
@@ -57,7 +57,7 @@ function computeStepStart(jobs: readonly RunJob[], step: number): Date | undefin
   return new Date(ended + before[0]!.delayAfter * 1000)
 }
 
-/** A run without any job that ran ends with a warning. */
+/** Returns the final state. A workflow's run in which no job ran ends with a warning. */
 function computeEndState(jobs: readonly RunJob[]): 'OK' | 'WARNING' | 'FAILED' {
   if (jobs.some(hasFailed)) return 'FAILED'
   return jobs.some(({ state }) => state === 'WARNING') || !jobs.some(hasRun) ? 'WARNING' : 'OK'

@@ -3,7 +3,7 @@ import type { DB, Runs } from '../database.ts'
 import { type Importance, type Level, storable } from '../runs/run-log.ts'
 import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
 
-/** The row of a workflow's run, locked. */
+/** The locked row of a workflow's run. */
 export type WorkflowRun = Selectable<Runs>
 
 /** A stored job of a workflow's run. */
@@ -24,7 +24,7 @@ export function lockWorkflowRun(trx: Transaction<DB>, id: number): Promise<Workf
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Returns all jobs of a run in order. */
+/** Lists all jobs of a workflow's run in order. */
 export async function listWorkflowJobs(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
   const rows = await trx
     .selectFrom('workflow_run_jobs')
@@ -47,7 +47,7 @@ export async function listWorkflowJobs(trx: Transaction<DB>, run: number): Promi
   }))
 }
 
-/** Writes a line to the workflow's log, in the transaction that changes the workflow, so that it is written once. */
+/** Writes a log line of the workflow's run in the transaction that changes the run, so that the line is written exactly once. */
 export async function writeWorkflowLog(
   trx: Transaction<DB>,
   { id, runnable_id }: Pick<WorkflowRun, 'id' | 'runnable_id'>,
@@ -68,7 +68,7 @@ export async function writeWorkflowLog(
     .execute()
 }
 
-/** Returns the names of at most five workflows that run an object. An object with workflows cannot be deleted. */
+/** Lists the names of at most five workflows that run an object; it cannot be deleted while there are any. */
 export async function listUsingWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from workflows

@@ -159,7 +159,7 @@ describe('a test of a target', () => {
       httpStatusCode: 200,
       statusCode: 200,
       errorCode: 'OK',
-      message: `DHIS2 2.41.3 answers at 127.0.0.1:${dhis2.port}, and takes user "importer".`,
+      message: `DHIS2 2.41.3 answers at 127.0.0.1:${dhis2.port} and accepts the user "importer".`,
       messageKey: 'destination.ok',
       data: { version: '2.41.3', username: 'importer' },
     })

@@ -22,13 +22,13 @@ export type Field = keyof typeof columnNames
 
 const requiredFields: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
 
-/** The position of each field in a row, and the columns that map to no field. */
+/** `places` has the position of each field in a row. `left` has the columns that map to no field. */
 export interface FieldPlaces {
   places: ReadonlyMap<Field, number>
   left: string[]
 }
 
-/** Throws `DestinationProblem`: COLUMN_MISSING names all missing required fields, COLUMN_TWICE two columns for one field. */
+/** Finds the column of each field. Throws `DestinationProblem` if a required field has no column, or a field has two columns. */
 export function mapFieldsToColumns(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): FieldPlaces {
   const places = new Map<Field, number>()
   const left: string[] = []
@@ -47,7 +47,7 @@ export function mapFieldsToColumns(columns: readonly Pick<WarehouseColumn, 'name
   if (missing.length > 0)
     throw new DestinationProblem(
       'COLUMN_MISSING',
-      `The view has no column for ${joinFieldNames(missing)}: name ${missing.length === 1 ? 'it' : 'them'} so in the view's query. Its columns are ${columns
+      `The view has no column named ${joinFieldNames(missing)}. Add ${missing.length === 1 ? 'it' : 'them'} to the view's query. Its columns are ${columns
         .map(({ name }) => `"${name}"`)
         .slice(0, 20)
         .join(', ')}. Nothing was sent.`,

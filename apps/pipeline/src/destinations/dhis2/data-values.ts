@@ -1,13 +1,13 @@
 import type { RowCell, QueryRows } from '@sluice/warehouses/warehouse'
 import type { Field, FieldPlaces } from './columns.ts'
 
-/** One value as it is sent. All fields except the two flags are text, as DHIS2 expects. */
+/** A data value in the format of DHIS2: all fields except the two flags are text. */
 export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
   followUp?: boolean
   deleted?: boolean
 }
 
-/** A row of the view: a value to send, one that has no value, or one that cannot be sent. */
+/** A converted row of the view: a value to send, EMPTY if the row has no value, or the reason why it cannot be sent. */
 export type ConvertedRow = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
 
 /** Returns a function that converts rows with these columns to data values. */
@@ -29,7 +29,7 @@ export function createRowConverter(
       if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
       else value[field] = write(toText(cell))
     }
-    // A value to delete may be empty.
+    // A row that deletes a value needs no value.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
     const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
     return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }

@@ -11,13 +11,13 @@ type QueryParameters = Readonly<Record<string, string | undefined>>
 export interface Dhis2Client {
   /** Returns the parsed JSON of a path below /api. */
   get(path: string, parameters: QueryParameters, signal: AbortSignal): Promise<unknown>
-  /** Sends JSON. A 409 is a result too, because import summaries with conflicts have this status. */
+  /** Sends JSON. Returns a response with status 409 too, because import summaries with conflicts have this status. */
   post(path: string, parameters: QueryParameters, body: string, signal: AbortSignal): Promise<unknown>
-  /** Returns a text of the server without the secrets that it may repeat. */
+  /** Redacts the target's secrets in a text of the server, which may repeat them. */
   words(text: string): string
 }
 
-/** Returns the host. The address can be invalid if it contains a variable. */
+/** Returns the host of an address. The address is checked here, because a variable in it can make it invalid. */
 function parseHost(url: string): string {
   if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host
   throw new DestinationProblem(
@@ -102,11 +102,11 @@ interface Dhis2Response {
   headers: Headers
   text: string
   host: string
-  /** Returns a text of the server without secrets. */
+  /** Redacts the target's secrets in a text of the server. */
   words(text: string): string
 }
 
-/** Returns the JSON of a successful response, or of a 409, which import summaries with conflicts have. Throws for all others. */
+/** Returns the JSON of a response with status 2xx or 409; see `post`. Throws `DestinationProblem` for all other responses. */
 function parseResponse(answer: Dhis2Response): unknown {
   const { status, headers, text, host } = answer
   const json = parseJson(text)
@@ -115,7 +115,7 @@ function parseResponse(answer: Dhis2Response): unknown {
     const page = /html/.test(headers.get('content-type') ?? '') || /^\s*</.test(text)
     throw new DestinationProblem(
       'OTHER_PROTOCOL',
-      `${host} answers with ${page ? 'a web page' : 'something other than JSON'} where DHIS2's API should be: check the address, up to but without /api.`,
+      `${host} answers with ${page ? 'a web page' : 'something other than JSON'} instead of the DHIS2 API. Enter the address without /api.`,
     )
   }
   throw createResponseProblem(answer, json)
@@ -139,7 +139,7 @@ function createResponseProblem({ status, headers, host, words }: Dhis2Response, 
     case 404:
       return new DestinationProblem(
         'NOT_FOUND',
-        `${host} has no DHIS2 API at this address (404). Check the path, up to but without /api.${says}`,
+        `${host} has no DHIS2 API at this address (404). Check the path, and enter it without /api.${says}`,
       )
     case 413:
       return new DestinationProblem(
@@ -148,24 +148,24 @@ function createResponseProblem({ status, headers, host, words }: Dhis2Response, 
         { tooMuch: true },
       )
     case 429:
-      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429).${says}`, {
+      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429). Push less often, or raise the limit.${says}`, {
         retryable: true,
         retryAfter,
       })
     case 408:
     case 504:
-      return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}).${says}`, {
+      return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}). Check whether the server is overloaded.${says}`, {
         retryable: true,
         tooMuch: true,
         retryAfter,
       })
     default:
       return status >= 500
-        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} fails (${status}).${says}`, {
+        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} returned an internal error (${status}). Check its log.${says}`, {
             retryable: true,
             retryAfter,
           })
-        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}).${says}`)
+        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}). Check the import options.${says}`)
   }
 }
 

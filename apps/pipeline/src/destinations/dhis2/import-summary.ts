@@ -27,9 +27,8 @@ export interface Conflict {
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Returns the import summary of a response: the response itself (before 2.38) or a part of a web message. Undefined if the
- * response contains no summary. Callers read the success from the summary and not from the HTTP status, because DHIS2 also
- * returns 409 when it stored values.
+ * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Undefined if there
+ * is no summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
  */
 export function parseImportSummary(answer: unknown): ImportSummary | undefined {
   const summary = asObject(asObject(answer)?.['response']) ?? asObject(answer)
@@ -49,7 +48,7 @@ export function parseImportSummary(answer: unknown): ImportSummary | undefined {
   }
 }
 
-/** Returns the message of a response that is not a summary. */
+/** Returns the error message of a response without a summary. */
 export function findErrorMessage(answer: unknown): string | undefined {
   const message = asObject(answer)
   const response = asObject(message?.['response'])
@@ -81,7 +80,7 @@ const asIndexes = (values: unknown[]): number[] =>
   values.filter((value): value is number => Number.isSafeInteger(value) && Number(value) >= 0)
 
 interface RejectedValues {
-  /** One for each reason of a row, up to the maximum. */
+  /** One entry for each reason of a row, up to the maximum. */
   rows: RejectedRow[]
   /** Number of rejected rows. */
   rejected: number
@@ -90,12 +89,11 @@ interface RejectedValues {
 const noReasonGiven = 'DHIS2 gives no reason.'
 
 /**
- * Maximum number of reasons of one request: a conflict of an old DHIS2 can concern every row, and a response can have
- * thousands of conflicts.
+ * Maximum number of reasons of one request. A response can have thousands of conflicts, and before DHIS2 2.38 each can concern every row.
  */
 const maxReasons = 20_000
 
-/** Returns the rejected values of a summary and the reasons. */
+/** Returns the values of a request that DHIS2 rejected, with the reasons. `words` redacts secrets. */
 export function listRejectedValues(
   summary: ImportSummary,
   items: readonly ValueItem[],
@@ -119,7 +117,7 @@ export function listRejectedValues(
     const column = conflict.property && words(conflict.property).slice(0, 100)
     const reason = words(indexes.length === 0 ? describeConflict(conflict) : conflict.reason)
     for (const index of indexes) reject(index, reason, column)
-    // A conflict that concerns no row is stored with the first row of the request.
+    // The reason of a conflict without rows is stored with the first row of the request.
     if (indexes.length === 0) addReason(0, reason, column)
   }
   const named = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))

@@ -11,7 +11,7 @@ export interface Dhis2System {
   /** Release: 41; 0 if it is unknown. */
   release: number
   username: string
-  /** Undefined if the server does not return them. */
+  /** Undefined if the server does not return the authorities. */
   authorities: ReadonlySet<string> | undefined
 }
 
@@ -58,10 +58,10 @@ export async function searchOptions(
   return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, most), signal), plural) ?? []).slice(0, most)
 }
 
-/** From this release on, the values of a request must belong to one data set. */
+/** From this release of DHIS2 on, all values of a request must belong to one data set. */
 export const firstReleaseWithOneDataSet = 43
 
-/** Returns the id of the data set that contains a data element, as named in the view; undefined if no data set contains it. */
+/** Returns the id of the data set of a data element, which is named as in the view. Undefined if no data set contains it. */
 export type DataSetOf = (dataElement: string) => string | undefined
 
 interface DataElement {
@@ -75,7 +75,7 @@ interface DataSet {
   dataSetElements?: { dataElement?: DataElement }[]
 }
 
-/** Reads the data elements of each data set. An element of several sets gets the largest one, so that few requests are needed. */
+/** Reads which data set contains each data element. If several do, the largest one is chosen, so that few requests are needed. */
 export async function readDataSets(
   dhis2: Dhis2Client,
   options: ImportOptions,

@@ -51,7 +51,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   if (!canImportValues(system))
     throw new DestinationProblem(
       'PERMISSION_DENIED',
-      `The user "${system.username}" of DHIS2 lacks the authority to import data values (F_DATAVALUE_ADD).`,
+      `The user "${system.username}" of DHIS2 lacks the authority to import data values. Grant F_DATAVALUE_ADD in DHIS2.`,
     )
   log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
   // If the view has a column for data sets, its values are used.
@@ -61,7 +61,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
     log(
       'INFO',
       'LOW',
-      `These columns are not sent, because DHIS2 has no such fields: ${places.left.slice(0, 20).join(', ')}.`,
+      `These columns are not sent, because data values have no such fields: ${places.left.slice(0, 20).join(', ')}.`,
     )
 
   const pushed: PushResult = {
@@ -148,7 +148,7 @@ const createValueReader =
     if ('reason' in converted) return { line, column: converted.column, reason: converted.reason, raw: json }
     if (!dataSetOf) return { line, json, dataSet: named === undefined ? undefined : { id: named } }
     const id = dataSetOf(value.dataElement!)
-    const reason = `Data element ${value.dataElement} is in no data set that the user of DHIS2 may see.`
+    const reason = `Data element ${value.dataElement} is in no data set that the DHIS2 user can read. Add it to one.`
     return id === undefined
       ? { line, column: 'dataElement', reason, raw: json }
       : { line, json, dataSet: { id, idScheme: 'UID' } }

@@ -7,7 +7,7 @@ import type { ImportOptions } from '../target.ts'
 import type { Dhis2Client } from './dhis2-client.ts'
 import { type ImportSummary, parseImportSummary, findErrorMessage } from './import-summary.ts'
 
-/** Smaller requests are not halved, because their size is not the cause. */
+/** Requests with at most this number of values are not halved, because another cause is more likely than their size. */
 const minValues = 100
 
 interface SendOptions {
@@ -22,14 +22,14 @@ interface SendOptions {
   sent(items: readonly ValueItem[], summary: ImportSummary, bytes: number): void
 }
 
-/** The data set of all values of a request, if DHIS2 requires one. */
+/** The data set of all values in a request. Newer releases of DHIS2 require it. */
 export interface DataSet {
   id: string
-  /** UID if the service determined the data set; undefined for a value of the view's column. */
+  /** UID if this service chose the data set; undefined if a column of the view names it. */
   idScheme?: 'UID'
 }
 
-/** Sends values. Halves requests that are too large. */
+/** Sends values in one or several requests. Halves the size of further requests if one is too large. */
 export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, sent } = sending
   // The limit may have decreased since the chunk was collected.
@@ -65,7 +65,7 @@ async function postValues(
     ...schemes,
     dataSetIdScheme: dataSet?.idScheme,
     dryRun: String(dryRun ?? false),
-    // With this strategy, values can be sent again.
+    // This strategy makes the import idempotent.
     importStrategy: 'CREATE_AND_UPDATE',
   }
   let answer: unknown
@@ -90,7 +90,7 @@ function createRefusal(dhis2: Dhis2Client, answer: unknown): DestinationProblem 
   return new DestinationProblem(
     'TARGET_REFUSED',
     said
-      ? `DHIS2 refuses the import. It says: ${dhis2.words(said)}`
+      ? `DHIS2 rejected the import. Its message: ${dhis2.words(said)}`
       : 'DHIS2 answered without an import summary, so the result is unknown: check its version and the address.',
   )
 }
