@@ -5,13 +5,19 @@ import type { ServiceInfo } from '@sluice/http-server'
 
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 
-const schemas = { name: 'Schemas', description: 'Namespaces of tables and views in the warehouse, with their access rights.' }
+const schemas = {
+  name: 'Schemas',
+  description: 'Namespaces of tables and views in the warehouse, with their access rights.',
+}
 
 const nouns: ServiceInfo['nouns'] = {
   schemas,
   tables: schemas,
   views: { name: 'Views', description: 'Saved queries in the warehouse. A materialised view also stores its rows.' },
-  settings: { name: 'Settings', description: 'Settings of an organisation, such as the recipients of emails about failed runs.' },
+  settings: {
+    name: 'Settings',
+    description: 'Settings of an organisation, such as the recipients of emails about failed runs.',
+  },
   variables: {
     name: 'Variables',
     description: 'Named values for checks and sources, used as `${name}`. The API never returns secured values.',

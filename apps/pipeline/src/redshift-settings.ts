@@ -42,7 +42,9 @@ export function parseRedshiftSettings(values: RedshiftValues): RedshiftSettings 
   )
   if (presentSetting === undefined) return undefined
   if (REDSHIFT_URL === undefined)
-    throw new SettingsProblem([`REDSHIFT_URL is missing: ${presentSetting} is set, so set REDSHIFT_URL or remove ${presentSetting}`])
+    throw new SettingsProblem([
+      `REDSHIFT_URL is missing: ${presentSetting} is set, so set REDSHIFT_URL or remove ${presentSetting}`,
+    ])
   const requiredSettings = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
   const missing = Object.entries(requiredSettings).filter(([, value]) => value === undefined)
   if (missing.length > 0)

@@ -20,8 +20,7 @@ const adviceByCode: Readonly<Record<string, string>> = {
   SCHEMA_MISMATCH: `Check that the source is the right one. To accept its new columns, run it once with "rebuild": true. ${oldRowsKept}`,
   DATA_QUALITY_FAILED: 'Look at the result of the checks, correct the data at its source, then run it again.',
   TRANSFORMATION_FAILED: `Correct the statement that the message names, then run it again. ${oldRowsKept}`,
-  CLIENT_DISABLED:
-    'Ask the administrator of this service to enable your organisation and its pipelines.',
+  CLIENT_DISABLED: 'Ask the administrator of this service to enable your organisation and its pipelines.',
   SPOOL_NOT_WRITABLE: 'Ask the operator of this service to free space on the disk for files, then run it again.',
   SECRET_KEY_MISSING:
     'Ask the operator of this service to add the key that the message names to SECRET_KEYS, then run it again.',

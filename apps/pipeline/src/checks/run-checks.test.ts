@@ -47,7 +47,10 @@ describe('checks', () => {
     expect(said(outcomes)).toEqual([
       ['ERROR', 'The query took longer than 2 seconds and was stopped.'],
       expect.arrayContaining(['ERROR']),
-      ['ERROR', 'The check was not run, because earlier checks used all 3 seconds. Make them faster, or run them in several groups.'],
+      [
+        'ERROR',
+        'The check was not run, because earlier checks used all 3 seconds. Make them faster, or run them in several groups.',
+      ],
     ])
   })
 

@@ -73,7 +73,11 @@ export async function* runChecks(
   for (const check of checks) {
     context.signal.throwIfAborted()
     const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1) yield checkNotRun(check, `The check was not run, because earlier checks used all ${seconds} seconds. Make them faster, or run them in several groups.`)
+    if (left < 1)
+      yield checkNotRun(
+        check,
+        `The check was not run, because earlier checks used all ${seconds} seconds. Make them faster, or run them in several groups.`,
+      )
     else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
   }
 }
@@ -81,7 +85,8 @@ export async function* runChecks(
 /** Runs one check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
-  if (!warehouse) return checkNotRun(check, 'The check was not run, because no table was loaded yet. Run a pipeline first.')
+  if (!warehouse)
+    return checkNotRun(check, 'The check was not run, because no table was loaded yet. Run a pipeline first.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
   let redactor = createVariableRedactor([])

@@ -60,7 +60,7 @@ function toUploadProblem(error: unknown): unknown {
     case 'EDQUOT':
       return new Problem(503, 'upload-disk-full', 'The disk has no space for the file.', {
         detail:
-          "The disk of the service is full: ask its operator to free some space, then upload again. The pipeline keeps its current file.",
+          'The disk of the service is full: ask its operator to free some space, then upload again. The pipeline keeps its current file.',
         headers: { 'Retry-After': '60' },
         cause: error,
       })
@@ -69,7 +69,7 @@ function toUploadProblem(error: unknown): unknown {
     case 'EPERM':
       return new Problem(503, 'upload-disk-not-writable', 'The file cannot be written.', {
         detail:
-          "The service cannot write to its disk: ask its operator to check FILES_DIRECTORY, then upload again. The pipeline keeps its current file.",
+          'The service cannot write to its disk: ask its operator to check FILES_DIRECTORY, then upload again. The pipeline keeps its current file.',
         headers: { 'Retry-After': '60' },
         cause: error,
       })

@@ -51,7 +51,7 @@ describe('variables in SQL', () => {
       "select '%${x}'",
       "The variable ${x} is in quotes with other text. Write '${x}' for the value alone, and join it with other text by || or concat().",
     ],
-    ['select * from ${x}', /where a table is named/],
+    ['select * from ${x}', /is used as a table name/],
     ['select $q$ ${x} $q$', /is in quotes/],
     [String.raw`select E'a\''` + "\n -- and\n '\\' ${x}'", /is in quotes/],
     ['select * from "${x}"', /is inside of a quoted name/],

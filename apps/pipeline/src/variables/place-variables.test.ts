@@ -136,10 +136,10 @@ describe('a variable in SQL', () => {
     ['select 1 as “ ${x}”', 'clickhouse', /quoted name/],
     ['select 1 as "a\\" ${x} "', 'clickhouse', /quoted name/],
     ['select 1 as `a\\` ${x} `', 'clickhouse', /quoted name/],
-    ['select * from ${x}', 'postgres', /where a table is named.*\$\{x:identifier\}/],
-    ['select * from t\njoin /* here */ ${x} on true', 'postgres', /where a table is named/],
-    ['select a${x}', 'postgres', /right after a word/],
-    ['select ${x:name}', 'postgres', /:identifier, :list, or nothing/],
+    ['select * from ${x}', 'postgres', /is used as a table name.*\$\{x:identifier\}/],
+    ['select * from t\njoin /* here */ ${x} on true', 'postgres', /is used as a table name/],
+    ['select a${x}', 'postgres', /directly follows a word/],
+    ['select ${x:name}', 'postgres', /:identifier or :list, or omit/],
     ['select ${y}', 'postgres', /variable .* does not exist/],
   ])('is refused in %s of %s', (sql, language, sentence) => {
     expect(refusal(sql, 'v', language)).toMatch(sentence)

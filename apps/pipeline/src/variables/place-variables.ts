@@ -128,7 +128,8 @@ export function assertVariablesPlaced(sql: string, language: SqlLanguage): void 
 export function getVariableValue(name: string, variables: ReadonlyMap<string, string>, advice?: string): string {
   const value = variables.get(name)
   if (value === undefined) throw unknownVariable(name, advice)
-  if (value.includes('\0')) throw misplacedVariable(name, 'has a NUL character in its value, which SQL does not allow. Remove it.')
+  if (value.includes('\0'))
+    throw misplacedVariable(name, 'has a NUL character in its value, which SQL does not allow. Remove it.')
   return value
 }
 

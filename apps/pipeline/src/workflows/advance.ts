@@ -207,7 +207,8 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     done.length > 0 && `${formatJobCount(done)} ended${warned.length > 0 ? '' : ' well'}.`,
     warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
     skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
-    failed.length + cancelled.length > 0 && 'See the messages of their runs, correct the causes, then run the workflow again.',
+    failed.length + cancelled.length > 0 &&
+      'See the messages of their runs, correct the causes, then run the workflow again.',
   ]
     .filter((sentence) => sentence !== false)
     .join(' ')

@@ -254,7 +254,7 @@ describe('a run', () => {
         rowsWritten: 1,
         progress: { rowsRead: 3, rowsRejected: 1 },
         message: expect.stringMatching(
-          /^Sent 2 values of .* 1 imported, 0 updated, 0 deleted and 1 ignored\. 1 row without a value was skipped\. 1 row was refused/,
+          /^Sent 2 values of .* 1 imported, 0 updated, 0 deleted and 1 ignored\. 1 row without a value was skipped\. 1 row was rejected/,
         ),
       })
       const { body: rejected } = await owner.get(`/destinations/${id}/runs/${run.taskId}/rejected-rows`).expect(200)

@@ -31,7 +31,10 @@ describe('a request that DHIS2 does not take', () => {
           },
         },
       },
-      { code: 'TARGET_REFUSED', message: 'DHIS2 rejected the import. Its message: The import failed Data set is closed' },
+      {
+        code: 'TARGET_REFUSED',
+        message: 'DHIS2 rejected the import. Its message: The import failed Data set is closed',
+      },
     ],
     ['a page of another system', { status: 200, body: '<html>hello</html>' }, { code: 'OTHER_PROTOCOL' }],
     ['a login page', { status: 302, headers: { location: '/login' }, body: '' }, { code: 'REDIRECTED' }],

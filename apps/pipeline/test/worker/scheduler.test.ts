@@ -116,7 +116,9 @@ describe('the scheduler', () => {
     expect(await runsOf(stack, pipeline)).toMatchObject([
       {
         tick: '2026-11-22T10:00:00.000Z',
-        said: ['MEDIUM The run that was due at 2026-11-22 11:00 (UTC) was skipped, because this run had not ended yet.'],
+        said: [
+          'MEDIUM The run that was due at 2026-11-22 11:00 (UTC) was skipped, because this run had not ended yet.',
+        ],
       },
     ])
     await end(stack, pipeline)

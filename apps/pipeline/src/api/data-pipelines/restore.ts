@@ -65,5 +65,6 @@ export async function placeOfPipeline(
 /** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
 export function assertUndo(provider: (typeof providerSchemas)[number]): void {
   const detail = undoRefusal(provider)
-  if (detail !== undefined) throw new Problem(422, 'not-supported-here', 'The warehouse rejected the request.', { detail })
+  if (detail !== undefined)
+    throw new Problem(422, 'not-supported-here', 'The warehouse rejected the request.', { detail })
 }

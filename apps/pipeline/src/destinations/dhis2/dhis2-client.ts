@@ -148,24 +148,39 @@ function createResponseProblem({ status, headers, host, words }: Dhis2Response, 
         { tooMuch: true },
       )
     case 429:
-      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429). Push less often, or raise the limit.${says}`, {
-        retryable: true,
-        retryAfter,
-      })
+      return new DestinationProblem(
+        'TARGET_BUSY',
+        `${host} limits the rate of requests (429). Push less often, or raise the limit.${says}`,
+        {
+          retryable: true,
+          retryAfter,
+        },
+      )
     case 408:
     case 504:
-      return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}). Check whether the server is overloaded.${says}`, {
-        retryable: true,
-        tooMuch: true,
-        retryAfter,
-      })
+      return new DestinationProblem(
+        'TARGET_TIMEOUT',
+        `${host} did not finish in time (${status}). Check whether the server is overloaded.${says}`,
+        {
+          retryable: true,
+          tooMuch: true,
+          retryAfter,
+        },
+      )
     default:
       return status >= 500
-        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} returned an internal error (${status}). Check its log.${says}`, {
-            retryable: true,
-            retryAfter,
-          })
-        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}). Check the import options.${says}`)
+        ? new DestinationProblem(
+            'TARGET_FAILED',
+            `DHIS2 at ${host} returned an internal error (${status}). Check its log.${says}`,
+            {
+              retryable: true,
+              retryAfter,
+            },
+          )
+        : new DestinationProblem(
+            'TARGET_REFUSED',
+            `DHIS2 at ${host} rejected the request (${status}). Check the import options.${says}`,
+          )
   }
 }
 
