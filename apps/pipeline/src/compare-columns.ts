@@ -63,12 +63,7 @@ export function compareColumns(
 }
 
 /** Removes the type of a column, because a type that is derived from the start of a file only must not change a column. */
-const withoutType = ({ name, label }: FedColumn): FedColumn => ({
-  name,
-  label,
-  dataType: 'TEXT',
-  evidence: 'NOTHING',
-})
+const withoutType = ({ name, label }: FedColumn): FedColumn => ({ name, label, dataType: 'TEXT', evidence: 'NOTHING' })
 
 const joinSentences = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
 

@@ -30,10 +30,7 @@ const nouns: ServiceInfo['nouns'] = {
     name: 'Public datasets',
     description: 'Tables that are uploaded once and that data pipelines of every organisation can load.',
   },
-  dataQualityChecks: {
-    name: 'Data quality checks',
-    description: 'Queries that return the rows that violate a rule.',
-  },
+  dataQualityChecks: { name: 'Data quality checks', description: 'Queries that return the rows that violate a rule.' },
   dataQualityCheckGroups: {
     name: 'Data quality check groups',
     description: 'Checks that run together. A pipeline can publish its rows only after a group has passed.',
@@ -46,10 +43,7 @@ const nouns: ServiceInfo['nouns'] = {
     name: 'Workflows',
     description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
-  deletedClients: {
-    name: 'Deleted clients',
-    description: 'Data of deleted organisations that was not erased yet.',
-  },
+  deletedClients: { name: 'Deleted clients', description: 'Data of deleted organisations that was not erased yet.' },
   public: { name: 'Open data', description: 'Tables and views that can be read without a token.' },
 }
 

@@ -37,16 +37,12 @@ type RedshiftValues = Readonly<Record<keyof typeof redshiftSettingShape, string 
 /** Returns undefined if no setting of Redshift is set. Throws `SettingsProblem` if only some of the required ones are set. */
 export function parseRedshiftSettings(values: RedshiftValues): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
-  const presentSetting = Object.keys(redshiftSettingShape).find(
-    (name) => values[name as keyof RedshiftValues] !== undefined,
-  )
-  if (presentSetting === undefined) return undefined
+  const firstSet = Object.keys(redshiftSettingShape).find((name) => values[name as keyof RedshiftValues] !== undefined)
+  if (firstSet === undefined) return undefined
   if (REDSHIFT_URL === undefined)
-    throw new SettingsProblem([
-      `REDSHIFT_URL is missing: ${presentSetting} is set, so set REDSHIFT_URL or remove ${presentSetting}`,
-    ])
-  const requiredSettings = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
-  const missing = Object.entries(requiredSettings).filter(([, value]) => value === undefined)
+    throw new SettingsProblem([`REDSHIFT_URL is missing: ${firstSet} is set, so set both or none`])
+  const required = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
+  const missing = Object.entries(required).filter(([, value]) => value === undefined)
   if (missing.length > 0)
     throw new SettingsProblem(missing.map(([name]) => `${name} is missing: REDSHIFT_URL is set, so set ${name}`))
   return {

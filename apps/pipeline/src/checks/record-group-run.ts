@@ -67,8 +67,7 @@ interface Verdict {
 const maxNamedChecks = 5
 
 export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
-  if (outcomes.length === 0)
-    return { status: 'OK', message: 'The group has no checks, so nothing was checked. Add checks to the group.' }
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks. Add checks to it.' }
   const bad = outcomes.filter(({ status }) => status !== 'OK')
   if (bad.length === 0)
     return {

@@ -55,7 +55,7 @@ export const baseUrl = (url: string): string =>
     .replace(/\/+$/, '')
 
 /** Whether two addresses have the same base address. Host names are compared case-insensitively. */
-export function isSameTargetAddress(one: string, other: string): boolean {
+export function isSameTarget(one: string, other: string): boolean {
   const [before, after] = [one, other].map((url) => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url))
   return before === after
 }

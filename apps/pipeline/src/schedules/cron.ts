@@ -10,7 +10,7 @@ export interface Cron {
   /** Whether the expression contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
   everyHour: boolean
   /**
-   * Returns the next tick after `wall`; undefined if there is none within a century. Both are wall-clock times in milliseconds, as if
+   * Returns the next tick after `wall`; undefined if the next one is more than a century away. Both are wall-clock times in milliseconds, as if
    * they were UTC, so the result ignores daylight saving.
    */
   next(wall: number): number | undefined

@@ -5,7 +5,7 @@ import { listInstants, getUtcOffset, toWallClockTime } from './wall-clock.ts'
 const maxOffsetChange = 4 * 3_600_000
 
 /**
- * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if there is none. A wall-clock time that daylight
+ * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if the expression has no further tick. A wall-clock time that daylight
  * saving skips is moved by one hour. A repeated wall-clock time is used once, at its first occurrence, unless the expression contains
  * every hour. Throws `CronProblem`.
  */

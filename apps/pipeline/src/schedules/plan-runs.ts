@@ -108,7 +108,7 @@ async function readLastZones(db: Kysely<DB>, uids: string[]): Promise<Map<string
   return new Map(rows.map(({ client, zone }) => [client, zone!]))
 }
 
-/** The next runs of one object. If there are none, only users and workflows start it. */
+/** The next runs of one object. Without `run`, only users and workflows start the object. */
 export interface Plan extends NextRun {
   id: number
   zone: string

@@ -16,10 +16,7 @@ export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undef
   JSON.stringify(was) === JSON.stringify(now?.was)
 
 /** Throws `VariableProblem` if a variable changed the address, or does not exist. */
-export function assertSecretAddressUnchanged(
-  { address, was }: SecretAddress,
-  variables: ReadonlyMap<string, string>,
-): void {
+export function assertAddressUnchanged({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
   const now = replaceVariables(address, variables)
   if (isSameAddress({ address, was }, { address, was: now })) return
   const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')

@@ -1,5 +1,5 @@
 import type { SecretAddress } from '../secrets/sealed-secrets.ts'
-import { assertSecretAddressUnchanged } from './given-for.ts'
+import { assertAddressUnchanged } from './given-for.ts'
 import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
 import { replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
@@ -29,11 +29,11 @@ interface SourceValues {
  * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database;
  * elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
  */
-export function replaceSourceVariables<Secrets extends Readonly<Record<string, string>>>(
+export function fillSourceVariables<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
   variables: Variables,
 ): { settings: unknown; secrets: Secrets } {
-  if (givenFor) assertSecretAddressUnchanged(givenFor, variables)
+  if (givenFor) assertAddressUnchanged(givenFor, variables)
   const language = findSourceLanguage(type)
   const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
   const ready = {

@@ -190,7 +190,7 @@ function commentEnd(sql: string, at: number, nested: boolean): number {
 
 const closingBrackets: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
 
-/** Returns the Oracle literal at a position, such as `q'[it's]'` or with another delimiter; undefined if there is none. */
+/** Returns the Oracle literal at a position, such as `q'[it's]'` or with another delimiter; undefined for other text. */
 function readQuotedByDelimiter(sql: string, at: number): string | undefined {
   const begin = /n?q'([^\s])/iy
   begin.lastIndex = at

@@ -20,7 +20,7 @@ export interface ClientWarehouses extends AsyncDisposable {
   find(client: string): Promise<Warehouse | undefined>
   /** Removes a client's warehouses with all their data and ends their connections. Safe to repeat. */
   erase(client: string): Promise<void>
-  /** Returns the credentials of the role `read`, for sources that copy from the PostgreSQL warehouse. Undefined if there is none. */
+  /** Returns the credentials of the role `read`, for sources that copy from the PostgreSQL warehouse. Undefined if the client has no such warehouse. */
   readAccess(client: string): Promise<ReadAccess | undefined>
   /** Throws if the PostgreSQL server of the warehouses does not respond. */
   check(): Promise<void>

@@ -31,8 +31,8 @@ export function routeBySchema(
 
   const findByKind = (kind: WarehouseKind | undefined) => opened.find(([one]) => one === kind)?.[1]
 
-  /** Returns the warehouse of a schema. For a schema that is no longer stored, it is the warehouse that contains the schema. */
-  async function getSchemaWarehouse(schema: string): Promise<Warehouse> {
+  /** Returns the warehouse of a schema. A deleted schema belongs to the warehouse that still contains it. */
+  async function getBySchema(schema: string): Promise<Warehouse> {
     const kind = (await kindsOf()).get(schema)
     if (kind !== undefined) {
       const found = findByKind(kind)
@@ -43,7 +43,7 @@ export function routeBySchema(
     return defaultWarehouse
   }
 
-  function getStagedWarehouse(tables: readonly StagedTable[]): Warehouse {
+  function getByStaged(tables: readonly StagedTable[]): Warehouse {
     const found = new Set(tables.map((table) => warehouseOfStaged.get(table)))
     const [one] = found
     if (found.size !== 1 || !one) throw new Error('Tables of several warehouses cannot be published together.')
@@ -73,7 +73,7 @@ export function routeBySchema(
     const { reads } = resolveNames(query.text, { schemas, relations, address: ({ name }) => name })
     const kinds = await kindsOf()
     const placeByKind = new Map(reads.map((place) => [kinds.get(place.schema), place]))
-    if (placeByKind.size > 1) throw createSeveralWarehousesProblem(placeByKind)
+    if (placeByKind.size > 1) throw severalWarehousesProblem(placeByKind)
     const [kind] = placeByKind.keys()
     const only =
       known.size > 0 && schemas.length > 0
@@ -106,16 +106,16 @@ export function routeBySchema(
   return {
     loader: {
       async stage(target, signal) {
-        const warehouse = await getSchemaWarehouse(target.schema)
+        const warehouse = await getBySchema(target.schema)
         const table = await warehouse.loader.stage(target, signal)
         warehouseOfStaged.set(table, warehouse)
         return table
       },
       async transform(tables, ...rest) {
-        if (tables.length > 0) await getStagedWarehouse(tables).loader.transform(tables, ...rest)
+        if (tables.length > 0) await getByStaged(tables).loader.transform(tables, ...rest)
       },
       async exposeStagedRows(tables, attempt) {
-        const warehouse = await getSchemaWarehouse(tables[0]!.schema)
+        const warehouse = await getBySchema(tables[0]!.schema)
         const preview = await warehouse.loader.exposeStagedRows(tables, attempt)
         const { schema } = preview
         warehouseOfPreview.set(schema, warehouse)
@@ -128,33 +128,33 @@ export function routeBySchema(
           },
         }
       },
-      publish: (tables, ...rest) => getStagedWarehouse(tables).loader.publish(tables, ...rest),
-      plan: (tables, ...rest) => getStagedWarehouse(tables).loader.plan(tables, ...rest),
-      describeStaged: async (tables, signal) => getStagedWarehouse(tables).loader.describeStaged(tables, signal),
+      publish: (tables, ...rest) => getByStaged(tables).loader.publish(tables, ...rest),
+      plan: (tables, ...rest) => getByStaged(tables).loader.plan(tables, ...rest),
+      describeStaged: async (tables, signal) => getByStaged(tables).loader.describeStaged(tables, signal),
       async adoptStaged(schema, ...rest) {
-        const warehouse = await getSchemaWarehouse(schema)
+        const warehouse = await getBySchema(schema)
         const tables = await warehouse.loader.adoptStaged(schema, ...rest)
         for (const table of tables ?? []) warehouseOfStaged.set(table, warehouse)
         return tables
       },
       findPublication: (run) => findFirst(({ loader }) => loader.findPublication(run)),
       fenceRun: (run, attempt) => findFirst(({ loader }) => loader.fenceRun(run, attempt)),
-      findCursor: async (schema, table) => (await getSchemaWarehouse(schema)).loader.findCursor(schema, table),
-      findFeed: async (schema, table) => (await getSchemaWarehouse(schema)).loader.findFeed(schema, table),
-      typeRules: async (schema) => (await getSchemaWarehouse(schema)).loader.typeRules(schema),
-      findPrevious: async (schema, table) => (await getSchemaWarehouse(schema)).loader.findPrevious(schema, table),
-      restore: async (target, ...rest) => (await getSchemaWarehouse(target.schema)).loader.restore(target, ...rest),
+      findCursor: async (schema, table) => (await getBySchema(schema)).loader.findCursor(schema, table),
+      findFeed: async (schema, table) => (await getBySchema(schema)).loader.findFeed(schema, table),
+      typeRules: async (schema) => (await getBySchema(schema)).loader.typeRules(schema),
+      findPrevious: async (schema, table) => (await getBySchema(schema)).loader.findPrevious(schema, table),
+      restore: async (target, ...rest) => (await getBySchema(target.schema)).loader.restore(target, ...rest),
     },
     catalog: {
       listSchemas: async () => (await Promise.all(all.map(({ catalog }) => catalog.listSchemas()))).flat().toSorted(),
-      ensureSchema: async (schema) => (await getSchemaWarehouse(schema)).catalog.ensureSchema(schema),
-      dropSchema: async (schema) => (await getSchemaWarehouse(schema)).catalog.dropSchema(schema),
+      ensureSchema: async (schema) => (await getBySchema(schema)).catalog.ensureSchema(schema),
+      dropSchema: async (schema) => (await getBySchema(schema)).catalog.dropSchema(schema),
       async listRelations(schemas) {
         const known = [...(await schemasByWarehouse(schemas))]
         const places = (await Promise.all(known.map(([{ catalog }, some]) => catalog.listRelations(some)))).flat()
         return places.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))
       },
-      findTable: async (schema, table) => (await getSchemaWarehouse(schema)).catalog.findTable(schema, table),
+      findTable: async (schema, table) => (await getBySchema(schema)).catalog.findTable(schema, table),
       async findTables(places) {
         const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
         const found = await Promise.all(
@@ -164,8 +164,8 @@ export function routeBySchema(
         return places.flatMap((place) => tables.get(placeKey(place)) ?? [])
       },
       findStagingTable: async (schema, table, options) =>
-        (await getSchemaWarehouse(schema)).catalog.findStagingTable(schema, table, options),
-      dropTable: async (schema, table) => (await getSchemaWarehouse(schema)).catalog.dropTable(schema, table),
+        (await getBySchema(schema)).catalog.findStagingTable(schema, table, options),
+      dropTable: async (schema, table) => (await getBySchema(schema)).catalog.dropTable(schema, table),
     },
     queries: {
       async query(query, signal) {
@@ -176,7 +176,7 @@ export function routeBySchema(
         const [warehouse, own] = await chooseForQuery(query)
         yield* warehouse.queries.queryPages(own, pageRows, signal)
       },
-      readTable: async (schema, ...rest) => (await getSchemaWarehouse(schema)).queries.readTable(schema, ...rest),
+      readTable: async (schema, ...rest) => (await getBySchema(schema)).queries.readTable(schema, ...rest),
       async findAmbiguousTable(query, preferred, signal) {
         const [warehouse, own] = await chooseForQuery(query)
         const first = (query.schemas ?? []).slice(0, preferred)
@@ -188,18 +188,18 @@ export function routeBySchema(
       async define(view, ...rest) {
         // Throws if the view reads several warehouses; the message names them.
         await chooseForQuery({ text: view.query, schemas: [view.schema] })
-        return (await getSchemaWarehouse(view.schema)).views.define(view, ...rest)
+        return (await getBySchema(view.schema)).views.define(view, ...rest)
       },
-      drop: async (schema, name) => (await getSchemaWarehouse(schema)).views.drop(schema, name),
-      refresh: async (schema, name, signal) => (await getSchemaWarehouse(schema)).views.refresh(schema, name, signal),
-      find: async (schema, name) => (await getSchemaWarehouse(schema)).views.find(schema, name),
-      listReads: async (schema, name) => (await getSchemaWarehouse(schema)).views.listReads(schema, name),
+      drop: async (schema, name) => (await getBySchema(schema)).views.drop(schema, name),
+      refresh: async (schema, name, signal) => (await getBySchema(schema)).views.refresh(schema, name, signal),
+      find: async (schema, name) => (await getBySchema(schema)).views.find(schema, name),
+      listReads: async (schema, name) => (await getBySchema(schema)).views.listReads(schema, name),
       async isManaged(id) {
         for (const { views } of all) if (await views.isManaged(id)) return true
         return false
       },
       listUnmanagedReaders: async (schema, name) =>
-        (await getSchemaWarehouse(schema)).views.listUnmanagedReaders(schema, name),
+        (await getBySchema(schema)).views.listUnmanagedReaders(schema, name),
     },
     upkeep: {
       async check() {
@@ -218,9 +218,7 @@ export function routeBySchema(
 
 const placeKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
-function createSeveralWarehousesProblem(
-  placeByKind: ReadonlyMap<WarehouseKind | undefined, TablePlace>,
-): WarehouseProblem {
+function severalWarehousesProblem(placeByKind: ReadonlyMap<WarehouseKind | undefined, TablePlace>): WarehouseProblem {
   const places = [...placeByKind].map(
     ([kind, { schema, name }]) => `${schema}.${name} (${kind ? warehouseName(kind) : 'elsewhere'})`,
   )

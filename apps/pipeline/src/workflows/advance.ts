@@ -200,11 +200,11 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     of('SKIPPED'),
   ]
   if (failed.length + cancelled.length + done.length === 0)
-    return 'No job ran, because the workflow has no jobs or all of them are disabled. Add or enable jobs.'
+    return 'No job ran, because the workflow has no enabled jobs. Add or enable jobs.'
   return [
-    failed.length > 0 && `${formatJobCount(failed)} failed: ${joinNames(failed)}.`,
-    cancelled.length > 0 && `${formatJobCount(cancelled)} cancelled: ${joinNames(cancelled)}.`,
-    done.length > 0 && `${formatJobCount(done)} ended${warned.length > 0 ? '' : ' well'}.`,
+    failed.length > 0 && `${countJobs(failed)} failed: ${joinNames(failed)}.`,
+    cancelled.length > 0 && `${countJobs(cancelled)} cancelled: ${joinNames(cancelled)}.`,
+    done.length > 0 && `${countJobs(done)} ended${warned.length > 0 ? '' : ' well'}.`,
     warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
     skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
     failed.length + cancelled.length > 0 &&
@@ -214,7 +214,7 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     .join(' ')
 }
 
-const formatJobCount = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
+const countJobs = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
 
 function joinNames(jobs: readonly NamedJob[]): string {
   const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)

@@ -9,7 +9,7 @@ import { type AnyDefinition, getDefinition } from '@sluice/connectors/registry/d
 import type { ReadRequest } from '@sluice/connectors/connector'
 import type { PipelineContext } from '../operation.ts'
 import { namesVariables } from '../../variables/replace.ts'
-import { replaceSourceVariables } from '../../variables/source-values.ts'
+import { fillSourceVariables } from '../../variables/source-values.ts'
 import { readVariables } from '../../variables/variables.ts'
 import { createVariableRedactor } from '../../checks/redact-variables.ts'
 import { throwIfSourceProblem, translate } from '../../problems/problems.ts'
@@ -131,7 +131,7 @@ export async function withVariables<T>(
   const variables = await readVariables(db, caller.client, keyRing)
   const ready = {
     ...reading,
-    ...replaceSourceVariables({ type: reading.type, settings, secrets, givenFor }, variables),
+    ...fillSourceVariables({ type: reading.type, settings, secrets, givenFor }, variables),
   }
   try {
     return await work(ready, (sentence) => variables.hideIn(sentence), createVariableRedactor(variables.secured))

@@ -3,13 +3,7 @@ import { type OperationInput, problems } from '@sluice/http-server'
 import type { KeyRing } from '@sluice/database'
 import { DestinationProblem } from '../../destinations/destination-problem.ts'
 import type { TargetTestResult } from '../../destinations/destinations.ts'
-import {
-  type Target,
-  baseUrl,
-  unsealTargetSecrets,
-  isSameTargetAddress,
-  createTarget,
-} from '../../destinations/target.ts'
+import { type Target, baseUrl, unsealTargetSecrets, isSameTarget, createTarget } from '../../destinations/target.ts'
 import { replaceTargetVariables } from '../../destinations/destination-to-push.ts'
 import type { PipelineContext } from '../operation.ts'
 import { whileConnected } from '../while-connected.ts'
@@ -137,7 +131,7 @@ function mergeTargetSecrets(
   return mergeSecrets({
     stored: unsealTargetSecrets(row, ring),
     given,
-    moved: isSameTargetAddress(urlOf(row.settings), url) ? undefined : `/${name}`,
+    moved: isSameTarget(urlOf(row.settings), url) ? undefined : `/${name}`,
   })
 }
 

@@ -29,7 +29,7 @@ export interface FieldPlaces {
 }
 
 /** Finds the column of each field. Throws `DestinationProblem` if a required field has no column, or a field has two columns. */
-export function mapFieldsToColumns(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): FieldPlaces {
+export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): FieldPlaces {
   const places = new Map<Field, number>()
   const left: string[] = []
   columns.forEach(({ name }, index) => {

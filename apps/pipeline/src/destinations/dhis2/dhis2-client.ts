@@ -150,7 +150,7 @@ function createResponseProblem({ status, headers, host, words }: Dhis2Response, 
     case 429:
       return new DestinationProblem(
         'TARGET_BUSY',
-        `${host} limits the rate of requests (429). Push less often, or raise the limit.${says}`,
+        `${host} limits the rate of requests (429). Push less often.${says}`,
         {
           retryable: true,
           retryAfter,
@@ -160,7 +160,7 @@ function createResponseProblem({ status, headers, host, words }: Dhis2Response, 
     case 504:
       return new DestinationProblem(
         'TARGET_TIMEOUT',
-        `${host} did not finish in time (${status}). Check whether the server is overloaded.${says}`,
+        `${host} did not finish in time (${status}). Check its load.${says}`,
         {
           retryable: true,
           tooMuch: true,
@@ -169,18 +169,11 @@ function createResponseProblem({ status, headers, host, words }: Dhis2Response, 
       )
     default:
       return status >= 500
-        ? new DestinationProblem(
-            'TARGET_FAILED',
-            `DHIS2 at ${host} returned an internal error (${status}). Check its log.${says}`,
-            {
-              retryable: true,
-              retryAfter,
-            },
-          )
-        : new DestinationProblem(
-            'TARGET_REFUSED',
-            `DHIS2 at ${host} rejected the request (${status}). Check the import options.${says}`,
-          )
+        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} failed (${status}). Check its log.${says}`, {
+            retryable: true,
+            retryAfter,
+          })
+        : new DestinationProblem('TARGET_REFUSED', `DHIS2 at ${host} rejected the request (${status}).${says}`)
   }
 }
 

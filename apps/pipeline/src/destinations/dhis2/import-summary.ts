@@ -27,8 +27,8 @@ export interface Conflict {
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Undefined if there
- * is no summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
+ * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Undefined without
+ * a summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
  */
 export function parseImportSummary(answer: unknown): ImportSummary | undefined {
   const summary = asObject(asObject(answer)?.['response']) ?? asObject(answer)
@@ -94,7 +94,7 @@ const noReasonGiven = 'DHIS2 gives no reason.'
 const maxReasons = 20_000
 
 /** Returns the values of a request that DHIS2 rejected, with the reasons. `words` redacts secrets. */
-export function listRejectedValues(
+export function listRejects(
   summary: ImportSummary,
   items: readonly ValueItem[],
   words: (text: string) => string,

@@ -6,8 +6,8 @@ import { DestinationProblem } from '../destination-problem.ts'
 import type { PushResult, PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
 import type { Dhis2Client } from './dhis2-client.ts'
-import { mapFieldsToColumns } from './columns.ts'
-import { listRejectedValues, type ImportSummary } from './import-summary.ts'
+import { mapFields } from './columns.ts'
+import { listRejects, type ImportSummary } from './import-summary.ts'
 import {
   type DataSetOf,
   readDataSets,
@@ -43,7 +43,7 @@ interface OutgoingValue extends ValueItem {
  */
 export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   const { dhis2, options, columns, pages, report, signal, policy = defaultRetryPolicy } = pushing
-  const places = mapFieldsToColumns(columns)
+  const places = mapFields(columns)
   const limits = { ...(pushing.limits ?? initialLimits) }
   const { log } = report
   const retryOptions = { policy, signal, log }
@@ -87,7 +87,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   }
 
   const sent = (items: readonly ValueItem[], summary: ImportSummary, bytes: number) => {
-    const { rows, rejected } = listRejectedValues(summary, items, dhis2.words)
+    const { rows, rejected } = listRejects(summary, items, dhis2.words)
     for (const row of rows) reject(row)
     pushed.sent += items.length
     pushed.bytes += bytes
