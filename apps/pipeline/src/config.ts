@@ -136,13 +136,9 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
   if (values.FAILPOINTS.length > 0 && environment['NODE_ENV'] === 'production')
     throw new SettingsProblem(['FAILPOINTS breaks runs on purpose and is refused in production: remove it'])
   if (values.SMTP_URL && !values.MAIL_FROM)
-    throw new SettingsProblem([
-      'MAIL_FROM is missing: SMTP_URL is set, so set MAIL_FROM to the sender address of the emails',
-    ])
+    throw new SettingsProblem(['MAIL_FROM is missing: with SMTP_URL, set the sender address'])
   if (values.ALERT_WEBHOOK_URL && !values.ALERT_WEBHOOK_SECRET)
-    throw new SettingsProblem([
-      'ALERT_WEBHOOK_SECRET is missing: ALERT_WEBHOOK_URL is set, so set the secret that signs its calls',
-    ])
+    throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is missing: with ALERT_WEBHOOK_URL, set the signing secret'])
   const CLIENT_CONCURRENCY = values.CLIENT_CONCURRENCY || Math.max(1, Math.floor(values.WORKER_CONCURRENCY / 2))
   const databaseBytes = values.CLIENT_WAREHOUSE_LIMIT || undefined
   return {

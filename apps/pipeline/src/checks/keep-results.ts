@@ -19,7 +19,7 @@ export async function insertCheckResult(
   position: number,
   outcome: CheckOutcome,
 ): Promise<void> {
-  const { check_uid, check_name, status, message, data, completed_at } = toResultColumns(outcome)
+  const { check_uid, check_name, status, message, data, completed_at } = toColumns(outcome)
   await sql`
     insert into data_quality_results (run_id, check_uid, check_name, position, status, message, data, completed_at)
     select id, ${check_uid}, ${check_name}, ${position}, ${status}, ${message}, ${data}::jsonb, ${completed_at} from runs
@@ -28,7 +28,7 @@ export async function insertCheckResult(
 }
 
 /** Returns the columns of a stored result, without run and position. */
-export function toResultColumns({ check, status, message, found, completedAt }: CheckOutcome) {
+export function toColumns({ check, status, message, found, completedAt }: CheckOutcome) {
   return {
     check_uid: check.uid,
     check_name: check.name,

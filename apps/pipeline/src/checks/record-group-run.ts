@@ -3,7 +3,7 @@ import type { DB, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from '../run-lifecycle/finish-run.ts'
 import { storable } from '../runs/run-log.ts'
-import { toResultColumns } from './keep-results.ts'
+import { toColumns } from './keep-results.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
 /** The check group, the user who started the run, and its start time. */
@@ -47,11 +47,7 @@ export async function recordGroupRun(
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  const results = outcomes.map((outcome, index) => ({
-    run_id: run.id,
-    position: index + 1,
-    ...toResultColumns(outcome),
-  }))
+  const results = outcomes.map((outcome, index) => ({ run_id: run.id, position: index + 1, ...toColumns(outcome) }))
   if (results.length > 0) await trx.insertInto('data_quality_results').values(results).execute()
   await onRunFinished(trx, queue, run)
   return run
@@ -76,8 +72,7 @@ export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
     }
   const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
   const reasons = bad.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
-  const more =
-    bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results of the run.` : ''
+  const more = bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results.` : ''
   const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
   const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${more}`
   return { status, message: storable(message, 4_500) }

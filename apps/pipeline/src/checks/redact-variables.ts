@@ -10,7 +10,7 @@ const minSearchedLength = 4
  * Returns functions that redact the values of secured variables in the result of a check: equal cells, and occurrences in texts. This
  * prevents only accidental disclosure, because authors of checks can show the results of expressions with a value.
  */
-export function createVariableRedactor(secured: readonly string[]) {
+export function createRedactor(secured: readonly string[]) {
   const exact = new Set(secured)
   const longestFirst = secured
     .filter(({ length }) => length >= minSearchedLength)

@@ -9,7 +9,7 @@ import {
 import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
-import { createVariableRedactor } from './redact-variables.ts'
+import { createRedactor } from './redact-variables.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -73,11 +73,7 @@ export async function* runChecks(
   for (const check of checks) {
     context.signal.throwIfAborted()
     const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1)
-      yield checkNotRun(
-        check,
-        `The check was not run, because earlier checks used all ${seconds} seconds. Make them faster, or run them in several groups.`,
-      )
+    if (left < 1) yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
     else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
   }
 }
@@ -85,30 +81,29 @@ export async function* runChecks(
 /** Runs one check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
-  if (!warehouse)
-    return checkNotRun(check, 'The check was not run, because no table was loaded yet. Run a pipeline first.')
+  if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
-  let redactor = createVariableRedactor([])
+  let redact = createRedactor([])
   try {
     const bound = bindVariables(check.query, variables)
-    redactor = createVariableRedactor(
+    redact = createRedactor(
       [...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!),
     )
     const { text, values, texts } = bound
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
-    if (refused) return checkNotRun(check, redactor.text(refused))
+    if (refused) return checkNotRun(check, redact.text(refused))
     const { columns, rows, whole, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = whole ? rows.length : await countRows(warehouse, query, signal)
     const found = {
       columns: columns.map((column) => ({
         ...column,
-        name: redactor.text(column.name),
-        label: redactor.text(column.label),
+        name: redact.text(column.name),
+        label: redact.text(column.label),
       })),
-      rows: rows.map((row) => row.map(redactor.cell)),
+      rows: rows.map((row) => row.map(redact.cell)),
       ...(violations !== undefined && { violations }),
       startedAt: startedAt.toISOString(),
       milliseconds,
@@ -119,7 +114,7 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
     signal.throwIfAborted()
     const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
     if (!known) throw error
-    const message = redactor.text(error.message)
+    const message = redact.text(error.message)
     return checkNotRun(
       check,
       message,

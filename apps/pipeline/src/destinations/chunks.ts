@@ -11,7 +11,7 @@ export interface ValueItem {
 }
 
 /** Groups items into chunks, each for one request. Calls `limits` for each item, because the limits can decrease meanwhile. */
-export async function* groupIntoChunks<T extends ValueItem>(
+export async function* splitChunks<T extends ValueItem>(
   items: AsyncIterable<T>,
   limits: () => ChunkLimits,
 ): AsyncGenerator<T[]> {

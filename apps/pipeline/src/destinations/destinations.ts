@@ -2,7 +2,7 @@ import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { causeOf } from '@sluice/process'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { DestinationProblem } from './destination-problem.ts'
-import { type Dhis2Client, dhis2 } from './dhis2/dhis2-client.ts'
+import { type Dhis2Api, dhis2 } from './dhis2/dhis2-client.ts'
 import { type Choice, searchOptions, canImportValues, readDhis2System } from './dhis2/metadata.ts'
 import { pushValues } from './dhis2/push-values.ts'
 import type { PushResult, PushReport } from './push.ts'
@@ -78,7 +78,7 @@ export function openDestinations({
     push({ target, ...view }, report, signal) {
       const lookupClient = dhis2(lookups, target)
       const importClient = dhis2(imports, target)
-      const client: Dhis2Client = {
+      const client: Dhis2Api = {
         words: lookupClient.words,
         // The list of all data sets with their elements is large, so it needs the limits of imports.
         get: (path, ...rest) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...rest),
@@ -92,7 +92,7 @@ export function openDestinations({
   }
 }
 
-async function testTarget(dhis2: Dhis2Client, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
+async function testTarget(dhis2: Dhis2Api, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
   const system = await readDhis2System(dhis2, signal)
   const { version, username } = system
   const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host} and accepts the user "${username}".`

@@ -62,11 +62,7 @@ export async function executeDueDrops(
  * Before a load, drops the table that a deleted pipeline left under the target's name, and cancels a pending drop of the schema. Waits
  * for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
-export async function dropLeftoverTable(
-  db: Kysely<DB>,
-  warehouse: Warehouse,
-  target: Required<DropRequest>,
-): Promise<void> {
+export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   const conflictingDrops = (on: Kysely<DB>) =>
     on
       .selectFrom('warehouse_drops')

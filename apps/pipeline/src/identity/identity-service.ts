@@ -52,7 +52,7 @@ export function identityLookups({
       if (uids.length > 0)
         await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, maxBatchSize) } })
     },
-    deletedClients: (uids) => readInBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
+    deletedClients: (uids) => readBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
   }
 }
 
@@ -60,14 +60,11 @@ function cachedById<T extends { id: string }>(
   read: (body: { ids: string[] }) => Promise<T[]>,
   limits: { ttl: number; max: number },
 ): (uid: string) => Promise<T | undefined> {
-  const readMany = async (ids: string[]) => new Map((await readInBatches(ids, read)).map((one) => [one.id, one]))
+  const readMany = async (ids: string[]) => new Map((await readBatches(ids, read)).map((one) => [one.id, one]))
   return lookupCache(batched(readMany), limits)
 }
 
-async function readInBatches<T>(
-  uids: readonly string[],
-  read: (body: { ids: string[] }) => Promise<T[]>,
-): Promise<T[]> {
+async function readBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
   const found: T[] = []
   for (let start = 0; start < uids.length; start += maxBatchSize)
     found.push(...(await read({ ids: uids.slice(start, start + maxBatchSize) })))

@@ -11,8 +11,7 @@ describe('an identity service that does not help', () => {
     expect(translate(cause)).toMatchObject({
       status: 503,
       code: 'unavailable',
-      message:
-        'The response of the identity service is invalid. Ask the operator to run the same version of both services.',
+      message: 'The response of the identity service is invalid. Ask the operator to run equal versions of both.',
       headers: { 'Retry-After': '5' },
       cause,
     })

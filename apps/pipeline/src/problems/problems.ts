@@ -20,10 +20,7 @@ const conflictByConstraint: Record<string, [pointer: string, detail: string]> = 
   data_quality_checks_client_name_key: ['/name', 'Another data quality check has this name.'],
   data_quality_checks_client_code_key: ['/code', 'Another data quality check has this code.'],
   data_quality_check_groups_client_name_key: ['/name', 'Another data quality check group has this name.'],
-  data_quality_group_checks_check_fkey: [
-    '/',
-    'Data quality check groups contain this check. Remove it from them first.',
-  ],
+  data_quality_group_checks_check_fkey: ['/', 'Check groups contain this check. Remove it there first.'],
   views_client_name_key: ['/name', 'Another view has this name.'],
   views_schema_view_key: ['/dataWarehouseViewName', 'Another view has this name in the schema.'],
   views_schema_fkey: ['/', 'The schema contains views. Delete or move them first.'],
@@ -83,8 +80,7 @@ export function throwIfSourceProblem(error: unknown, hide: (text: string) => str
 const createVersionProblem = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)
   return new Problem(503, unavailable.code, unavailable.title, {
-    detail:
-      'The response of the identity service is invalid. Ask the operator to run the same version of both services.',
+    detail: 'The response of the identity service is invalid. Ask the operator to run equal versions of both.',
     headers: unavailable.headers,
     cause,
   })

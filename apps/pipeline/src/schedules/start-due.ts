@@ -75,10 +75,7 @@ async function startBatch(context: SchedulerContext, uids: string[], clients: Cl
   try {
     return await start(false)
   } catch (error) {
-    context.logger.debug(
-      { err: error },
-      'a batch of schedules could not start; each schedule is retried with a savepoint',
-    )
+    context.logger.debug({ err: error }, 'a batch could not start; each schedule is retried alone')
     return start(true)
   }
 }

@@ -31,13 +31,9 @@ export async function makeView(
   const late = AbortSignal.timeout(savingLimits.whole)
   const signal = left ? AbortSignal.any([left, late]) : late
   await warehouse.catalog.ensureSchema(view.schema)
-  const existing = await warehouse.views.find(view.schema, view.name)
-  const isOwnView = existing?.managed?.id === view.id
-  const definition = {
-    ...view,
-    takesOver: await isUnsavedView(db, existing),
-    recreate: isOwnView && hasSelectAll(view.query),
-  }
+  const found = await warehouse.views.find(view.schema, view.name)
+  const isOwn = found?.managed?.id === view.id
+  const definition = { ...view, takesOver: await isUnsaved(db, found), recreate: isOwn && hasSelectAll(view.query) }
   try {
     const { reads } = await warehouse.views.define(definition, savingLimits, signal)
     return { reads, unfinished: false }
@@ -47,7 +43,7 @@ export async function makeView(
     if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
-    if (isOwnView) return { reads: undefined, unfinished: true }
+    if (isOwn) return { reads: undefined, unfinished: true }
     return { ...(await createEmptyView(warehouse, definition, signal, error)), unfinished: true }
   }
 }
@@ -65,11 +61,8 @@ async function createEmptyView(
 }
 
 /** Whether a view in the warehouse is not in the service's database, because the service was killed before the commit there. */
-export async function isUnsavedView(
-  db: Kysely<DB>,
-  existing: { managed?: { id: string } } | undefined,
-): Promise<boolean> {
-  const uid = existing?.managed?.id
+export async function isUnsaved(db: Kysely<DB>, found: { managed?: { id: string } } | undefined): Promise<boolean> {
+  const uid = found?.managed?.id
   if (!uid) return false
   const known = await db
     .selectFrom('views')

@@ -4,7 +4,7 @@ import { failpoint } from '@sluice/process'
 import { LeaseLost, type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { definitionHash } from '@sluice/warehouses/view-store'
 import { listStaleInputs } from './inputs.ts'
-import { isUnsavedView, hasSelectAll } from './make-view.ts'
+import { isUnsaved, hasSelectAll } from './make-view.ts'
 import { storePendingReason, findPendingReason } from './pending-views.ts'
 import { storeViewSources, hasStoredSources } from './sources.ts'
 
@@ -101,7 +101,7 @@ async function createIfOutdated(
   if (!recreate)
     say(`The warehouse does not have the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
-  const takesOver = await isUnsavedView(db, existing)
+  const takesOver = await isUnsaved(db, existing)
   const { reads } = await warehouse.views.define(
     { ...view, id: view.uid, takesOver, recreate },
     { seconds: statementTimeout },

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { readSetting } from '../settings.ts'
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../source-definition.ts'
-import { dropLeftoverTable } from '../drops/drops.ts'
+import { dropLeftover } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '@sluice/warehouses/load-feeds'
 import type { Claim } from '../runs/claim.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
@@ -110,7 +110,7 @@ async function loadFromSource(
     await forgetStagedLoads(parts.db, claim)
     await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
   }
-  await dropLeftoverTable(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await dropLeftover(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.catalog.ensureSchema(pipeline.schema)
   return load(parts, attempt, pipeline, warehouse)
 }
@@ -136,7 +136,7 @@ async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSucces
   )
   const warehouse = await parts.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
-  await dropLeftoverTable(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await dropLeftover(parts.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
     tables = plan

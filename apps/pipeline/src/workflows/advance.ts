@@ -2,14 +2,7 @@ import { type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { type RunJob, chooseNextAction } from './next-step.ts'
-import {
-  type StoredJob,
-  type WorkflowRun,
-  listWorkflowJobs,
-  lockWorkflowRun,
-  getErrorStrategy,
-  writeWorkflowLog,
-} from './workflow-run.ts'
+import { type StoredJob, type WorkflowRun, listJobs, lockRun, getStrategy, writeLog } from './workflow-run.ts'
 import { queueRun } from '../runs/queue-run.ts'
 import type { RunMode, RunnableKind } from '../runs/runnable.ts'
 import { failpoint } from '@sluice/process'
@@ -24,13 +17,13 @@ export async function advanceWorkflow(
   queue: JobQueue,
   runId: number,
 ): Promise<WorkflowRun | undefined> {
-  const run = await lockWorkflowRun(trx, runId)
+  const run = await lockRun(trx, runId)
   if (!run) return undefined
   for (;;) {
     await copyJobResults(trx, run)
     if (run.state !== 'RUNNING') return undefined
-    const jobs = await listWorkflowJobs(trx, run.id)
-    const next = chooseNextAction(jobs, getErrorStrategy(run), await now(trx))
+    const jobs = await listJobs(trx, run.id)
+    const next = chooseNextAction(jobs, getStrategy(run), await now(trx))
     switch (next.act) {
       case 'start':
         for (const job of next.jobs) await startJob(trx, queue, run, job)
@@ -61,7 +54,7 @@ async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly S
     .where('state', '=', 'WAITING')
     .execute()
   const many = jobs.length === 1 ? '1 job' : `${jobs.length} jobs`
-  await writeWorkflowLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${many} skipped.`)
+  await writeLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${many} skipped.`)
 }
 
 async function writeDueTime(
@@ -80,7 +73,7 @@ async function writeDueTime(
     .where('step', '=', first.step)
     .where('job', '=', first.job)
     .execute()
-  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `Step ${first.step} starts at ${due.toISOString()}.`)
+  await writeLog(trx, run, 'INFO', 'LOW', `Step ${first.step} starts at ${due.toISOString()}.`)
 }
 
 async function end(
@@ -93,7 +86,7 @@ async function end(
   const [level, importance] = (
     { OK: ['INFO', 'MEDIUM'], WARNING: ['WARN', 'MEDIUM'], FAILED: ['ERROR', 'HIGH'] } as const
   )[state]
-  await writeWorkflowLog(trx, run, level, importance, message)
+  await writeLog(trx, run, level, importance, message)
   return trx
     .updateTable('runs')
     .set({ state, message, error_code: state === 'FAILED' ? 'JOBS_FAILED' : null, finished_at: sql`clock_timestamp()` })
@@ -123,7 +116,7 @@ async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<v
     returning j.name, j.state`.execute(trx)
   for (const { name, state } of rows) {
     const level = state === 'OK' ? 'INFO' : state === 'WARNING' ? 'WARN' : 'ERROR'
-    await writeWorkflowLog(trx, run, level, 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
+    await writeLog(trx, run, level, 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
   }
 }
 
@@ -148,7 +141,7 @@ async function startJob(
   if (!runnable || runnable.disabled) {
     await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
     const why = runnable ? 'is disabled' : 'was deleted'
-    await writeWorkflowLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, so it is skipped.`)
+    await writeLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, so it is skipped.`)
     return
   }
 
@@ -169,7 +162,7 @@ async function startJob(
     started_at: sql`now()`,
   })
   const sentence = existing ? 'has a queued or running run already; the workflow waits for it.' : 'is queued.'
-  await writeWorkflowLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
+  await writeLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
 }
 
 async function updateJob(trx: Transaction<DB>, { id }: WorkflowRun, { step, job }: StoredJob, columns: object) {
@@ -207,8 +200,7 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     done.length > 0 && `${countJobs(done)} ended${warned.length > 0 ? '' : ' well'}.`,
     warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
     skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
-    failed.length + cancelled.length > 0 &&
-      'See the messages of their runs, correct the causes, then run the workflow again.',
+    failed.length + cancelled.length > 0 && 'Correct the errors of their runs, then run the workflow again.',
   ]
     .filter((sentence) => sentence !== false)
     .join(' ')

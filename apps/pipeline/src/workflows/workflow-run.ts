@@ -16,16 +16,16 @@ export interface StoredJob extends RunJob {
 }
 
 /** The error strategy of the workflow when the run started. */
-export const getErrorStrategy = ({ input }: WorkflowRun): ErrorStrategy =>
+export const getStrategy = ({ input }: WorkflowRun): ErrorStrategy =>
   (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
 
 /** Locks the row of a workflow's run, so that one transaction at a time advances it. */
-export function lockWorkflowRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
+export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 /** Lists all jobs of a workflow's run in order. */
-export async function listWorkflowJobs(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
+export async function listJobs(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
   const rows = await trx
     .selectFrom('workflow_run_jobs')
     .selectAll()
@@ -48,7 +48,7 @@ export async function listWorkflowJobs(trx: Transaction<DB>, run: number): Promi
 }
 
 /** Writes a log line of the workflow's run in the transaction that changes the run, so that the line is written exactly once. */
-export async function writeWorkflowLog(
+export async function writeLog(
   trx: Transaction<DB>,
   { id, runnable_id }: Pick<WorkflowRun, 'id' | 'runnable_id'>,
   level: Level,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLogger, Redaction } from '@sluice/process'
 import { sql } from 'kysely'
 import type { Client } from 'pg'
-import { dropLeftoverTable, executeDueDrops, isTableDropPending, recordDrop } from '../../src/drops/drops.ts'
+import { dropLeftover, executeDueDrops, isTableDropPending, recordDrop } from '../../src/drops/drops.ts'
 import { dropDeleted } from '../../src/worker/maintenance/maintain-warehouses.ts'
 import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/rows'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
@@ -68,9 +68,9 @@ describe('what was deleted', () => {
     const [drop] = await waiting(pipeline)
     expect(drop).toMatchObject({ tries: 1 })
     expect(drop!.try_after.getTime()).toBeGreaterThan(Date.now() + 30_000)
-    await expect(dropLeftoverTable(stack.db, warehouse, pipeline)).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
+    await expect(dropLeftover(stack.db, warehouse, pipeline)).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
     await inside.query(`drop view ${pipeline.schema}.seen`)
-    await dropLeftoverTable(stack.db, warehouse, pipeline)
+    await dropLeftover(stack.db, warehouse, pipeline)
     expect(await waiting(pipeline)).toEqual([])
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
   })
@@ -78,7 +78,7 @@ describe('what was deleted', () => {
   it('is never the table that somebody else has loaded since', async () => {
     const { pipeline, warehouse } = await loaded()
     await note(pipeline)
-    await dropLeftoverTable(stack.db, warehouse, pipeline)
+    await dropLeftover(stack.db, warehouse, pipeline)
     await loadAll(warehouse, { ...pipeline, columns: two }, numbered(7))
     expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 7 })
@@ -93,7 +93,7 @@ describe('what was deleted', () => {
     await until(() => waitsInside(inside))
     expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
     let clear = false
-    const clearing = dropLeftoverTable(stack.db, warehouse, pipeline).then(() => (clear = true))
+    const clearing = dropLeftover(stack.db, warehouse, pipeline).then(() => (clear = true))
     await until(waitsHere)
     expect(clear).toBe(false)
     await inside.query('commit')
@@ -109,7 +109,7 @@ describe('what was deleted', () => {
     expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(1)
     expect((await inside.query(`select from ${pipeline.schema}.theirs`)).rowCount).toBe(0)
     await note({ id: 0, client: pipeline.client, schema: pipeline.schema })
-    await dropLeftoverTable(stack.db, warehouse, pipeline)
+    await dropLeftover(stack.db, warehouse, pipeline)
     expect(await waiting(pipeline)).toEqual([])
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 3 })
   })

@@ -11,7 +11,7 @@ import type { PipelineContext } from '../operation.ts'
 import { namesVariables } from '../../variables/replace.ts'
 import { fillSourceVariables } from '../../variables/source-values.ts'
 import { readVariables } from '../../variables/variables.ts'
-import { createVariableRedactor } from '../../checks/redact-variables.ts'
+import { createRedactor } from '../../checks/redact-variables.ts'
 import { throwIfSourceProblem, translate } from '../../problems/problems.ts'
 
 /**
@@ -112,7 +112,7 @@ async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefin
   return { file }
 }
 
-type CellHider = ReturnType<typeof createVariableRedactor>
+type CellHider = ReturnType<typeof createRedactor>
 
 type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
@@ -127,14 +127,14 @@ export async function withVariables<T>(
   work: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
-  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, createVariableRedactor([]))
+  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, createRedactor([]))
   const variables = await readVariables(db, caller.client, keyRing)
   const ready = {
     ...reading,
     ...fillSourceVariables({ type: reading.type, settings, secrets, givenFor }, variables),
   }
   try {
-    return await work(ready, (sentence) => variables.hideIn(sentence), createVariableRedactor(variables.secured))
+    return await work(ready, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {
     // Leaves out the cause, because the driver repeats the values in it. Keeps the code for the check of an upload.
     throwIfSourceProblem(error, (text) => variables.hideIn(text))

@@ -3,7 +3,7 @@ import { type JsonResponse, type OperationInput, problems } from '@sluice/http-s
 import { redactSecrets } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { dropLeftoverTable, recordDrop } from '../../drops/drops.ts'
+import { dropLeftover, recordDrop } from '../../drops/drops.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { type MadeView, makeView, hasSelectAll } from '../../views/make-view.ts'
 import { queuePendingViews, storePendingReason } from '../../views/pending-views.ts'
@@ -170,7 +170,7 @@ async function buildView(
   const startedAt = new Date()
   const warehouse = await warehouses.open(view.client)
   const { uid: id, view_name: name, query, materialized } = view
-  await dropLeftoverTable(db, warehouse, { client: view.client, schema, table: name })
+  await dropLeftover(db, warehouse, { client: view.client, schema, table: name })
   return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 

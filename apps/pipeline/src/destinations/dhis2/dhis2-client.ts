@@ -8,7 +8,7 @@ import { findErrorMessage } from './import-summary.ts'
 type QueryParameters = Readonly<Record<string, string | undefined>>
 
 /** A client for one DHIS2 with one account. Every method throws `DestinationProblem`, or the signal's reason. */
-export interface Dhis2Client {
+export interface Dhis2Api {
   /** Returns the parsed JSON of a path below /api. */
   get(path: string, parameters: QueryParameters, signal: AbortSignal): Promise<unknown>
   /** Sends JSON. Returns a response with status 409 too, because import summaries with conflicts have this status. */
@@ -26,7 +26,7 @@ function parseHost(url: string): string {
   )
 }
 
-export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2Client {
+export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2Api {
   const host = parseHost(target.url)
   const credentialHeaders = authorizationHeaders(target)
   const { username = '', password = '', authToken = '' } = target
@@ -148,25 +148,17 @@ function createResponseProblem({ status, headers, host, words }: Dhis2Response, 
         { tooMuch: true },
       )
     case 429:
-      return new DestinationProblem(
-        'TARGET_BUSY',
-        `${host} limits the rate of requests (429). Push less often.${says}`,
-        {
-          retryable: true,
-          retryAfter,
-        },
-      )
+      return new DestinationProblem('TARGET_BUSY', `${host} limits the rate of requests (429).${says}`, {
+        retryable: true,
+        retryAfter,
+      })
     case 408:
     case 504:
-      return new DestinationProblem(
-        'TARGET_TIMEOUT',
-        `${host} did not finish in time (${status}). Check its load.${says}`,
-        {
-          retryable: true,
-          tooMuch: true,
-          retryAfter,
-        },
-      )
+      return new DestinationProblem('TARGET_TIMEOUT', `${host} did not finish in time (${status}).${says}`, {
+        retryable: true,
+        tooMuch: true,
+        retryAfter,
+      })
     default:
       return status >= 500
         ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} failed (${status}). Check its log.${says}`, {

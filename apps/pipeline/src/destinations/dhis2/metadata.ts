@@ -1,6 +1,6 @@
 import { parseRelease } from '@sluice/connectors/dhis2/dhis2-api'
 import { DestinationProblem } from '../destination-problem.ts'
-import type { Dhis2Client } from './dhis2-client.ts'
+import type { Dhis2Api } from './dhis2-client.ts'
 import { createOptionsQuery, parseOptions, findObjectPath } from '@sluice/connectors/dhis2/dhis2-api'
 import type { ImportOptions } from '../target.ts'
 
@@ -16,7 +16,7 @@ export interface Dhis2System {
 }
 
 /** Reads the version and the user. Throws `DestinationProblem`, with OTHER_PROTOCOL if the server is not DHIS2. */
-export async function readDhis2System(dhis2: Dhis2Client, signal: AbortSignal): Promise<Dhis2System> {
+export async function readDhis2System(dhis2: Dhis2Api, signal: AbortSignal): Promise<Dhis2System> {
   const me = asFields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
   const info = asFields(await dhis2.get('system/info', {}, signal))
   const { version } = info
@@ -48,7 +48,7 @@ export interface Choice {
 
 /** Returns the first `most` options by name whose name contains `query`. Undefined for an unknown kind. */
 export async function searchOptions(
-  dhis2: Dhis2Client,
+  dhis2: Dhis2Api,
   kind: string,
   { query, most }: { query: string; most: number },
   signal: AbortSignal,
@@ -76,11 +76,7 @@ interface DataSet {
 }
 
 /** Reads which data set contains each data element. If several do, the largest one is chosen, so that few requests are needed. */
-export async function readDataSets(
-  dhis2: Dhis2Client,
-  options: ImportOptions,
-  signal: AbortSignal,
-): Promise<DataSetOf> {
+export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
   const nameOfElement = createNameReader(scheme)
   const element = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'

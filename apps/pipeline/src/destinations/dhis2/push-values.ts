@@ -1,11 +1,11 @@
 import type { RetryPolicy } from '@sluice/http-client'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { defaultRetryPolicy, retryRequest } from '../retry.ts'
-import { type ChunkLimits, groupIntoChunks, type ValueItem } from '../chunks.ts'
+import { type ChunkLimits, splitChunks, type ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushResult, PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2Client } from './dhis2-client.ts'
+import type { Dhis2Api } from './dhis2-client.ts'
 import { mapFields } from './columns.ts'
 import { listRejects, type ImportSummary } from './import-summary.ts'
 import {
@@ -22,7 +22,7 @@ import { type DataSet, sendChunk } from './send-chunk.ts'
 const initialLimits: ChunkLimits = { values: 10_000, bytes: 4_000_000 }
 
 interface PushOptions {
-  dhis2: Dhis2Client
+  dhis2: Dhis2Api
   options: ImportOptions
   /** The columns of the view, and its rows in pages. */
   columns: QueryRows['columns']
@@ -98,11 +98,8 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
     reportTotals()
   }
   const sending = { dhis2, options, policy, limits, signal, log, sent }
-  const valueOf = createValueReader(createRowConverter(places, columns), dataSetOf)
-  for await (const chunk of groupIntoChunks(
-    readValues(pages, { valueOf, pushed, reject, reportTotals }),
-    () => limits,
-  )) {
+  const valueOf = createReader(createRowConverter(places, columns), dataSetOf)
+  for await (const chunk of splitChunks(readValues(pages, { valueOf, pushed, reject, reportTotals }), () => limits)) {
     signal.throwIfAborted()
     for (const items of Map.groupBy(chunk, ({ dataSet }) => dataSet?.id).values())
       await sendChunk(sending, items, items[0]!.dataSet)
@@ -111,7 +108,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
 }
 
 interface ValueReader {
-  valueOf: ReturnType<typeof createValueReader>
+  valueOf: ReturnType<typeof createReader>
   pushed: PushResult
   reject: PushReport['reject']
   reportTotals(): void
@@ -138,7 +135,7 @@ async function* readValues(
 
 type RejectedRow = Parameters<PushReport['reject']>[0]
 
-const createValueReader =
+const createReader =
   (convert: ReturnType<typeof createRowConverter>, dataSetOf: DataSetOf | undefined) =>
   (row: QueryRows['rows'][number], line: number): OutgoingValue | 'EMPTY' | RejectedRow => {
     const converted = convert(row)

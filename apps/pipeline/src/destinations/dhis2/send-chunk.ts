@@ -4,14 +4,14 @@ import type { ChunkLimits, ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2Client } from './dhis2-client.ts'
+import type { Dhis2Api } from './dhis2-client.ts'
 import { type ImportSummary, parseImportSummary, findErrorMessage } from './import-summary.ts'
 
 /** Requests with at most this number of values are not halved, because another cause is more likely than their size. */
 const minValues = 100
 
 interface SendOptions {
-  dhis2: Dhis2Client
+  dhis2: Dhis2Api
   options: ImportOptions
   policy: RetryPolicy
   /** Halved for all further requests after a request was too large. */
@@ -85,7 +85,7 @@ async function postValues(
   return summary
 }
 
-function createRefusal(dhis2: Dhis2Client, answer: unknown): DestinationProblem {
+function createRefusal(dhis2: Dhis2Api, answer: unknown): DestinationProblem {
   const said = findErrorMessage(answer)
   return new DestinationProblem(
     'TARGET_REFUSED',
