@@ -31,7 +31,7 @@ interface AlertSenderOptions {
 }
 
 /** Concurrency limits of each channel. */
-const slotLimits = { total: 5, perClient: 3 }
+const limits = { total: 5, perClient: 3 }
 /** Time limit of one attempt in milliseconds. Shorter than the lease. */
 const attemptTimeoutMs = 60_000
 /** Time limit in milliseconds for attempts that are running when the process stops. */
@@ -44,21 +44,19 @@ const stopTimeoutMs = 5_000
 export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
   const { db, sendMail, webhook, logger, every = 3_000 } = options
   const countOutcome = createOutcomeCounter(options.registry)
-  const startLoop = (round: (signal: AbortSignal) => Promise<boolean>) =>
+  const start = (round: (signal: AbortSignal) => Promise<boolean>) =>
     startPollingLoop(round, {
       rest: every,
       farewell: stopTimeoutMs,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })
   const startSlots = (channel: Channel) => {
-    const claim = createFairClaimer(db, channel, slotLimits)
-    return Array.from({ length: slotLimits.total }, () =>
-      startLoop((signal) => sendNext(options, claim, signal, countOutcome)),
-    )
+    const claim = createFairClaimer(db, channel, limits)
+    return Array.from({ length: limits.total }, () => start((signal) => sendNext(options, claim, signal, countOutcome)))
   }
   const loops = [
-    ...(sendMail ? startSlots('MAIL') : [startLoop(() => giveUpMails(db))]),
-    ...(webhook ? startSlots('WEBHOOK') : [startLoop(() => giveUpWebhookCalls(db))]),
+    ...(sendMail ? startSlots('MAIL') : [start(() => giveUpMails(db))]),
+    ...(webhook ? startSlots('WEBHOOK') : [start(() => giveUpWebhookCalls(db))]),
   ]
   return {
     async stop() {

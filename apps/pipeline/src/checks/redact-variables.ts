@@ -4,7 +4,7 @@ import type { RowCell } from '@sluice/warehouses/warehouse'
 const redactedText = '[redacted]'
 
 /** Shorter values are not redacted inside of texts, because they occur in too many other words. */
-const minSearchedLength = 4
+const minLength = 4
 
 /**
  * Returns functions that redact the values of secured variables in the result of a check: equal cells, and occurrences in texts. This
@@ -12,9 +12,7 @@ const minSearchedLength = 4
  */
 export function createRedactor(secured: readonly string[]) {
   const exact = new Set(secured)
-  const longestFirst = secured
-    .filter(({ length }) => length >= minSearchedLength)
-    .toSorted((a, b) => b.length - a.length)
+  const longestFirst = secured.filter(({ length }) => length >= minLength).toSorted((a, b) => b.length - a.length)
   const pattern =
     longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => wholeWords(value)).join('|'), 'giu') : undefined
 

@@ -47,9 +47,7 @@ function parseUncached(expression: string): Cron {
     )
   // The library chooses a random value for H, which differs between processes.
   if (fiveFields.some((field) => /H/.test(field.replace(/THU|MARCH/gi, ''))))
-    throw new CronProblem(
-      'The letter H (a random time) is not supported. Use a trigger with a random time, or write a fixed time.',
-    )
+    throw new CronProblem('H (a random time) is not supported. Use a random trigger, or write a fixed time.')
   fiveFields.forEach((field, index) => assertFieldValid(fiveFields, field, index))
   const parsed = parseFields(fiveFields)
   const cron: Cron = {

@@ -29,7 +29,7 @@ interface SourceValues {
  * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database;
  * elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
  */
-export function fillSourceVariables<Secrets extends Readonly<Record<string, string>>>(
+export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
   variables: Variables,
 ): { settings: unknown; secrets: Secrets } {

@@ -98,8 +98,7 @@ async function createIfOutdated(
     await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
-  if (!recreate)
-    say(`The warehouse does not have the saved version of ${view.schema}.${view.name}, so it is created now.`)
+  if (!recreate) say(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
   const takesOver = await isUnsaved(db, existing)
   const { reads } = await warehouse.views.define(

@@ -8,7 +8,7 @@ import type { RowStream } from '@sluice/row-stream'
 import type { SourceSecrets } from '@sluice/connectors/connector'
 import { unsealSource } from '../secrets/sealed-secrets.ts'
 import { namesVariables } from '../variables/replace.ts'
-import { fillSourceVariables } from '../variables/source-values.ts'
+import { fillVariables } from '../variables/source-values.ts'
 import { readVariables } from '../variables/variables.ts'
 import type { RunContext } from './run-handler.ts'
 
@@ -100,7 +100,7 @@ export async function readSource(
     return { type, settings, secrets }
   }
   const variables = await readVariables(db, client, keyRing)
-  const ready = fillSourceVariables({ type, settings, secrets, givenFor }, variables)
+  const ready = fillVariables({ type, settings, secrets, givenFor }, variables)
   redaction.add(...variables.spellings, ...Object.values(ready.secrets))
   return { type, ...ready }
 }

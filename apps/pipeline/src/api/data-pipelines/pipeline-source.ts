@@ -9,7 +9,7 @@ import { type AnyDefinition, getDefinition } from '@sluice/connectors/registry/d
 import type { ReadRequest } from '@sluice/connectors/connector'
 import type { PipelineContext } from '../operation.ts'
 import { namesVariables } from '../../variables/replace.ts'
-import { fillSourceVariables } from '../../variables/source-values.ts'
+import { fillVariables } from '../../variables/source-values.ts'
 import { readVariables } from '../../variables/variables.ts'
 import { createRedactor } from '../../checks/redact-variables.ts'
 import { throwIfSourceProblem, translate } from '../../problems/problems.ts'
@@ -129,10 +129,7 @@ export async function withVariables<T>(
   const { settings, secrets } = reading
   if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, createRedactor([]))
   const variables = await readVariables(db, caller.client, keyRing)
-  const ready = {
-    ...reading,
-    ...fillSourceVariables({ type: reading.type, settings, secrets, givenFor }, variables),
-  }
+  const ready = { ...reading, ...fillVariables({ type: reading.type, settings, secrets, givenFor }, variables) }
   try {
     return await work(ready, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {

@@ -5,7 +5,7 @@ import { DestinationProblem } from '../destination-problem.ts'
  * The fields of a data value, each with the column names that map to it. Names match in any case, with or without underscores
  * and spaces.
  */
-const columnNames = {
+const aliases = {
   dataElement: ['dataelement', 'dx'],
   period: ['period', 'pe'],
   orgUnit: ['orgunit', 'organisationunit', 'ou'],
@@ -18,7 +18,7 @@ const columnNames = {
   dataSet: ['dataset', 'ds'],
 } as const
 
-export type Field = keyof typeof columnNames
+export type Field = keyof typeof aliases
 
 const requiredFields: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
 
@@ -57,9 +57,7 @@ export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'labe
 
 function findField(column: string): Field | undefined {
   const plain = column.toLowerCase().replaceAll(/[_\s-]/g, '')
-  return (Object.keys(columnNames) as Field[]).find((field) =>
-    (columnNames[field] as readonly string[]).includes(plain),
-  )
+  return (Object.keys(aliases) as Field[]).find((field) => (aliases[field] as readonly string[]).includes(plain))
 }
 
 function joinFieldNames(fields: readonly Field[]): string {

@@ -18,7 +18,7 @@ export function createRowConverter(
   const fields = [...places].map(([field, index]) => ({
     field,
     index,
-    write: createTextFormatter(field, columns[index]!.dataType),
+    write: createFormatter(field, columns[index]!.dataType),
   }))
 
   return (row) => {
@@ -37,10 +37,7 @@ export function createRowConverter(
 }
 
 /** Returns a function that formats the texts of a column for DHIS2: a day as a period, timestamps as ISO 8601. */
-function createTextFormatter(
-  field: Field,
-  dataType: QueryRows['columns'][number]['dataType'],
-): (text: string) => string {
+function createFormatter(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
   if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
   if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
     return (text) => text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z')

@@ -95,7 +95,7 @@ describe('an expression', () => {
     ['0 0 * MON *', /field for the month, "MON"/],
     ['0 0 * * FOO', /field for the day of the week, "FOO"/],
     ['0 0 15W * *', /field for the day of the month, "15W"/],
-    ['H * * * *', /^The letter H \(a random time\) is not supported/],
+    ['H * * * *', /^H \(a random time\) is not supported/],
     ['0 0 30 2 *', /never matches/],
     ['0 0 31 2,4,6,9,11 *', /never matches/],
     ["0 0 * * *'; drop table runs --", /five fields/],
