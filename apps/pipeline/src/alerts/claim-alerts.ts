@@ -23,7 +23,6 @@ const leaseSeconds = 75
 const isDue = (channel: Channel) =>
   sql<boolean>`sent_at is null and given_up_at is null and try_after <= now() and channel = ${channel}`
 
-/** Lists the clients that have due alerts on a channel. */
 export async function listClientsWithDueAlerts(db: Kysely<DB>, channel: Channel): Promise<string[]> {
   const { rows } = await sql<{ client: string }>`select distinct client from alerts where ${isDue(channel)}`.execute(db)
   return rows.map(({ client }) => client)

@@ -107,7 +107,6 @@ async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Prom
   await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
 }
 
-/** Earlier alerts about the object on one channel, sent or pending. */
 interface PastAlerts {
   /** Event of the most recent alert. */
   last: AlertEvent | null

@@ -78,7 +78,6 @@ export async function* runChecks(
   }
 }
 
-/** Runs one check; see `runChecks`. */
 export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
   if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')

@@ -3,7 +3,7 @@ import { causeOf } from '@sluice/process'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { DestinationProblem } from './destination-problem.ts'
 import { type Dhis2Api, dhis2 } from './dhis2/dhis2-client.ts'
-import { type Choice, searchOptions, canImportValues, readDhis2System } from './dhis2/metadata.ts'
+import { type Choice, searchOptions, canImportValues, readSystem } from './dhis2/metadata.ts'
 import { pushValues } from './dhis2/push-values.ts'
 import type { PushResult, PushReport } from './push.ts'
 import { baseUrl, type ImportOptions, type Target } from './target.ts'
@@ -93,7 +93,7 @@ export function openDestinations({
 }
 
 async function testTarget(dhis2: Dhis2Api, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
-  const system = await readDhis2System(dhis2, signal)
+  const system = await readSystem(dhis2, signal)
   const { version, username } = system
   const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host} and accepts the user "${username}".`
   if (canImportValues(system)) return { status: 'OK', code: 'OK', message: answers, version, username }

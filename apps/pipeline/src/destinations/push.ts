@@ -17,7 +17,6 @@ export interface PushResult {
   /** Values that were sent. Excludes rows without a value and rows that cannot be sent. */
   sent: number
   bytes: number
-  /** Rows without a value. */
   empty: number
   /** Rows that DHIS2 rejected, or that lack a required field. */
   rejected: number
@@ -45,7 +44,6 @@ export interface RejectedRow {
 const formatNumber = (amount: number) => amount.toLocaleString('en')
 const formatCount = (amount: number, noun: string) => `${formatNumber(amount)} ${amount === 1 ? noun : `${noun}s`}`
 
-/** Returns the message of a finished push. */
 export function describePush(place: string, pushed: PushResult, { dryRun }: ImportOptions): string {
   const { rows, sent, empty, rejected, firstRejected, imported, updated, ignored, deleted, warning } = pushed
   if (rows === 0) return `${place} has no rows: nothing was sent.`

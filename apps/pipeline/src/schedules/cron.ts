@@ -5,7 +5,6 @@ export class CronProblem extends Error {
   override readonly name = 'CronProblem'
 }
 
-/** A parsed cron expression. */
 export interface Cron {
   /** Whether the expression contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
   everyHour: boolean

@@ -31,7 +31,6 @@ export class Variables extends Map<string, string> {
     return this.#secured.has(name)
   }
 
-  /** Values of the secured variables. */
   get secured(): string[] {
     return [...this.#secured].map((name) => this.get(name)!)
   }

@@ -6,7 +6,6 @@ import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
 /** The locked row of a workflow's run. */
 export type WorkflowRun = Selectable<Runs>
 
-/** A stored job of a workflow's run. */
 export interface StoredJob extends RunJob {
   name: string
   kind: string

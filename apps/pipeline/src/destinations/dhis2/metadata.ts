@@ -16,7 +16,7 @@ export interface Dhis2System {
 }
 
 /** Reads the version and the user. Throws `DestinationProblem`, with OTHER_PROTOCOL if the server is not DHIS2. */
-export async function readDhis2System(dhis2: Dhis2Api, signal: AbortSignal): Promise<Dhis2System> {
+export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<Dhis2System> {
   const me = asFields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
   const info = asFields(await dhis2.get('system/info', {}, signal))
   const { version } = info
@@ -59,7 +59,7 @@ export async function searchOptions(
 }
 
 /** From this release of DHIS2 on, all values of a request must belong to one data set. */
-export const firstReleaseWithOneDataSet = 43
+export const oneDataSetRelease = 43
 
 /** Returns the id of the data set of a data element, which is named as in the view. Undefined if no data set contains it. */
 export type DataSetOf = (dataElement: string) => string | undefined

@@ -3,18 +3,12 @@ import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { defaultRetryPolicy, retryRequest } from '../retry.ts'
 import { type ChunkLimits, splitChunks, type ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
-import type { PushResult, PushReport } from '../push.ts'
+import type { PushResult, PushReport, RejectedRow } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
 import type { Dhis2Api } from './dhis2-client.ts'
 import { mapFields } from './columns.ts'
 import { listRejects, type ImportSummary } from './import-summary.ts'
-import {
-  type DataSetOf,
-  readDataSets,
-  firstReleaseWithOneDataSet,
-  canImportValues,
-  readDhis2System,
-} from './metadata.ts'
+import { type DataSetOf, readDataSets, oneDataSetRelease, canImportValues, readSystem } from './metadata.ts'
 import { createRowConverter } from './data-values.ts'
 import { type DataSet, sendChunk } from './send-chunk.ts'
 
@@ -47,7 +41,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   const limits = { ...(pushing.limits ?? initialLimits) }
   const { log } = report
   const retryOptions = { policy, signal, log }
-  const system = await retryRequest(() => readDhis2System(dhis2, signal), retryOptions)
+  const system = await retryRequest(() => readSystem(dhis2, signal), retryOptions)
   if (!canImportValues(system))
     throw new DestinationProblem(
       'PERMISSION_DENIED',
@@ -55,7 +49,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
     )
   log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
   // If the view has a column for data sets, its values are used.
-  const mustGroup = system.release >= firstReleaseWithOneDataSet && !places.places.has('dataSet')
+  const mustGroup = system.release >= oneDataSetRelease && !places.places.has('dataSet')
   const dataSetOf = mustGroup ? await retryRequest(() => readDataSets(dhis2, options, signal), retryOptions) : undefined
   if (places.left.length > 0)
     log(
@@ -77,7 +71,7 @@ export async function pushValues(pushing: PushOptions): Promise<PushResult> {
     deleted: 0,
     warning: undefined,
   }
-  const reject = (row: Parameters<PushReport['reject']>[0]) => {
+  const reject = (row: RejectedRow) => {
     pushed.firstRejected ??= `row ${row.line}: ${row.reason}`
     report.reject(row)
   }
@@ -132,8 +126,6 @@ async function* readValues(
     reportTotals()
   }
 }
-
-type RejectedRow = Parameters<PushReport['reject']>[0]
 
 const createReader =
   (convert: ReturnType<typeof createRowConverter>, dataSetOf: DataSetOf | undefined) =>
