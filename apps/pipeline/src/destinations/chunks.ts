@@ -10,7 +10,7 @@ export interface ValueItem {
   json: string
 }
 
-/** Groups items into chunks, each for one request. Calls `limits` for each item, because the limits can decrease meanwhile. */
+/** Groups items into chunks, each for one request. Calls `limits` for each item, because the limits can decrease between items. */
 export async function* splitChunks<T extends ValueItem>(
   items: AsyncIterable<T>,
   limits: () => ChunkLimits,

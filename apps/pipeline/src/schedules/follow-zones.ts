@@ -86,7 +86,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   return run === undefined ? {} : { run, full: run }
 }
 
-/** Returns the last tick before or at `now`; undefined if there was none within the last 40 days. */
+/** Returns the last tick before or at `now`; undefined if the last 40 days have no tick. */
 function lastTick(expression: string, zone: string, now: number): number | undefined {
   for (let back = 3_600_000; back <= maxLookBack; back *= 2) {
     let last: number | undefined

@@ -114,7 +114,7 @@ async function createIfOutdated(
 async function storeReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
   if (await hasStoredSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
-    // If the view was deleted meanwhile, its sources are not stored.
+    // If another transaction deleted the view, its sources are not stored.
     const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
     if (rows.length > 0) await storeViewSources(trx, id, reads)
   })

@@ -2,7 +2,7 @@
 export const jobStates = ['WAITING', 'RUNNING', 'OK', 'WARNING', 'FAILED', 'CANCELLED', 'SKIPPED'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** What happens after a failed job. STOP: the waiting jobs are skipped. CONTINUE: they run. */
+/** The reaction to a failed job. STOP: the waiting jobs are skipped. CONTINUE: they run. */
 export type ErrorStrategy = 'STOP' | 'CONTINUE'
 
 /** A job of a workflow's run with the settings of its step. */
