@@ -37,7 +37,7 @@ interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'key
 export function pipelineApp({ db, config, logger, metrics, isStopping, ...context }: PipelineAppOptions): Express {
   const { identity } = context
   const audited = auditedWrites(db)
-  const own = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
+  const ownContext = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
   return createApp<PipelineContext>({
     operations,
     info,
@@ -45,7 +45,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     metrics,
     isStopping,
     publicUrl: config.PIPELINE_PUBLIC_URL,
-    // Requests may name the host that the service listens on.
+    // The Host header of a request can be the listen address.
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
@@ -53,13 +53,13 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
-      // Only uploads need the folder.
+      // The service works without the folder, except for uploads.
       { ...filesHealthCheck(context.files.directory), spare: true },
-      // Only secrets that a missing key sealed are unusable.
+      // The service works without a key, except for the secrets that this key sealed.
       { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
       ...context.warehouses.others.map((part) => ({ ...part, spare: true })),
-      { name: 'identity', spare: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },
+      { name: 'identity', spare: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },
     ],
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),
@@ -71,11 +71,11 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
         return principal
       },
     }),
-    run: (operation, caller, facts, work) => audited(operation, caller, facts, own, work),
+    run: (operation, caller, facts, work) => audited(operation, caller, facts, ownContext, work),
   })
 }
 
-async function answers(url: string): Promise<void> {
+async function assertResponds(url: string): Promise<void> {
   const response = await fetch(url, { signal: AbortSignal.timeout(1_500) })
   await response.body?.cancel()
   if (!response.ok) throw new Error(`${url} answers ${response.status}`)

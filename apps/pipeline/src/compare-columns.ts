@@ -13,31 +13,31 @@ const maxNamedColumns = 20
 
 interface FileColumns {
   columns: readonly FedColumn[]
-  /** Types and evidence of the columns are those of all rows. */
+  /** Whether all rows were read, so that the types of the columns are final. */
   typesKnown: boolean
-  /** The source leaves out columns that no record has a value for. */
+  /** Whether the source omits columns in which no record has a value. */
   sparse: boolean
-  /** The number of rows that were read. Absent if no row was read of a file that may have some. */
+  /** The number of rows that were read. Absent if no rows were read, although the file may have some. */
   rows?: number
 }
 
 interface ComparisonPolicy {
   schemaChanges: SchemaChanges
-  /** Digest of the present settings of the source (`definitionOf`). */
+  /** Digest of the current source settings, from `sourceDefinitionDigest`. */
   definition: string
-  /** A transformation can change types between the file and the table. */
+  /** Whether the pipeline has a transformation, which can change types between the file and the table. */
   transforms: boolean
 }
 
 export interface ColumnComparison {
   isRefused: boolean
-  /** Empty if a run changes no column and no type. */
+  /** Empty if a run would change no column and no type. */
   sentence: string
 }
 
 /**
- * Says which columns differ from those of the last load, change their type or lost all their values, and what a run does about it. Types
- * are compared only if all rows were read.
+ * Describes which columns differ from those of the last load, change their type or lost all their values, and what a run would do.
+ * Types are compared only if all rows were read.
  */
 export function compareColumns(
   rules: TypeRules,
@@ -62,20 +62,15 @@ export function compareColumns(
   }
 }
 
-/** A type that holds for the start of a file only must not change a column. */
-const withoutType = ({ name, label }: FedColumn): FedColumn => ({
-  name,
-  label,
-  dataType: 'TEXT',
-  evidence: 'NOTHING',
-})
+/** Removes the type of a column, because a type that is derived from the start of a file only must not change a column. */
+const withoutType = ({ name, label }: FedColumn): FedColumn => ({ name, label, dataType: 'TEXT', evidence: 'NOTHING' })
 
 const joinSentences = (...sentences: string[]): string => sentences.filter(Boolean).join(' ')
 
 const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
   joinSentences(`A run would fail, because ${reason}.`, correction)
 
-/** Names the columns that are missing and those that are not `known`. Without a plan, it does not say what a run does about them. */
+/** Names the missing and the new columns. If `plan` is given, also says what a run would do with them. */
 function describeDifferences(
   before: readonly RememberedColumn[],
   known: readonly RememberedColumn[],
@@ -112,8 +107,8 @@ function describeDifferences(
 }
 
 /**
- * Names the columns whose type a run would change. A column without a decided type is left out, because its values have no type yet.
- * Decimals get more digits with almost every file, so a change of precision alone is left out, too.
+ * Names the columns whose type a run would change. Omits columns that had no type yet, and changes of precision, because decimals get
+ * more digits with almost every file.
  */
 function describeTypeChanges(known: readonly RememberedColumn[], plan: ShapePlan): string {
   const decided = new Map(known.filter(({ undecided }) => !undecided).map((column) => [column.name, column]))

@@ -20,27 +20,27 @@ import {
   parseFailpoints,
   type Trap,
 } from '@sluice/process'
-import { redshiftOf, redshiftShape } from './redshift-settings.ts'
-import { defaultSlots } from './worker-slots.ts'
+import { parseRedshiftSettings, redshiftSettingShape } from './redshift-settings.ts'
+import { computeDefaultSlots } from './worker-slots.ts'
 
-const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
+const secretKeys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
-/** For tests of this repository only: where a worker dies, hangs or fails. */
+/** The points at which a worker crashes, hangs or fails. Only the tests of this repository set them. */
 const failpoints: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
 
-/** `whsec_` and the key in base64, as Standard Webhooks writes it. */
+/** The secret in the format of Standard Webhooks: `whsec_` and the key in base64. */
 const webhookSecret: Setting<Buffer | undefined> = {
   secret: true,
   fallback: undefined,
   parse(given) {
     const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(given) ?? []
     const key = Buffer.from(text, 'base64')
-    if (key.length < 24 || key.length > 64) throw new Error('must be whsec_ and 24 to 64 bytes in base64')
+    if (key.length < 24 || key.length > 64) throw new Error('must be whsec_ followed by 24 to 64 bytes in base64')
     return key
   },
 }
 
-/** Keeps the address unchanged: a trailing slash may matter, and services put keys into the paths of webhooks. */
+/** Keeps the address unchanged, because a trailing slash may matter. It is secret, because the paths of webhooks can contain keys. */
 const webhookUrl: Setting<string | undefined> = {
   secret: true,
   fallback: undefined,
@@ -61,68 +61,67 @@ const synapseUrl: Setting<string | undefined> = {
   },
 }
 
-const shape = {
+const settingShape = {
   PIPELINE_PORT: port(3002),
   WORKER_PORT: port(3003),
   LISTEN_HOST: text('127.0.0.1'),
   PIPELINE_DATABASE_URL: databaseUrl(),
-  /** A role with CREATEDB and CREATEROLE only in the warehouse's cluster. */
+  /** The URL of a role in the warehouse's cluster that has CREATEDB and CREATEROLE, and no other privileges. */
   WAREHOUSE_DATABASE_URL: databaseUrl(),
   /**
-   * ClickHouse's HTTP interface, with a user who may make databases, users and grants: `http://user:password@host:8123`, or https and 8443.
-   * Absent if ClickHouse is not used.
+   * The HTTP interface of ClickHouse: `http://user:password@host:8123`, or https and 8443. The user must be able to create databases and users, and to grant rights.
    */
   CLICKHOUSE_URL: secretUrl(['http:', 'https:']),
   /**
-   * A SQL Server, with a login that may make databases, logins and grants: `mssql://user:password@host:1433`; with a database in
-   * the path, in schemas of that database. Absent if SQL Server is not used.
+   * A SQL Server: `mssql://user:password@host:1433`. The login must be able to create databases and logins, and to grant rights.
+   * If the path names a database, clients get schemas in that database instead of databases of their own.
    */
   SQLSERVER_URL: secretUrl(['mssql:', 'sqlserver:']),
   /**
-   * A dedicated SQL pool of Azure Synapse, with a login that may make logins and owns the pool:
-   * `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Absent if Synapse is not used.
+   * A dedicated SQL pool of Azure Synapse: `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. The login must own the
+   * pool and be able to create logins.
    */
   SYNAPSE_URL: synapseUrl,
-  ...redshiftShape,
+  ...redshiftSettingShape,
   /** The address at which this service reaches the identity service. */
   IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),
   /** The issuer in tokens of the identity service. */
   IDENTITY_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3001'),
   PIPELINE_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3002'),
-  SECRET_KEYS: keys,
+  SECRET_KEYS: secretKeys,
   SERVICE_SECRET: secret(),
   FILES_DIRECTORY: { parse: (given: string) => resolve(given) },
-  /** Bytes. */
+  /** Maximum bytes of one uploaded file. */
   UPLOAD_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
-  /** Bytes of all uploaded files of one client. */
+  /** Maximum bytes of all uploaded files of one client. */
   CLIENT_FILES_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
-  /** Bytes of one client's PostgreSQL database; no limit when 0. */
+  /** Maximum bytes of one client's PostgreSQL database; 0 sets no limit. */
   CLIENT_WAREHOUSE_LIMIT: integer({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
   /** Days for which the previous load of a table is kept, so that it can be restored; 0 keeps none. */
   KEEP_PREVIOUS_DAYS: integer({ min: 0, max: 365, fallback: 3 }),
   /**
-   * Niceness of the warehouse's PostgreSQL processes. It applies if the warehouse runs on the machine of this process, and this process
-   * runs as root or as the server's user. 0 does not change the priority.
+   * Niceness of the warehouse's PostgreSQL processes; 0 does not change the priority. It applies if the warehouse runs on the machine
+   * of this process, and this process runs as root or as the server's user.
    */
   WAREHOUSE_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
-  /** Concurrent runs in one worker. Most of them wait for a source or a server, so there may be more runs than cores. */
-  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: defaultSlots() }),
-  /** Concurrent runs of one client, in all workers together; 0 means half of WORKER_CONCURRENCY. */
+  /** Concurrent runs in one worker. Most runs wait for a source or a server, so the number can exceed the number of cores. */
+  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: computeDefaultSlots() }),
+  /** Concurrent runs of one client in all workers; 0 means half of WORKER_CONCURRENCY. */
   CLIENT_CONCURRENCY: integer({ min: 0, max: 64, fallback: 0 }),
   /** A worker without a heartbeat for this many seconds is considered dead, and its runs are requeued. */
   WORKER_HEARTBEAT_SECONDS: integer({ min: 10, max: 300, fallback: 30 }),
-  /** Seconds without data after which a run gives up its source. Databases have limits of their own, up to an hour. */
+  /** Seconds without data after which a run fails. Connectors for databases have their own limits of up to an hour. */
   SOURCE_SILENCE_SECONDS: integer({ min: 5, max: 86_400, fallback: 3_900 }),
   /** Days that finished runs, their logs and their rejected rows are kept. */
   RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
-  /** Further hosts that requests may name, such as the one by which the other service calls this one. */
+  /** Further allowed values of the Host header, such as the host by which the identity service calls this one. */
   ALLOWED_HOSTS: hostNames(),
-  /** Addresses inside the operator's network that users may name as sources. */
+  /** Addresses in the operator's network that users can configure as sources and targets. */
   OUTGOING_ALLOWED: outgoingAllowed(),
-  /** The mail server for mails about failed runs. */
+  /** The mail server for emails about failed runs. */
   SMTP_URL: smtpUrl(),
   MAIL_FROM: senderAddress(),
-  /** Called for every failed run of all clients. */
+  /** The webhook that is called for every failed run of all clients. */
   ALERT_WEBHOOK_URL: webhookUrl,
   ALERT_WEBHOOK_SECRET: webhookSecret,
   CORS_ORIGINS: list(),
@@ -131,21 +130,22 @@ const shape = {
   FAILPOINTS: failpoints,
 }
 
-/** The settings of the pipeline service, API and worker alike. Throws `SettingsProblem` with every mistake. */
+/** Reads the settings of the API and of the worker. Throws `SettingsProblem`, which lists every invalid setting. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
-  const { values, secrets } = readSettings(environment, shape)
+  const { values, secrets } = readSettings(environment, settingShape)
   if (values.FAILPOINTS.length > 0 && environment['NODE_ENV'] === 'production')
     throw new SettingsProblem(['FAILPOINTS breaks runs on purpose and is refused in production: remove it'])
-  if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required where there is SMTP_URL'])
+  if (values.SMTP_URL && !values.MAIL_FROM)
+    throw new SettingsProblem(['MAIL_FROM is missing: with SMTP_URL, set the sender address'])
   if (values.ALERT_WEBHOOK_URL && !values.ALERT_WEBHOOK_SECRET)
-    throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is required where there is ALERT_WEBHOOK_URL'])
+    throw new SettingsProblem(['ALERT_WEBHOOK_SECRET is missing: with ALERT_WEBHOOK_URL, set the signing secret'])
   const CLIENT_CONCURRENCY = values.CLIENT_CONCURRENCY || Math.max(1, Math.floor(values.WORKER_CONCURRENCY / 2))
   const databaseBytes = values.CLIENT_WAREHOUSE_LIMIT || undefined
   return {
     ...values,
     CLIENT_CONCURRENCY,
     ...(databaseBytes && { databaseBytes }),
-    redshift: redshiftOf(values),
+    redshift: parseRedshiftSettings(values),
     secrets,
   }
 }
@@ -159,4 +159,4 @@ export type Config = ReturnType<typeof readConfig>
 
 /** Reads the settings of the command that reseals secrets. */
 export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
-  readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values
+  readSettings(environment, { PIPELINE_DATABASE_URL: databaseUrl(), SECRET_KEYS: secretKeys }).values

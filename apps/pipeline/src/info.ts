@@ -5,54 +5,52 @@ import type { ServiceInfo } from '@sluice/http-server'
 
 const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
 
-const schemas = { name: 'Schemas', description: 'Where tables are in the warehouse, and with whom they are shared.' }
+const schemas = {
+  name: 'Schemas',
+  description: 'Namespaces of tables and views in the warehouse, with their access rights.',
+}
 
 const nouns: ServiceInfo['nouns'] = {
   schemas,
   tables: schemas,
-  views: { name: 'Views', description: 'Queries that the warehouse keeps under a name, some with their rows.' },
-  settings: { name: 'Settings', description: 'Choices of an organisation, such as who hears of failed runs.' },
+  views: { name: 'Views', description: 'Saved queries in the warehouse. A materialised view also stores its rows.' },
+  settings: {
+    name: 'Settings',
+    description: 'Settings of an organisation, such as the recipients of emails about failed runs.',
+  },
   variables: {
     name: 'Variables',
-    description: 'Named values for checks and sources, written as `${name}`. Secured ones are never shown again.',
+    description: 'Named values for checks and sources, used as `${name}`. The API never returns secured values.',
   },
   dataPipelines: {
     name: 'Data pipelines',
-    description:
-      'What is loaded from where and when, connections to sources, its runs with their logs, and what came of them.',
+    description: 'Loads from a source into tables of the warehouse: settings, schedule, runs and logs.',
   },
   publicDatasets: {
     name: 'Public datasets',
-    description: 'Tables that are uploaded once, for data pipelines of every organisation.',
+    description: 'Tables that are uploaded once and that data pipelines of every organisation can load.',
   },
-  dataQualityChecks: {
-    name: 'Data quality checks',
-    description: 'Queries whose rows are violations.',
-  },
+  dataQualityChecks: { name: 'Data quality checks', description: 'Queries that return the rows that violate a rule.' },
   dataQualityCheckGroups: {
     name: 'Data quality check groups',
-    description:
-      'Checks that are run together, at once or from the queue, and that rows may have to pass before they are published.',
+    description: 'Checks that run together. A pipeline can publish its rows only after a group has passed.',
   },
   destinations: {
     name: 'Destinations',
-    description: 'Systems that the rows of a view are pushed to, when, and what they refused.',
+    description: 'Systems that receive the rows of a view: settings, schedule, runs and rejected rows.',
   },
   workflows: {
     name: 'Workflows',
-    description: 'Steps that load, refresh, check and push in an order, on a schedule, and their runs.',
+    description: 'Ordered steps that run pipelines, views, checks and destinations on a schedule.',
   },
-  deletedClients: {
-    name: 'Deleted clients',
-    description: 'What is still held of organisations that were deleted, until it is erased.',
-  },
-  public: { name: 'Open data', description: 'Data that is open without a token.' },
+  deletedClients: { name: 'Deleted clients', description: 'Data of deleted organisations that was not erased yet.' },
+  public: { name: 'Open data', description: 'Tables and views that can be read without a token.' },
 }
 
-/** The title and the description in the OpenAPI document. */
+/** The title and the descriptions in the OpenAPI document. `nouns` has one description for each group of operations. */
 export const info: ServiceInfo = {
   title: 'Sluice pipeline service',
   version: manifest.version,
-  description: `Loads data from files, databases and systems into a warehouse, and reports on it.\n\n${searchGuide}`,
+  description: `Loads data from files, databases and applications into a warehouse, checks it there and pushes it to other systems.\n\n${searchGuide}`,
   nouns,
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readSettings } from '@sluice/process'
-import { redshiftOf, redshiftShape } from './redshift-settings.ts'
+import { parseRedshiftSettings, redshiftSettingShape } from './redshift-settings.ts'
 
 const whole = {
   REDSHIFT_URL: 'postgres://admin:secret@cluster.example.org:5439/dev',
@@ -9,7 +9,8 @@ const whole = {
   REDSHIFT_ACCESS_KEY_ID: 'AKIA0',
   REDSHIFT_SECRET_ACCESS_KEY: 'hidden',
 }
-const read = (environment: NodeJS.ProcessEnv) => redshiftOf(readSettings(environment, redshiftShape).values)
+const read = (environment: NodeJS.ProcessEnv) =>
+  parseRedshiftSettings(readSettings(environment, redshiftSettingShape).values)
 
 describe('the settings of a Redshift', () => {
   it('are all there, or none', () => {
@@ -20,6 +21,6 @@ describe('the settings of a Redshift', () => {
   })
 
   it.each(Object.keys(whole))('are refused without %s, by its name', (name) => {
-    expect(() => read({ ...whole, [name]: undefined })).toThrow(`${name} is required where there is REDSHIFT_`)
+    expect(() => read({ ...whole, [name]: undefined })).toThrow(`${name} is missing: REDSHIFT_`)
   })
 })

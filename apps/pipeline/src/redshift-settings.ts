@@ -1,7 +1,7 @@
 import { secretUrl, type Setting, SettingsProblem, url } from '@sluice/process'
 import type { RedshiftSettings } from '@sluice/warehouses/redshift/redshift-settings'
 
-const given = (pattern: RegExp, wanted: string, secret = false): Setting<string | undefined> => ({
+const optionalText = (pattern: RegExp, wanted: string, secret = false): Setting<string | undefined> => ({
   secret,
   fallback: undefined,
   parse(text) {
@@ -10,21 +10,21 @@ const given = (pattern: RegExp, wanted: string, secret = false): Setting<string 
   },
 })
 
-/** A cluster, with a superuser, and the bucket that rows are staged in. All are absent if Redshift is not used. */
-export const redshiftShape = {
+/** The cluster with a superuser, and the bucket in which rows are staged. All are absent if Redshift is not used. */
+export const redshiftSettingShape = {
   REDSHIFT_URL: secretUrl(['postgres:', 'postgresql:']),
-  REDSHIFT_STAGING: given(
+  REDSHIFT_STAGING: optionalText(
     /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9_./-]*)?$/,
     'a bucket and a prefix, like s3://bucket/prefix',
   ),
   /** The IAM role with which the cluster reads the bucket. */
-  REDSHIFT_ROLE: given(
+  REDSHIFT_ROLE: optionalText(
     /^(default|arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+(,arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+)*)$/,
     'the ARN of a role, like arn:aws:iam::123456789012:role/loader, or the word default',
   ),
-  REDSHIFT_REGION: given(/^[a-z]{2}(-[a-z]+)+-\d$/, 'the region of the bucket, like eu-west-1'),
-  REDSHIFT_ACCESS_KEY_ID: given(/^\S+$/, 'an access key without blanks', true),
-  REDSHIFT_SECRET_ACCESS_KEY: given(/^\S+$/, 'a secret key without blanks', true),
+  REDSHIFT_REGION: optionalText(/^[a-z]{2}(-[a-z]+)+-\d$/, 'the region of the bucket, like eu-west-1'),
+  REDSHIFT_ACCESS_KEY_ID: optionalText(/^\S+$/, 'an access key without blanks', true),
+  REDSHIFT_SECRET_ACCESS_KEY: optionalText(/^\S+$/, 'a secret key without blanks', true),
   /** The endpoint of the bucket, if it is not Amazon's default. */
   REDSHIFT_STAGING_ENDPOINT: {
     fallback: undefined,
@@ -32,18 +32,19 @@ export const redshiftShape = {
   } satisfies Setting<string | undefined>,
 }
 
-type RedshiftValues = Readonly<Record<keyof typeof redshiftShape, string | undefined>>
+type RedshiftValues = Readonly<Record<keyof typeof redshiftSettingShape, string | undefined>>
 
-/** Undefined if none of these settings is set. Throws `SettingsProblem` with the settings that are missing if some are set. */
-export function redshiftOf(values: RedshiftValues): RedshiftSettings | undefined {
+/** Returns undefined if no setting of Redshift is set. Throws `SettingsProblem` if only some of the required ones are set. */
+export function parseRedshiftSettings(values: RedshiftValues): RedshiftSettings | undefined {
   const { REDSHIFT_URL, REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY } = values
-  const there = Object.keys(redshiftShape).find((name) => values[name as keyof RedshiftValues] !== undefined)
-  if (there === undefined) return undefined
-  if (REDSHIFT_URL === undefined) throw new SettingsProblem([`REDSHIFT_URL is required where there is ${there}`])
-  const needed = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
-  const missing = Object.entries(needed).filter(([, value]) => value === undefined)
+  const firstSet = Object.keys(redshiftSettingShape).find((name) => values[name as keyof RedshiftValues] !== undefined)
+  if (firstSet === undefined) return undefined
+  if (REDSHIFT_URL === undefined)
+    throw new SettingsProblem([`REDSHIFT_URL is missing: ${firstSet} is set, so set both or none`])
+  const required = { REDSHIFT_STAGING, REDSHIFT_REGION, REDSHIFT_ACCESS_KEY_ID, REDSHIFT_SECRET_ACCESS_KEY }
+  const missing = Object.entries(required).filter(([, value]) => value === undefined)
   if (missing.length > 0)
-    throw new SettingsProblem(missing.map(([name]) => `${name} is required where there is REDSHIFT_URL`))
+    throw new SettingsProblem(missing.map(([name]) => `${name} is missing: REDSHIFT_URL is set, so set ${name}`))
   return {
     url: REDSHIFT_URL,
     staging: REDSHIFT_STAGING!,

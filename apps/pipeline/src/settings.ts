@@ -11,7 +11,7 @@ export const settingDefaults: Readonly<Record<SettingKey, string>> = {
   THEME: '',
 }
 
-/** The value of a client's setting, or its default. */
+/** Returns the value of a client's setting, or its default. */
 export async function readSetting(db: Kysely<DB>, client: string, key: SettingKey): Promise<string> {
   const row = await db
     .selectFrom('settings')
@@ -22,7 +22,7 @@ export async function readSetting(db: Kysely<DB>, client: string, key: SettingKe
   return row?.value ?? settingDefaults[key]
 }
 
-/** The warning about ALERT_EMAIL while no mail server is configured. */
+/** The warning when ALERT_EMAIL has addresses and no mail server is configured. */
 export const noMailServer =
   'No e-mail is sent: this service has no mail server. Ask the operator to set SMTP_URL for the API and the workers.'
 
@@ -32,14 +32,14 @@ export const readAlertSetting = async (db: Kysely<DB>, client: string): Promise<
 /** The parsed value of ALERT_EMAIL. */
 interface AlertSetting {
   addresses: string[]
-  /** Mail alerts about runs that end with a warning, too. */
+  /** Whether runs that end with a warning cause emails too. */
   warnings: boolean
-  /** Hours without a successful run after which a mail is sent. */
+  /** Hours without a successful run after which an email is sent. */
   noSuccessHours: number | undefined
 }
 
-/** A year. */
-export const mostNoSuccessHours = 8_760
+/** One year in hours. */
+export const maxNoSuccessHours = 8_760
 
 const noSuccess = /^NO_SUCCESS_(\d{1,5})_HOURS$/i
 

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { FeedMemory } from '@sluice/warehouses/shape/feed-memory'
 
-/** Returns a digest of the source's type and settings, such as query, sheet and options. Secrets are left out. */
+/** Returns a digest of the source's type and settings, without secrets. It changes when another query, sheet or file option is chosen. */
 export const sourceDefinitionDigest = ({ type, settings }: { type: string; settings: unknown }): string =>
   hash('sha256', JSON.stringify([type, settings])).slice(0, 32)
 
-/** Returns the memory of the last load, or undefined if the definition of the source has changed since. */
-export const memoryFor = (definition: string, last: FeedMemory | undefined): FeedMemory | undefined =>
+/** Returns the columns of the last load, or undefined if the source was redefined since, because its columns are then unrelated. */
+export const discardOutdatedMemory = (definition: string, last: FeedMemory | undefined): FeedMemory | undefined =>
   last?.definition === undefined || last.definition === definition ? last : undefined

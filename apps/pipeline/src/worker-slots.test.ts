@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from './config.ts'
-import { defaultSlots } from './worker-slots.ts'
+import { computeDefaultSlots } from './worker-slots.ts'
 
 const megabytes = (count: number) => count * 1024 * 1024
 const environment = {
@@ -19,7 +19,7 @@ describe('slots of a worker', () => {
     [1024, 8],
     [64_000, 8],
   ])('in %i MB are %i', (memory, slots) => {
-    expect(defaultSlots(megabytes(memory))).toBe(slots)
+    expect(computeDefaultSlots(megabytes(memory))).toBe(slots)
   })
 
   it.each([

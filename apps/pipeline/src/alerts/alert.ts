@@ -7,7 +7,7 @@ export type AlertEvent = 'FAILED' | 'WARNING' | 'NO_SUCCESS' | 'RECOVERED'
 
 /** The content of an alert. It contains no secrets, because the message of the run contains none. */
 export interface AlertContent {
-  /** Missing in rows from before migration 0030, which are about failures. */
+  /** Absent in rows that are older than migration 0030; these rows are about failures. */
   event?: AlertEvent
   client: string
   kind: RunnableKind
@@ -23,7 +23,7 @@ export interface AlertContent {
   finished: string
   /** Number of runs with this outcome since the last alert about the object on the same channel, including this run. */
   failures: number
-  /** Set in the last mail before the client's limit: further mails are suppressed until this time, ISO 8601. */
+  /** Set in the last email that the client's limit allows: further emails are suppressed until this time, ISO 8601. */
   leftOutUntil?: string
   /** For NO_SUCCESS: the configured hours, and the end of the last successful run, ISO 8601. */
   hours?: number
@@ -31,7 +31,7 @@ export interface AlertContent {
 }
 
 /** The recipient of alerts to the operator's webhook. */
-export const toOperator = 'operator'
+export const operatorRecipient = 'operator'
 
 const paths: Readonly<Record<RunnableKind, string>> = {
   DATA_PIPELINE: 'data-pipelines',
@@ -41,13 +41,13 @@ const paths: Readonly<Record<RunnableKind, string>> = {
   WORKFLOW: 'workflows',
 }
 
-/** Returns the API address of the object's runs. It requires a token. */
-export const linkTo = ({ kind, id }: Pick<AlertContent, 'kind' | 'id'>, publicUrl: string): string =>
+/** Returns the API URL that lists the object's runs. Requests to it need a token. */
+export const createRunsUrl = ({ kind, id }: Pick<AlertContent, 'kind' | 'id'>, publicUrl: string): string =>
   `${publicUrl}/api/v1/${paths[kind]}/${id}/runs`
 
 /** Returns a shell command that shows the log of a pipeline's run, or the runs of any other object. */
-export function commandFor(alert: Pick<AlertContent, 'kind' | 'id' | 'run'>, publicUrl: string): string {
-  const runs = linkTo(alert, publicUrl)
+export function createLogCommand(alert: Pick<AlertContent, 'kind' | 'id' | 'run'>, publicUrl: string): string {
+  const runs = createRunsUrl(alert, publicUrl)
   const withLog = alert.kind === 'DATA_PIPELINE' && alert.run !== null
   const url = withLog ? `${runs.slice(0, -'runs'.length)}logs?taskId=${alert.run}` : runs
   return `curl -H "Authorization: Bearer $TOKEN" '${url}'`

@@ -23,15 +23,14 @@ const leaseSeconds = 75
 const isDue = (channel: Channel) =>
   sql<boolean>`sent_at is null and given_up_at is null and try_after <= now() and channel = ${channel}`
 
-/** Lists the clients that have due alerts on a channel. */
-export async function listDueClients(db: Kysely<DB>, channel: Channel): Promise<string[]> {
+export async function listClientsWithDueAlerts(db: Kysely<DB>, channel: Channel): Promise<string[]> {
   const { rows } = await sql<{ client: string }>`select distinct client from alerts where ${isDue(channel)}`.execute(db)
   return rows.map(({ client }) => client)
 }
 
 /**
- * Leases the client's oldest due alert, so that no other process takes it. An alert waits for a worker that has its channel. If the
- * process ends before it records the outcome, the lease expires and the alert is sent again with the same id: at-least-once delivery.
+ * Leases the client's oldest due alert, so that no other process sends it. If this process ends before it records the outcome, the
+ * lease expires and the alert is sent again with the same id: at-least-once delivery.
  */
 export async function claimAlert(db: Kysely<DB>, channel: Channel, client: string): Promise<ClaimedAlert | undefined> {
   const { rows } = await sql<ClaimedAlert>`
@@ -48,7 +47,7 @@ export async function markSent(db: Kysely<DB>, { id }: ClaimedAlert): Promise<vo
   await sql`update alerts set sent_at = now(), last_problem = null where id = ${id}`.execute(db)
 }
 
-/** Schedules the next attempt: after 10 seconds, tripled each time, up to an hour. Gives up after a permanent or last failure. */
+/** Schedules the next attempt with exponential backoff from 10 seconds to an hour. Gives up after a permanent failure or the last attempt. */
 export async function markFailed(
   db: Kysely<DB>,
   { id, tries, last }: ClaimedAlert,
@@ -67,18 +66,18 @@ export async function releaseAlert(db: Kysely<DB>, { id }: ClaimedAlert): Promis
 }
 
 /**
- * Gives up alerts that no worker could send for a day, because no worker has their channel. Deletes alerts to the operator, and
- * keeps mails with the reason. Within a day, a worker with the channel may still start.
+ * Gives up alerts that waited a day for a worker with a configuration for their channel. Deletes webhook calls, and keeps emails with
+ * the reason.
  */
-export async function giveUpUnsendable(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+export async function giveUpUnsendableAlerts(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   const old = sql`channel = ${channel} and sent_at is null and given_up_at is null and created_at < now() - interval '1 day'
     and try_after <= now()`
   if (channel === 'WEBHOOK') await sql`delete from alerts where ${old}`.execute(db)
   else await sql`update alerts set given_up_at = now(), last_problem = ${reason} where ${old}`.execute(db)
 }
 
-/** Stores the reason why mails wait. */
-export async function noteWaiting(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
+/** Stores the reason why alerts wait, for users who look for a missing email. */
+export async function recordWaitingReason(db: Kysely<DB>, channel: Channel, reason: string): Promise<void> {
   await sql`update alerts set last_problem = ${reason}
     where channel = ${channel} and sent_at is null and given_up_at is null and last_problem is null and tries = 0`.execute(
     db,
@@ -92,11 +91,11 @@ interface Slots {
   perClient: number
 }
 
-/** A claimed alert. Dispose of it when the attempt to send has ended. */
+/** A claimed alert and its slot. Dispose of it when the attempt to send has ended, to release the slot. */
 export type FairClaim = Disposable & { alert: ClaimedAlert }
 
-/** Claims alerts of one channel, round robin by client, least recently served first. */
-export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {
+/** Returns a function that claims the next alert of a channel; undefined if none may start. The least recently served client is first. */
+export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {
   // Claims run one at a time, because concurrent claims would count a client's slots wrongly.
   const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
   const held = new Map<string, number>()
@@ -104,7 +103,7 @@ export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient 
   const served = new Set<string>()
 
   async function claim(): Promise<FairClaim | undefined> {
-    const due = new Set(await listDueClients(db, channel))
+    const due = new Set(await listClientsWithDueAlerts(db, channel))
     const inTurn = [
       ...[...due].filter((client) => !served.has(client)),
       ...[...served].filter((client) => due.has(client)),
@@ -127,6 +126,5 @@ export function fairClaims(db: Kysely<DB>, channel: Channel, { total, perClient 
     else held.set(client, left)
   }
 
-  /** Returns the next alert, or undefined if no due alert may start. */
   return () => claiming.run('', claim)
 }

@@ -1,73 +1,73 @@
 import { runCodes } from '../problems/run-code-catalogue.ts'
 import type { AlertContent } from './alert.ts'
 
-const oldRows = 'The rows of the last good run are still there.'
+const oldRowsKept = 'The rows of the last good run are still there.'
 
 const checkSettings = 'Check the address and the account in its settings, test the connection, then run it again.'
-const checkFile = `Correct the file or the settings of how it is read, then run it again. ${oldRows}`
-const wait = 'The cause may be temporary: the next scheduled run tries again. If it fails again, check its cause.'
+const checkFile = `Correct the file or its format settings, then run it again. ${oldRowsKept}`
+const waitForNextRun =
+  'The cause may be temporary: the next scheduled run tries again. If it fails again, check its cause.'
 
-/** Advice for a failure by its code. Codes without an entry have the advice of their chapter. */
-const byCode: Readonly<Record<string, string>> = {
+/** Advice for a failure by its error code. Codes without an entry get the advice of their group, from `adviceByGroup`. */
+const adviceByCode: Readonly<Record<string, string>> = {
   AUTHENTICATION_FAILED: 'Enter the current user name and password or token in its settings, then run it again.',
   CREDENTIALS_MISSING: 'Enter the user name and password or token in its settings, then run it again.',
   PERMISSION_DENIED: 'Ask the administrator of the source for the missing right, then run it again.',
   ADDRESS_NOT_ALLOWED: 'Ask the operator of this service to add the address to OUTGOING_ALLOWED, then run it again.',
   FILE_MISSING: 'Upload the file, then run it again.',
-  EMPTY_FILE: `Upload a file with rows, then run it again. ${oldRows}`,
-  TOO_MANY_REJECTED_ROWS: `Look at the rejected rows, correct them in the source, then run it again. ${oldRows}`,
-  SCHEMA_MISMATCH: `Check that the source is the right one. To take its new shape, run it once with "rebuild": true. ${oldRows}`,
+  EMPTY_FILE: `Upload a file with rows, then run it again. ${oldRowsKept}`,
+  TOO_MANY_REJECTED_ROWS: `Look at the rejected rows, correct them in the source, then run it again. ${oldRowsKept}`,
+  SCHEMA_MISMATCH: `Check that the source is the right one. To accept its new columns, run it once with "rebuild": true. ${oldRowsKept}`,
   DATA_QUALITY_FAILED: 'Look at the result of the checks, correct the data at its source, then run it again.',
-  TRANSFORMATION_FAILED: `Correct the statement that the message names, then run it again. ${oldRows}`,
-  CLIENT_DISABLED:
-    'Ask the administrator of the service whether your organisation and its pipelines are to be switched on.',
+  TRANSFORMATION_FAILED: `Correct the statement that the message names, then run it again. ${oldRowsKept}`,
+  CLIENT_DISABLED: 'Ask the administrator of this service to enable your organisation and its pipelines.',
   SPOOL_NOT_WRITABLE: 'Ask the operator of this service to free space on the disk for files, then run it again.',
   SECRET_KEY_MISSING:
     'Ask the operator of this service to add the key that the message names to SECRET_KEYS, then run it again.',
-  INTERNAL_ERROR: `Send the run id below to the operator of this service. ${oldRows}`,
-  TOO_MANY_ATTEMPTS: `Send the run id below to the operator of this service. ${oldRows}`,
-  RATE_LIMITED: wait,
-  SOURCE_FAILED: wait,
-  SOURCE_SILENT: wait,
-  CONNECTION_LOST: wait,
-  CONNECTION_TIMEOUT: wait,
-  TARGET_BUSY: wait,
-  TARGET_TIMEOUT: wait,
-  TARGET_FAILED: wait,
-  DATABASE_UNAVAILABLE: wait,
-  WAREHOUSE_UNAVAILABLE: wait,
-  WAREHOUSE_BUSY: wait,
-  TABLE_BUSY: wait,
+  INTERNAL_ERROR: `Send the run id below to the operator of this service. ${oldRowsKept}`,
+  TOO_MANY_ATTEMPTS: `Send the run id below to the operator of this service. ${oldRowsKept}`,
+  RATE_LIMITED: waitForNextRun,
+  SOURCE_FAILED: waitForNextRun,
+  SOURCE_SILENT: waitForNextRun,
+  CONNECTION_LOST: waitForNextRun,
+  CONNECTION_TIMEOUT: waitForNextRun,
+  TARGET_BUSY: waitForNextRun,
+  TARGET_TIMEOUT: waitForNextRun,
+  TARGET_FAILED: waitForNextRun,
+  DATABASE_UNAVAILABLE: waitForNextRun,
+  WAREHOUSE_UNAVAILABLE: waitForNextRun,
+  WAREHOUSE_BUSY: waitForNextRun,
+  TABLE_BUSY: waitForNextRun,
 }
 
-const byGroup: Readonly<Record<string, string>> = {
+const adviceByGroup: Readonly<Record<string, string>> = {
   Connection: checkSettings,
   'Responses of sources and targets': checkSettings,
   'Files and records': checkFile,
 }
 
-const anyFailure = 'Correct what the message says, then run it again.'
+const generalAdvice = 'Correct the cause that the message names, then run it again.'
 
-/** Returns one or two sentences for readers who know the purpose of the pipeline, but not how it works. */
-export function adviceFor({ event, kind, errorCode }: Pick<AlertContent, 'event' | 'kind' | 'errorCode'>): string {
+/** Returns what the recipient of an alert should do, in one or two sentences. Recipients know what the pipeline is for, not how it works. */
+export function getAlertAdvice({ event, kind, errorCode }: Pick<AlertContent, 'event' | 'kind' | 'errorCode'>): string {
   switch (event) {
     case 'RECOVERED':
       return 'There is nothing to do.'
     case 'WARNING':
       return kind === 'DATA_PIPELINE'
-        ? 'The rows were loaded. Look at the log and the rejected rows of the run, and correct what they name at its source.'
-        : 'Look at the run, and correct what the message says.'
+        ? 'The rows were loaded. Look at the log and the rejected rows of the run, and correct these rows in the source.'
+        : 'Look at the run, and correct the cause that its message names.'
     case 'NO_SUCCESS':
-      return 'Look at its last runs and correct what they say. If no run was started, check that its schedule is right and ask the operator of this service whether a worker is running.'
+      return 'Look at its last runs and correct the cause that their messages name. If no run was started, check its schedule and ask the operator of this service whether a worker is running.'
     default:
-      return failureAdvice(kind, errorCode)
+      return getFailureAdvice(kind, errorCode)
   }
 }
 
-function failureAdvice(kind: AlertContent['kind'], code: string | null): string {
+function getFailureAdvice(kind: AlertContent['kind'], code: string | null): string {
   if (kind === 'WORKFLOW')
-    return 'Look at the jobs of the run: each says why it failed. Correct that, then run the workflow again.'
-  if (code === null) return anyFailure
+    return 'Look at the failed jobs of the run and correct their causes, then run the workflow again.'
+  if (code === null) return generalAdvice
   const group = runCodes.find(({ codes }) => code in codes)?.title
-  return byCode[code] ?? (group && byGroup[group]) ?? anyFailure
+  return adviceByCode[code] ?? (group && adviceByGroup[group]) ?? generalAdvice
 }

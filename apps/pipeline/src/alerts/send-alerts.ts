@@ -6,14 +6,14 @@ import type { Channel } from './alert.ts'
 import {
   type ClaimedAlert,
   releaseAlert,
-  giveUpUnsendable,
+  giveUpUnsendableAlerts,
   markFailed,
   markSent,
-  noteWaiting,
+  recordWaitingReason,
   type FairClaim,
-  fairClaims,
+  createFairClaimer,
 } from './claim-alerts.ts'
-import { alertEmail } from './alert-email.ts'
+import { createAlertEmail } from './alert-email.ts'
 import { DeliveryRejected, type Webhook } from './webhook.ts'
 
 interface AlertSenderOptions {
@@ -31,55 +31,55 @@ interface AlertSenderOptions {
 }
 
 /** Concurrency limits of each channel. */
-const slots = { total: 5, perClient: 3 }
+const limits = { total: 5, perClient: 3 }
 /** Time limit of one attempt in milliseconds. Shorter than the lease. */
 const attemptTimeoutMs = 60_000
 /** Time limit in milliseconds for attempts that are running when the process stops. */
-const farewell = 5_000
+const stopTimeoutMs = 5_000
 
 /**
- * Sends alerts until it is stopped. Several processes may do so. Each slot of a channel sends one alert after another, so that a slow
- * webhook or mail server does not delay the other slots.
+ * Sends due alerts until it is stopped. Several processes can send concurrently. Each slot of a channel sends one alert after
+ * another, so that a slow webhook or mail server delays only its own slot.
  */
 export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promise<void> } {
   const { db, sendMail, webhook, logger, every = 3_000 } = options
-  const countOutcome = outcomeCounter(options.registry)
-  const keep = (round: (signal: AbortSignal) => Promise<boolean>) =>
+  const countOutcome = createOutcomeCounter(options.registry)
+  const start = (round: (signal: AbortSignal) => Promise<boolean>) =>
     startPollingLoop(round, {
       rest: every,
-      farewell,
+      farewell: stopTimeoutMs,
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })
-  const keepSlots = (channel: Channel) => {
-    const claim = fairClaims(db, channel, slots)
-    return Array.from({ length: slots.total }, () => keep((signal) => sendNext(options, claim, signal, countOutcome)))
+  const startSlots = (channel: Channel) => {
+    const claim = createFairClaimer(db, channel, limits)
+    return Array.from({ length: limits.total }, () => start((signal) => sendNext(options, claim, signal, countOutcome)))
   }
-  const kept = [
-    ...(sendMail ? keepSlots('MAIL') : [keep(() => giveUpMails(db))]),
-    ...(webhook ? keepSlots('WEBHOOK') : [keep(() => giveUpWebhookCalls(db))]),
+  const loops = [
+    ...(sendMail ? startSlots('MAIL') : [start(() => giveUpMails(db))]),
+    ...(webhook ? startSlots('WEBHOOK') : [start(() => giveUpWebhookCalls(db))]),
   ]
   return {
     async stop() {
-      await Promise.all(kept.map((one) => one.stop()))
+      await Promise.all(loops.map((one) => one.stop()))
       await webhook?.close()
     },
   }
 }
 
-const noMail = 'No mail is sent: the operator has not set SMTP_URL.'
-const noWebhook = 'No worker has ALERT_WEBHOOK_URL.'
+const noMailServer = 'No email is sent, because this service has no mail server. Ask the operator to set SMTP_URL.'
+const noWebhook = 'No webhook was called, because no worker has ALERT_WEBHOOK_URL. Set it for the workers.'
 
 type CountOutcome = (channel: string, outcome: string) => void
 
-/** Marks mails as waiting, or gives them up, in a process without a mail server. */
+/** Runs in a process without a mail server: stores why emails wait, and gives up those that waited for a day. */
 async function giveUpMails(db: Kysely<DB>): Promise<boolean> {
-  await giveUpUnsendable(db, 'MAIL', noMail)
-  await noteWaiting(db, 'MAIL', noMail)
+  await giveUpUnsendableAlerts(db, 'MAIL', noMailServer)
+  await recordWaitingReason(db, 'MAIL', noMailServer)
   return false
 }
 
 async function giveUpWebhookCalls(db: Kysely<DB>): Promise<boolean> {
-  await giveUpUnsendable(db, 'WEBHOOK', noWebhook)
+  await giveUpUnsendableAlerts(db, 'WEBHOOK', noWebhook)
   return false
 }
 
@@ -110,7 +110,7 @@ async function sendAndRecord(
   } catch (error) {
     if (stop.aborted) return releaseAlert(db, alert)
     const permanent = (error instanceof MailRefused || error instanceof DeliveryRejected) && error.permanent
-    const message = timeout.aborted ? 'It took longer than a minute.' : (error as Error).message.slice(0, 500)
+    const message = timeout.aborted ? 'The attempt took longer than a minute.' : (error as Error).message.slice(0, 500)
     logger.warn({ alert: uid, channel, tries, permanent, reason: message }, 'an alert could not be delivered')
     countOutcome(channel, permanent || alert.last ? 'given-up' : 'delayed')
     return markFailed(db, alert, { message, permanent })
@@ -127,11 +127,11 @@ async function send(
 ): Promise<void> {
   const { uid, channel, recipient, content, created_at: created } = alert
   if (channel === 'WEBHOOK') return webhook!.call(uid, content, signal)
-  const email = alertEmail(content, publicUrl)
+  const email = createAlertEmail(content, publicUrl)
   await sendMail!({ uid, recipient, subject: email.subject, created, ...renderEmail(email) }, signal)
 }
 
-function outcomeCounter(registry: Registry | undefined): CountOutcome {
+function createOutcomeCounter(registry: Registry | undefined): CountOutcome {
   if (!registry) return () => {}
   const counter = new Counter({
     name: 'pipeline_alert_tries_total',

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
-import { type AlertContent, linkTo } from './alert.ts'
+import { type AlertContent, createRunsUrl } from './alert.ts'
 
 interface WebhookOptions {
   url: string
@@ -8,18 +8,17 @@ interface WebhookOptions {
   secret: Buffer
   allowed: OutgoingAllowList
   publicUrl: string
-  /** Milliseconds. */
+  /** Milliseconds for one call. */
   timeLimit?: number
 }
 
-/** The operator's webhook. */
 export interface Webhook {
   /** Throws `DeliveryRejected`, or the network error. */
   call(uid: string, alert: AlertContent, signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** Calls follow Standard Webhooks: the same id at every attempt, and a signature over id, time and body. */
+/** Creates the operator's webhook. Calls follow Standard Webhooks: each attempt has the same id, and a signature of id, time and body. */
 export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: WebhookOptions): Webhook {
   const outgoing = guardedFetch({ allowed, timeLimit, maxBytes: 100_000 })
 
@@ -29,7 +28,7 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
       const body = JSON.stringify({
         type: 'run.failed',
         timestamp: finished,
-        data: { ...about, finished, link: linkTo(alert, publicUrl) },
+        data: { ...about, finished, link: createRunsUrl(alert, publicUrl) },
       })
       const timestamp = String(Math.floor(Date.now() / 1000))
       const response = await outgoing.fetch(url, {
@@ -39,7 +38,7 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
           'user-agent': 'Sluice',
           'webhook-id': uid,
           'webhook-timestamp': timestamp,
-          'webhook-signature': signatureOf(secret, `${uid}.${timestamp}.${body}`),
+          'webhook-signature': signWebhookCall(secret, `${uid}.${timestamp}.${body}`),
         },
         body,
         signal,
@@ -47,13 +46,13 @@ export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }:
       await response.body?.cancel()
       if (response.ok) return
       // 410 means that the receiver wants no further calls.
-      throw new DeliveryRejected(`The webhook answers ${response.status}.`, response.status === 410)
+      throw new DeliveryRejected(`The webhook returned the status ${response.status}.`, response.status === 410)
     },
     close: () => outgoing.close(),
   }
 }
 
-export const signatureOf = (secret: Buffer, signed: string): string =>
+export const signWebhookCall = (secret: Buffer, signed: string): string =>
   `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`
 
 /** The receiver rejected an alert. `permanent`: retries are useless. The message is one line without secrets. */

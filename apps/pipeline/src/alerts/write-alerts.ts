@@ -3,22 +3,22 @@ import type { DB } from '../database.ts'
 import { readAlertSetting, noMailServer } from '../settings.ts'
 import type { EndedRun } from '../runs/states.ts'
 import type { RunnableKind } from '../runs/runnable.ts'
-import { type AlertContent, type AlertEvent, type Channel, toOperator } from './alert.ts'
+import { type AlertContent, type AlertEvent, type Channel, operatorRecipient } from './alert.ts'
 
-/** Maximum number of recipients of one alert, even if the setting was written without its own limit. */
-export const mostRecipients = 50
+/** Maximum number of recipients of one alert. Older settings can have more addresses, because they were saved without a limit. */
+export const maxRecipients = 50
 
-const hour = 3_600_000
+const hourMs = 3_600_000
 
 /**
- * Writes the alerts about an ended run in the transaction of its end: mails to the addresses of its client, and for failures a
- * call of the operator's webhook. A workflow reports its failed jobs itself. Dry runs and restores are not reported, because their
- * caller reads the result.
+ * Writes the alerts about an ended run in the transaction that ends it: emails to the addresses of its client, and for a failure also
+ * a call of the operator's webhook. Failed jobs of a workflow are reported by the workflow. Dry runs and restores are not reported,
+ * because their caller reads the result.
  */
-export async function alertAbout(trx: Transaction<DB>, run: EndedRun): Promise<void> {
+export async function writeRunAlerts(trx: Transaction<DB>, run: EndedRun): Promise<void> {
   if (run.action !== 'RUN' || run.state === 'CANCELLED') return
   const { addresses, warnings } = await readAlertSetting(trx, run.client)
-  const bad = badEvent(run, warnings)
+  const bad = toBadEvent(run, warnings)
   if (bad && run.workflow_run_id !== null) return
   await deleteWaitingAlerts(trx, run.runnable_id)
   const drafts = [await draftCall(trx, run), await draftMail(trx, run, bad, addresses)].filter(
@@ -69,12 +69,12 @@ interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
   waitsUntil: Date | undefined
 }
 
-/** Limits webhook calls to one per object and hour. A further failure is reported at the end of the hour, unless a later run succeeds. */
+/** Drafts the webhook call about a failed run. Within an hour of the last call, it waits until the hour ends, unless a later run succeeds. */
 async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<Draft | undefined> {
   if (run.state !== 'FAILED') return undefined
-  const { alike, withinHour } = await pastAlerts(trx, run, 'WEBHOOK')
-  const waitsUntil = hourAfter(withinHour.FAILED)
-  return { channel: 'WEBHOOK', recipients: [toOperator], event: 'FAILED', failures: alike, waitsUntil }
+  const { alike, withinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
+  const waitsUntil = addHour(withinHour.FAILED)
+  return { channel: 'WEBHOOK', recipients: [operatorRecipient], event: 'FAILED', failures: alike, waitsUntil }
 }
 
 async function draftMail(
@@ -83,31 +83,30 @@ async function draftMail(
   bad: BadEvent | undefined,
   addresses: readonly string[],
 ): Promise<Draft | undefined> {
-  const recipients = [...new Set(addresses.slice(0, mostRecipients))]
+  const recipients = [...new Set(addresses.slice(0, maxRecipients))]
   if (recipients.length === 0) return undefined
-  const past = await pastAlerts(trx, run, 'MAIL')
-  const event = eventToMail(run, bad, past)
+  const past = await readPastAlerts(trx, run, 'MAIL')
+  const event = chooseMailEvent(run, bad, past)
   if (!event) return undefined
   const draft = { channel: 'MAIL', recipients, event, failures: past.alike } as const
-  const waitsUntil = hourAfter(past.withinHour[event])
-  // Delayed mails and recovery mails follow a mail that the limit has counted.
+  const waitsUntil = addHour(past.withinHour[event])
+  // Delayed emails and recovery emails follow an email that already counted towards the limit.
   if (event === 'RECOVERED' || waitsUntil) return { ...draft, waitsUntil }
-  const { reached, ...limit } = await mailLimit(trx, run.client)
+  const { reached, ...limit } = await checkMailLimit(trx, run.client)
   return reached ? undefined : { ...draft, ...limit, waitsUntil }
 }
 
 type BadEvent = 'FAILED' | 'WARNING'
 
-const badEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
+const toBadEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefined =>
   state === 'FAILED' || (state === 'WARNING' && warnings) ? state : undefined
 
-/** Deletes alerts that wait for the end of their hour. A newer run makes them obsolete. */
+/** Deletes alerts that wait for the end of their hour, because a newer run makes them obsolete. */
 async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
-  // An alert with an attempt may have been sent, even if this transaction began before the attempt.
+  // `tries = 0`: another process may send an alert while this transaction runs, and an alert that was sent must stay.
   await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
 }
 
-/** Earlier alerts about the object on one channel, sent or pending. */
 interface PastAlerts {
   /** Event of the most recent alert. */
   last: AlertEvent | null
@@ -118,25 +117,25 @@ interface PastAlerts {
 }
 
 /**
- * Returns the event to mail, so that the most recent mail about the object is true. There is one FAILED and one WARNING mail per hour.
- * A second one waits until the hour has ended, and is deleted if a later run makes it obsolete. RECOVERED follows every bad mail.
+ * Returns the event to report by email, if any. The aim is that the last email about an object describes its current state.
+ * RECOVERED is reported only after an email about a failure, a warning or missing success.
  */
-function eventToMail(
+function chooseMailEvent(
   { state }: EndedRun,
   bad: BadEvent | undefined,
   { last, withinHour }: PastAlerts,
 ): AlertEvent | undefined {
   if (bad) return last === bad && withinHour[bad] ? undefined : bad
-  // Without mails about warnings, a run with one is a success, except after a mail about a warning.
-  const isWell = state === 'OK' || last !== 'WARNING'
-  const isKnownBad = last !== null && last !== 'RECOVERED'
-  return isWell && isKnownBad ? 'RECOVERED' : undefined
+  // A run with a warning counts as a success if warnings are not reported, except after an email about a warning.
+  const isSuccess = state === 'OK' || last !== 'WARNING'
+  const wasReportedBad = last !== null && last !== 'RECOVERED'
+  return isSuccess && wasReportedBad ? 'RECOVERED' : undefined
 }
 
-const hourAfter = (moment: string | undefined): Date | undefined =>
-  moment === undefined ? undefined : new Date(Date.parse(moment) + hour)
+const addHour = (moment: string | undefined): Date | undefined =>
+  moment === undefined ? undefined : new Date(Date.parse(moment) + hourMs)
 
-async function pastAlerts(
+async function readPastAlerts(
   trx: Transaction<DB>,
   { id, runnable_id, state }: EndedRun,
   channel: Channel,
@@ -154,15 +153,15 @@ async function pastAlerts(
   return rows[0]!
 }
 
-/** Maximum number of failure and warning mails per client and hour. Each mail goes to all addresses of the client. */
-export const mostMailsPerHour = 20
+/** Maximum number of failure and warning emails per client and hour. An email to several addresses counts once. */
+export const maxMailsPerHour = 20
 
 /**
- * Applies the limit to one more failure or warning mail. `reached`: do not write the mail. `leftOutUntil`: it is the last mail before
- * the limit, and must say until when further mails are suppressed, ISO 8601. Concurrent run ends take no lock, so a few more mails
- * than the limit are possible. The mail that announces the limit is always written.
+ * Applies the limit to one more failure or warning email. `reached`: the email must not be written. `leftOutUntil`: this is the last
+ * email before the limit, and must say until when further emails are suppressed, ISO 8601. Runs that end concurrently can exceed the
+ * limit by a few emails, because they take no lock.
  */
-export async function mailLimit(
+export async function checkMailLimit(
   trx: Transaction<DB>,
   client: string,
 ): Promise<{ reached: boolean; leftOutUntil?: string }> {
@@ -174,12 +173,12 @@ export async function mailLimit(
       and created_at > now() - interval '1 hour' and created_at <= now()`.execute(trx)
   const { mails, announced, ends } = rows[0]!
   if (announced) return { reached: true }
-  return mails < mostMailsPerHour - 1 ? { reached: false } : { reached: false, leftOutUntil: ends.toISOString() }
+  return mails < maxMailsPerHour - 1 ? { reached: false } : { reached: false, leftOutUntil: ends.toISOString() }
 }
 
 /**
- * Returns a log line for a failed run if its client has mail addresses but the service has no mail server; undefined otherwise.
- * Jobs of a workflow get none, because the workflow reports them.
+ * Returns a log line that says why no email about a failed run is sent: its client has addresses, but the service has no mail server.
+ * Undefined if no email is due.
  */
 export async function explainMissingMail(
   db: Kysely<DB>,

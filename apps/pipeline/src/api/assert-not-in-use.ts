@@ -3,7 +3,7 @@ import { sql, type SelectQueryBuilder, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 import { nounOf, type RunnableKind } from '../runs/runnable.ts'
 import { hasActiveRun } from '../runs/read-runs.ts'
-import { usedByWorkflows } from '../workflows/workflow-run.ts'
+import { listUsingWorkflows } from '../workflows/workflow-run.ts'
 
 /** Throws 409 with the names of the users of an object. `what` says how they use it, and `before` what to do first. */
 export function assertNotUsed(users: readonly string[], what: string, before: string): void {
@@ -32,7 +32,7 @@ export async function assertIdle(
   const noun = nounOf[kind]
   if (await hasActiveRun(trx, id))
     throw problems.conflict('/', `A run of this ${noun} is under way: cancel it or wait for its end.`)
-  const workflows = await usedByWorkflows(trx, id)
+  const workflows = await listUsingWorkflows(trx, id)
   assertNotUsed(workflows, `Workflows ${doesToIt} this ${noun}`, 'Take it out of them first.')
   // The deletion includes months of runs, each with up to 20,000 log lines and rejected rows.
   await sql`set local statement_timeout = '120s'`.execute(trx)

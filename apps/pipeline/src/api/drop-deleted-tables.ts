@@ -1,4 +1,4 @@
-import { dropWaiting } from '../drops/drops.ts'
+import { executeDueDrops } from '../drops/drops.ts'
 import type { PipelineContext } from './operation.ts'
 import { shares } from './shares.ts'
 
@@ -13,5 +13,5 @@ export async function dropDeletedTables(
 ): Promise<void> {
   const failed = (error: unknown) =>
     logger.warn({ err: error, ...what }, 'what was deleted stays in the warehouse for now')
-  await shares.drops.run(client, () => dropWaiting(db, warehouses, failed, client)).catch(failed)
+  await shares.drops.run(client, () => executeDueDrops(db, warehouses, failed, client)).catch(failed)
 }

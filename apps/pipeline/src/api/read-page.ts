@@ -47,7 +47,7 @@ export function readPage(
 }
 
 export const tooSlow = (): never => {
-  throw new Problem(422, 'query-timeout', 'The warehouse refused.', {
+  throw new Problem(422, 'query-timeout', 'The warehouse rejected the request.', {
     detail: 'Reading the page took too long and was stopped. Ask for fewer rows, or make the view materialised.',
   })
 }

@@ -1,8 +1,8 @@
 import type { RunTrigger } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { type ScheduleRow, scheduleOf } from '../schedules/schedule.ts'
+import { type ScheduleRow, toSchedule } from '../schedules/schedule.ts'
 import { CronProblem, parseCron } from '../schedules/cron.ts'
-import { expressionOf } from '../schedules/expression.ts'
+import { toCronExpression } from '../schedules/expression.ts'
 import type { RequestContext } from './operation.ts'
 
 /** The schedule of a body, as every scheduled object has it. */
@@ -81,8 +81,8 @@ export async function zoneOfClient({ identity, caller }: RequestContext): Promis
  * `every 15 minutes; full load at 17 3 * * * (Europe/Oslo) and every 24 hours`. Undefined if it runs on request only. `zone` is the time zone of its client.
  */
 export function triggerExpressionOf(row: ScheduleRow, zone: string | undefined): string | undefined {
-  const schedule = scheduleOf(row)
-  const expression = expressionOf(schedule)
+  const schedule = toSchedule(row)
+  const expression = toCronExpression(schedule)
   const triggered = expression && (zone ? `${expression} (${zone})` : expression)
   if (!schedule.continuouslyUpdated) return triggered
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule

@@ -1,18 +1,18 @@
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
-import { variablesOf, type Variables } from '../variables/variables.ts'
+import { readVariables, type Variables } from '../variables/variables.ts'
 import type { CheckToRun } from './run-checks.ts'
 
-/** A variable of a run's request. Without a value, the stored value is used. */
+/** A variable in the request that starts a run. If it has no value, the run uses the stored value. */
 export interface GivenVariable {
   name: string
   value?: string | undefined
   secured?: boolean | undefined
 }
 
-/** Returns the stored variables of a client with the overrides of a run. An override of a secured variable stays secured. */
-export function valuesFor(
+/** Returns the stored variables of a client with the overrides of a run. An override of a secured variable is secured too. */
+export function readRunVariables(
   db: Kysely<DB>,
   client: string,
   keyRing: KeyRing,
@@ -21,13 +21,13 @@ export function valuesFor(
   const overrides = given.flatMap(({ name, value, secured }) =>
     value === undefined ? [] : [{ name, value, ...(secured && { secured }) }],
   )
-  return variablesOf(db, client, keyRing, overrides)
+  return readVariables(db, client, keyRing, overrides)
 }
 
-const purpose = (run: string) => `runs.sealed_input:${run}`
+const sealPurpose = (run: string) => `runs.sealed_input:${run}`
 
-/** Seals and stores the variables of a run's request, because some may be secured. The end of the run deletes them. */
-export async function sealInput(
+/** Seals and stores the variables of the request that starts a run, because some can be secured. They are deleted when the run ends. */
+export async function storeSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },
   variables: readonly GivenVariable[],
@@ -36,23 +36,23 @@ export async function sealInput(
   if (variables.length === 0) return
   await db
     .updateTable('runs')
-    .set({ sealed_input: keyRing.seal(JSON.stringify(variables), purpose(run.uid)) })
+    .set({ sealed_input: keyRing.seal(JSON.stringify(variables), sealPurpose(run.uid)) })
     .where('id', '=', run.id)
     .execute()
 }
 
-/** Throws `SealProblem` if the key is not in the key ring. */
-export async function openInput(
+/** Reads the variables of the request that started a run. Throws `SealProblem` if their key is not in the key ring. */
+export async function readSealedVariables(
   db: Kysely<DB>,
   run: { id: number; uid: string },
   keyRing: KeyRing,
 ): Promise<GivenVariable[]> {
   const row = await db.selectFrom('runs').select('sealed_input').where('id', '=', run.id).executeTakeFirst()
-  return row?.sealed_input ? (JSON.parse(keyRing.open(row.sealed_input, purpose(run.uid))) as GivenVariable[]) : []
+  return row?.sealed_input ? (JSON.parse(keyRing.open(row.sealed_input, sealPurpose(run.uid))) as GivenVariable[]) : []
 }
 
 /** Returns the checks of a group in order. */
-export function checksOfGroup(db: Kysely<DB>, group: number): Promise<CheckToRun[]> {
+export function listGroupChecks(db: Kysely<DB>, group: number): Promise<CheckToRun[]> {
   return db
     .selectFrom('data_quality_group_checks as g')
     .innerJoin('data_quality_checks as c', 'c.id', 'g.check_id')

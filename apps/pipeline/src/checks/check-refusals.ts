@@ -11,31 +11,31 @@ import type { CheckRunContext } from './run-checks.ts'
 type Refusal = NonNullable<CheckRunContext['refusal']>
 
 /** Maximum number of schemas in a message. */
-const named = 5
+const maxNamedSchemas = 5
 
 /**
- * Refuses queries that name a table without its schema if several schemas have one, because a check of the wrong table would find
- * nothing. The first `preferred` schemas have precedence.
+ * Refuses queries with a table name without a schema if several schemas have such a table, because a check of the wrong table would
+ * find no violations. The first `preferred` schemas have precedence.
  */
-export function ambiguousRefused(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): Refusal {
+export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): Refusal {
   return async (query, signal) => {
     const found = await warehouse?.queries.findAmbiguousTable(query, preferred, signal).catch((error: unknown) => {
-      // The query itself will report its errors.
+      // The check runs the query later, and reports this error then.
       if (error instanceof WarehouseProblem && !error.retryable) return undefined
       throw error
     })
-    return found && sentenceOf(found)
+    return found && describeAmbiguity(found)
   }
 }
 
-function sentenceOf({ name, schemas }: AmbiguousTable): string {
-  const shown = schemas.slice(0, named).map((schema) => `"${schema}"`)
-  const more = schemas.length > named ? ` and ${schemas.length - named} more` : ''
-  return `Several schemas have a table "${name}": ${shown.join(', ')}${more}. Write the one that is meant before its name, such as ${schemas[0]}.${name}.`
+function describeAmbiguity({ name, schemas }: AmbiguousTable): string {
+  const shown = schemas.slice(0, maxNamedSchemas).map((schema) => `"${schema}"`)
+  const more = schemas.length > maxNamedSchemas ? ` and ${schemas.length - maxNamedSchemas} more` : ''
+  return `Several schemas have a table "${name}": ${shown.join(', ')}${more}. Write the schema before the name, such as ${schemas[0]}.${name}.`
 }
 
-/** Combines refusals: the first one that refuses a query wins. */
-export const refusedByAny =
+/** Combines refusals. Returns the sentence of the first one that refuses a query. */
+export const combineRefusals =
   (...refusals: Refusal[]): Refusal =>
   async (query, signal) => {
     for (const refusal of refusals) {
@@ -45,26 +45,26 @@ export const refusedByAny =
     return undefined
   }
 
-/** Refuses queries that would read the rows of the last load instead of the staged rows. */
-export function oldRowsRefused(
+/** Refuses queries that would read the published rows of the last load instead of the staged rows that the check must see. */
+export function refuseOldRows(
   preview: StagedRowsPreview,
   tables: readonly ReadyTable[],
 ): NonNullable<CheckRunContext['refusal']> {
   const names = tables.map(({ table }) => `“${table}”`).join(', ')
-  const instead = `Write ${names} without a schema: that is the rows that are about to be published.`
+  const instead = `Write ${names} without a schema to check the rows that are about to be published.`
 
-  /** Before the first publication, the table does not exist, and the server's error would be hard to understand. */
-  function unknown(error: unknown): string {
-    const named = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
-    if (!(error instanceof WarehouseProblem) || !named) throw error
-    return `It names ${named.schema}.${named.table} with its schema, where nothing was published yet. ${instead}`
+  /** Explains the server's error that the table is unknown. Before the first publication, the table does not exist. */
+  function describeUnpublishedTable(error: unknown): string {
+    const table = tables.find(({ schema, table }) => (error as Error).message.includes(`"${schema}.${table}"`))
+    if (!(error instanceof WarehouseProblem) || !table) throw error
+    return `The query reads ${table.schema}.${table.table}, which was not published yet. ${instead}`
   }
   return async (query: UserQuery, signal) => {
-    const old = await preview.oldRows(query, signal).catch(unknown)
+    const old = await preview.oldRows(query, signal).catch(describeUnpublishedTable)
     if (typeof old === 'string') return old
     if (!old) return undefined
     return old.view
-      ? `It reads the view ${old.name}, which shows the rows of the last load. ${instead}`
-      : `It names ${old.name} with its schema, which is the rows of the last load. ${instead}`
+      ? `The query reads the view ${old.name}, which shows the rows of the last load. ${instead}`
+      : `The query reads ${old.name}, which has the rows of the last load. ${instead}`
   }
 }

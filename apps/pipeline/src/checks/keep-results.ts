@@ -6,20 +6,20 @@ import type { CheckOutcome } from './run-checks.ts'
 
 type Fence = Pick<Claim, 'id' | 'attempt'>
 
-/** Deletes the results of an earlier attempt. */
-export async function forgetResults(db: Kysely<DB>, { id, attempt }: Fence): Promise<void> {
+/** Deletes the results of earlier attempts of a run, unless this attempt has lost the lease. */
+export async function deleteCheckResults(db: Kysely<DB>, { id, attempt }: Fence): Promise<void> {
   await sql`delete from data_quality_results where run_id in
     (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING')`.execute(db)
 }
 
-/** Stores the result of a check, unless the attempt has lost the lease. `position` counts from 1. */
-export async function keepResult(
+/** Stores the result of a check, unless this attempt has lost the lease. `position` counts from 1. */
+export async function insertCheckResult(
   db: Kysely<DB>,
   { id, attempt }: Fence,
   position: number,
   outcome: CheckOutcome,
 ): Promise<void> {
-  const { check_uid, check_name, status, message, data, completed_at } = columnsOf(outcome)
+  const { check_uid, check_name, status, message, data, completed_at } = toColumns(outcome)
   await sql`
     insert into data_quality_results (run_id, check_uid, check_name, position, status, message, data, completed_at)
     select id, ${check_uid}, ${check_name}, ${position}, ${status}, ${message}, ${data}::jsonb, ${completed_at} from runs
@@ -27,8 +27,8 @@ export async function keepResult(
     on conflict (run_id, position) do nothing`.execute(db)
 }
 
-/** The columns of a result, without its run and position. */
-export function columnsOf({ check, status, message, found, completedAt }: CheckOutcome) {
+/** Returns the columns of a stored result, without run and position. */
+export function toColumns({ check, status, message, found, completedAt }: CheckOutcome) {
   return {
     check_uid: check.uid,
     check_name: check.name,
@@ -41,7 +41,7 @@ export function columnsOf({ check, status, message, found, completedAt }: CheckO
 }
 
 /** Lists the check results of a run in order. Undefined if the object has no such run. `page` counts from 1. */
-export async function listResults(
+export async function listCheckResults(
   db: Kysely<DB>,
   runnableId: number,
   run: string,

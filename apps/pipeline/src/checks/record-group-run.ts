@@ -3,10 +3,10 @@ import type { DB, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from '../run-lifecycle/finish-run.ts'
 import { storable } from '../runs/run-log.ts'
-import { columnsOf } from './keep-results.ts'
+import { toColumns } from './keep-results.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
-/** The group of the run, its user and its start. */
+/** The check group, the user who started the run, and its start time. */
 interface GroupRunSubject {
   id: number
   client: string
@@ -15,10 +15,10 @@ interface GroupRunSubject {
 }
 
 /** Error code of a run with failed checks. */
-export const qualityFailed = 'DATA_QUALITY_FAILED'
+export const qualityFailedCode = 'DATA_QUALITY_FAILED'
 
 /**
- * Stores a synchronous run of a check group with its results after its end. If the service is killed during the run, nothing is stored.
+ * Stores a synchronous run of a check group with its results, after it has ended. If the service is killed during the run, nothing is stored.
  */
 export async function recordGroupRun(
   trx: Transaction<DB>,
@@ -39,7 +39,7 @@ export async function recordGroupRun(
       attempt: 1,
       state: status === 'OK' ? 'OK' : 'FAILED',
       message: storable(message, 5_000),
-      error_code: status === 'OK' ? null : qualityFailed,
+      error_code: status === 'OK' ? null : qualityFailedCode,
       created_at: startedAt,
       started_at: startedAt,
       heartbeat_at: now,
@@ -47,23 +47,23 @@ export async function recordGroupRun(
     })
     .returningAll()
     .executeTakeFirstOrThrow()
-  const results = outcomes.map((outcome, index) => ({ run_id: run.id, position: index + 1, ...columnsOf(outcome) }))
+  const results = outcomes.map((outcome, index) => ({ run_id: run.id, position: index + 1, ...toColumns(outcome) }))
   if (results.length > 0) await trx.insertInto('data_quality_results').values(results).execute()
   await onRunFinished(trx, queue, run)
   return run
 }
 
-/** The result of a group: OK only if all checks are OK. The message is for everyone who sees the run. */
+/** The result of a group. The status is OK only if all checks are OK. Everyone who can see the run can see the message. */
 interface Verdict {
   status: CheckStatus
   message: string
 }
 
 /** Maximum number of checks in a message. */
-const named = 5
+const maxNamedChecks = 5
 
-export function verdictOn(outcomes: readonly CheckOutcome[]): Verdict {
-  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks: nothing was checked.' }
+export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks. Add checks to it.' }
   const bad = outcomes.filter(({ status }) => status !== 'OK')
   if (bad.length === 0)
     return {
@@ -71,9 +71,9 @@ export function verdictOn(outcomes: readonly CheckOutcome[]): Verdict {
       message: outcomes.length === 1 ? 'The check is OK.' : `All ${outcomes.length} checks are OK.`,
     }
   const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
-  const said = bad.slice(0, named).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
-  const more = bad.length > named ? ` And ${bad.length - named} more; the results of the run name them.` : ''
+  const reasons = bad.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
+  const more = bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results.` : ''
   const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
-  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${said.join(' ')}${more}`
+  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${more}`
   return { status, message: storable(message, 4_500) }
 }

@@ -1,29 +1,29 @@
 import { wholeWords } from '@sluice/process'
 import type { RowCell } from '@sluice/warehouses/warehouse'
 
-const hidden = '[redacted]'
+const redactedText = '[redacted]'
 
-/** Shorter values occur in too many other words, so they are not searched inside of texts. */
+/** Shorter values are not redacted inside of texts, because they occur in too many other words. */
 const minLength = 4
 
 /**
- * Redacts the values of secured variables in the result of a check: equal cells, and occurrences in texts. This prevents accidental
- * disclosure only: authors of checks can use a value in expressions and show their results.
+ * Returns functions that redact the values of secured variables in the result of a check: equal cells, and occurrences in texts. This
+ * prevents only accidental disclosure, because authors of checks can show the results of expressions with a value.
  */
-export function hider(secured: readonly string[]) {
+export function createRedactor(secured: readonly string[]) {
   const exact = new Set(secured)
   const longestFirst = secured.filter(({ length }) => length >= minLength).toSorted((a, b) => b.length - a.length)
   const pattern =
     longestFirst.length > 0 ? new RegExp(longestFirst.map((value) => wholeWords(value)).join('|'), 'giu') : undefined
 
   const text = (words: string): string => {
-    if (exact.has(words)) return hidden
-    return pattern ? words.replace(pattern, hidden) : words
+    if (exact.has(words)) return redactedText
+    return pattern ? words.replace(pattern, redactedText) : words
   }
   const cell = (value: RowCell): RowCell => {
     if (exact.size === 0 || value === null || typeof value === 'boolean') return value
     if (typeof value === 'string') return text(value)
-    if (typeof value === 'number') return exact.has(String(value)) ? hidden : value
+    if (typeof value === 'number') return exact.has(String(value)) ? redactedText : value
     if (Array.isArray(value)) return value.map(cell)
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [text(key), cell(part as RowCell)]))
   }

@@ -3,7 +3,7 @@ import { columns, loadAll, never } from '@sluice/warehouses/testing/rows'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { Variables } from '../variables/variables.ts'
 import { type UserQuery, WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { hider } from './redact-variables.ts'
+import { createRedactor } from './redact-variables.ts'
 import { type CheckOutcome, runChecks, type CheckRunContext } from './run-checks.ts'
 
 const scratch = scratchWarehouseForAll()
@@ -47,7 +47,7 @@ describe('checks', () => {
     expect(said(outcomes)).toEqual([
       ['ERROR', 'The query took longer than 2 seconds and was stopped.'],
       expect.arrayContaining(['ERROR']),
-      ['ERROR', 'It was not run: the checks before it used all 3 seconds.'],
+      ['ERROR', 'Not run: earlier checks used all 3 seconds. Split the group.'],
     ])
   })
 
@@ -87,7 +87,7 @@ describe('checks', () => {
 })
 
 describe('what is secured', () => {
-  const { text, cell } = hider(['s3cret', '42', 's3cret-and-more'])
+  const { text, cell } = createRedactor(['s3cret', '42', 's3cret-and-more'])
 
   it('is taken out of cells that are it and texts that it stands in', () => {
     expect(['s3cret', 'a S3CRET b', 's3cret-and-more', '42', '1423', 42, 43, null, true].map(cell)).toEqual([

@@ -9,7 +9,7 @@ import {
 import { bindVariables } from '../variables/bind.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import type { Variables } from '../variables/variables.ts'
-import { hider } from './redact-variables.ts'
+import { createRedactor } from './redact-variables.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -19,10 +19,10 @@ export interface CheckToRun {
   query: string
 }
 
-/** OK: no rows. FAILED: rows, which are the violations. ERROR: the query could not be run. */
+/** OK: the query returned no rows. FAILED: it returned rows, which are the violations. ERROR: it could not be run. */
 export type CheckStatus = 'OK' | 'FAILED' | 'ERROR'
 
-/** The first rows that a check found, as they are kept with the results of a run. */
+/** The first violations that a check found, as stored with the results of a run. */
 export interface CheckFindings {
   columns: WarehouseColumn[]
   rows: QueryRows['rows']
@@ -37,25 +37,25 @@ export interface CheckOutcome {
   status: CheckStatus
   /** A sentence for users with read access to the check, without values of secured variables. */
   message: string
-  /** The sentence for everyone who sees the run, logs and alerts: without the server's message, which may contain cells. */
+  /** A sentence for everyone who sees the run, its log or its alert. It omits the server's message, which can contain cells. */
   toAll: string
   found?: CheckFindings
   completedAt: Date
 }
 
 export interface CheckRunContext {
-  /** Undefined before the first load. */
+  /** Undefined if the client has no warehouse yet, because nothing was loaded. */
   warehouse: { queries: Pick<QueryRunner, 'query'> } | undefined
   variables: Variables
   /** The schemas in which names without a schema are searched, in order. */
   schemas: readonly string[]
-  /** Limits per check: stored rows and bytes, and seconds at the server. */
+  /** Limits of each check: stored rows and bytes, and seconds for its query. */
   limits: { rows: number; bytes: number; seconds: number }
-  /** Seconds for all checks. Checks without remaining time are not run, which is an ERROR. */
+  /** Seconds for all checks. Checks for which no time remains are not run and have the status ERROR. */
   seconds?: number
   /** Seconds to wait for a free query slot of the client; without it, checks do not wait. */
   slotTimeoutSeconds?: number
-  /** Called with each query before it runs. A returned sentence, for everyone who sees the run, refuses the query: an ERROR. */
+  /** Called with each query before it runs. To refuse the query, it returns a sentence for everyone who sees the run. */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
   signal: AbortSignal
 }
@@ -66,50 +66,54 @@ export interface CheckRunContext {
  */
 export async function* runChecks(
   checks: readonly CheckToRun[],
-  surroundings: CheckRunContext,
+  context: CheckRunContext,
 ): AsyncGenerator<CheckOutcome> {
-  const { limits, seconds = Infinity } = surroundings
+  const { limits, seconds = Infinity } = context
   const end = performance.now() + seconds * 1_000
   for (const check of checks) {
-    surroundings.signal.throwIfAborted()
+    context.signal.throwIfAborted()
     const left = Math.floor((end - performance.now()) / 1_000)
-    if (left < 1) yield checkNotRun(check, `It was not run: the checks before it used all ${seconds} seconds.`)
-    else
-      yield await runCheck(check, { ...surroundings, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
+    if (left < 1) yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
+    else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
   }
 }
 
-/** Runs one check; see `runChecks`. */
-export async function runCheck(check: CheckToRun, surroundings: CheckRunContext): Promise<CheckOutcome> {
-  const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = surroundings
-  if (!warehouse) return checkNotRun(check, 'No table was loaded yet.')
+export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
+  const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
+  if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')
   const startedAt = new Date()
   // Only the variables that a check uses can appear in its result.
-  let hide = hider([])
+  let redact = createRedactor([])
   try {
     const bound = bindVariables(check.query, variables)
-    hide = hider([...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!))
+    redact = createRedactor(
+      [...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!),
+    )
     const { text, values, texts } = bound
     const query: UserQuery = { text, values, texts, schemas, limits }
     const refused = await refusal?.(query, signal)
-    if (refused) return checkNotRun(check, hide.text(refused))
-    const { columns, rows, whole, none } = await firstRows(warehouse, query, slotTimeoutSeconds, signal)
+    if (refused) return checkNotRun(check, redact.text(refused))
+    const { columns, rows, whole, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
     const milliseconds = Date.now() - startedAt.getTime()
     const violations = whole ? rows.length : await countRows(warehouse, query, signal)
     const found = {
-      columns: columns.map((column) => ({ ...column, name: hide.text(column.name), label: hide.text(column.label) })),
-      rows: rows.map((row) => row.map(hide.cell)),
+      columns: columns.map((column) => ({
+        ...column,
+        name: redact.text(column.name),
+        label: redact.text(column.label),
+      })),
+      rows: rows.map((row) => row.map(redact.cell)),
       ...(violations !== undefined && { violations }),
       startedAt: startedAt.toISOString(),
       milliseconds,
     }
-    const message = none ? 'No row violates the check.' : violationsOf(found)
+    const message = none ? 'No row violates the check.' : describeViolations(found)
     return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, found, completedAt: new Date() }
   } catch (error) {
     signal.throwIfAborted()
     const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
     if (!known) throw error
-    const message = hide.text(error.message)
+    const message = redact.text(error.message)
     return checkNotRun(
       check,
       message,
@@ -121,10 +125,10 @@ export async function runCheck(check: CheckToRun, surroundings: CheckRunContext)
 /** The message for users without read access to the check. */
 export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
 
-/** Codes of problems whose messages contain no text of the server. */
+/** Codes of problems with messages that contain no text of the server. */
 const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
 
-/** A check that could not be run. */
+/** Returns the outcome of a check that could not be run. */
 export function checkNotRun(check: CheckToRun, message: string, toAll = message): CheckOutcome {
   return {
     check,
@@ -135,7 +139,7 @@ export function checkNotRun(check: CheckToRun, message: string, toAll = message)
   }
 }
 
-function violationsOf({ rows, violations }: Pick<CheckFindings, 'rows' | 'violations'>): string {
+function describeViolations({ rows, violations }: Pick<CheckFindings, 'rows' | 'violations'>): string {
   if (violations === undefined && rows.length === 0)
     return 'Rows violate the check; the first is too large to be shown.'
   if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
@@ -151,7 +155,7 @@ async function countRows(
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  // A comment in the last line must not swallow the bracket.
+  // The line break ends a comment in the last line of the query, which would otherwise include the bracket.
   const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
   const counted = await warehouse.queries
     .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
@@ -169,10 +173,9 @@ interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
 }
 
 /**
- * Returns the first rows of a query. Waits for a free query slot of the client, so that a long load does not fail for that
- * reason.
+ * Returns the first rows of a query. Waits for a free query slot of the client, so that a busy client does not fail a long load.
  */
-async function firstRows(
+async function readFirstRows(
   warehouse: { queries: Pick<QueryRunner, 'query'> },
   query: UserQuery,
   slotTimeoutSeconds: number,

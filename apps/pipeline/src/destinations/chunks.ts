@@ -4,14 +4,14 @@ export interface ChunkLimits {
   bytes: number
 }
 
-/** A value to send: its row number in the view, and its JSON. */
+/** A value to send. `line` is its row number in the view. */
 export interface ValueItem {
   line: number
   json: string
 }
 
-/** Groups items into chunks for one request each. Reads `limits` for each item, because they can decrease. */
-export async function* chunksOf<T extends ValueItem>(
+/** Groups items into chunks, each for one request. Calls `limits` for each item, because the limits can decrease between items. */
+export async function* splitChunks<T extends ValueItem>(
   items: AsyncIterable<T>,
   limits: () => ChunkLimits,
 ): AsyncGenerator<T[]> {

@@ -1,4 +1,4 @@
-/** A push or a test of a target failed. The message is a sentence for users, without secrets. */
+/** The error of a failed push or a failed test of a target. The message is a sentence for users, without secrets. */
 export class DestinationProblem extends Error {
   override readonly name = 'DestinationProblem'
   readonly code: string
@@ -6,7 +6,7 @@ export class DestinationProblem extends Error {
   readonly retryable: boolean
   /** Whether a smaller request may help. */
   readonly tooMuch: boolean
-  /** Seconds of the header Retry-After. */
+  /** Seconds from the header Retry-After. */
   readonly retryAfter: number | undefined
 
   constructor(

@@ -2,22 +2,22 @@ import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
-import { type ImportOptions, type Target, type TargetSettings, openTargetSecrets, targetOf } from './target.ts'
+import { type ImportOptions, type Target, type TargetSettings, unsealTargetSecrets, createTarget } from './target.ts'
 import { namesVariables, replaceVariables } from '../variables/replace.ts'
-import { variablesOf } from '../variables/variables.ts'
+import { readVariables } from '../variables/variables.ts'
 
-/** A destination when its attempt starts. */
+/** A destination, as read at the start of an attempt. */
 export interface DestinationToPush {
   target: Target
   options: ImportOptions
   /** Schema and name of the view in the warehouse. */
   schema: string
   view: string
-  /** Why the view does not exist yet. */
+  /** Why the view does not exist yet; null if it exists. */
   pending: string | null
 }
 
-/** Throws `LeaseLost` if the destination was deleted. */
+/** Reads a destination with unsealed secrets. Throws `LeaseLost` if the destination was deleted. */
 export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number): Promise<DestinationToPush> {
   const row = await db
     .selectFrom('destinations as d')
@@ -28,10 +28,10 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
     .where('d.id', '=', id)
     .executeTakeFirst()
   if (!row) throw new LeaseLost('The destination was deleted.')
-  const secrets = await withTargetValues(db, row.client, ring, openTargetSecrets(row, ring))
+  const secrets = await replaceTargetVariables(db, row.client, ring, unsealTargetSecrets(row, ring))
   const { schema, view, pending } = row
   return {
-    target: targetOf(row.settings as unknown as TargetSettings, secrets),
+    target: createTarget(row.settings as unknown as TargetSettings, secrets),
     options: row.import_options as ImportOptions,
     schema,
     view,
@@ -40,11 +40,11 @@ export async function readDestination(db: Kysely<DB>, ring: KeyRing, id: number)
 }
 
 /** Returns the secrets of a target with the values of their variables. Throws `VariableProblem` for an unknown name. */
-export async function withTargetValues<Secrets extends object>(
+export async function replaceTargetVariables<Secrets extends object>(
   db: Kysely<DB>,
   client: string,
   ring: KeyRing,
   secrets: Secrets,
 ): Promise<Secrets> {
-  return namesVariables(secrets) ? replaceVariables(secrets, await variablesOf(db, client, ring)) : secrets
+  return namesVariables(secrets) ? replaceVariables(secrets, await readVariables(db, client, ring)) : secrets
 }

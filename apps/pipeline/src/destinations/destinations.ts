@@ -2,8 +2,8 @@ import { guardedFetch, type OutgoingAllowList } from '@sluice/http-client'
 import { causeOf } from '@sluice/process'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { DestinationProblem } from './destination-problem.ts'
-import { type Dhis2, dhis2 } from './dhis2/dhis2-client.ts'
-import { type Choice, lookUp, mayImport, systemOf } from './dhis2/metadata.ts'
+import { type Dhis2Api, dhis2 } from './dhis2/dhis2-client.ts'
+import { type Choice, searchOptions, canImportValues, readSystem } from './dhis2/metadata.ts'
 import { pushValues } from './dhis2/push-values.ts'
 import type { PushResult, PushReport } from './push.ts'
 import { baseUrl, type ImportOptions, type Target } from './target.ts'
@@ -50,23 +50,23 @@ interface DestinationOptions {
   importTime?: number
 }
 
-/** Maximum bytes of a response. A summary names each conflict of 10,000 values, and a list of data sets all their elements. */
+/** Maximum bytes of a response. Import responses are larger, because a summary can contain a conflict for each of 10,000 values. */
 const maxLookupBytes = 8_000_000
-const mostImported = 64_000_000
+const maxImportBytes = 64_000_000
 
-/** Makes no connections before the first request. */
+/** Creates the destinations. The first request makes the first connection. */
 export function openDestinations({
   allowed,
   lookupTimeoutMs = 25_000,
   importTime = 300_000,
 }: DestinationOptions): Destinations {
   const lookups = guardedFetch({ allowed, timeLimit: lookupTimeoutMs, maxBytes: maxLookupBytes })
-  const importing = guardedFetch({ allowed, timeLimit: importTime, maxBytes: mostImported })
+  const imports = guardedFetch({ allowed, timeLimit: importTime, maxBytes: maxImportBytes })
 
   return {
     async test(target, signal) {
       try {
-        return await tested(dhis2(lookups, target), target, signal)
+        return await testTarget(dhis2(lookups, target), target, signal)
       } catch (error) {
         if (!(error instanceof DestinationProblem)) throw error
         const { code, message } = error
@@ -74,29 +74,29 @@ export function openDestinations({
         return { status: 'ERROR', code, message, ...causeOf(error, secrets) }
       }
     },
-    lookup: async (kind, target, query, signal) => lookUp(dhis2(lookups, target), kind, query, signal),
+    lookup: async (kind, target, query, signal) => searchOptions(dhis2(lookups, target), kind, query, signal),
     push({ target, ...view }, report, signal) {
-      const quick = dhis2(lookups, target)
-      const slow = dhis2(importing, target)
-      const both: Dhis2 = {
-        words: quick.words,
-        // Only the list of all data sets needs a long time limit.
-        get: (path, ...rest) => (path === 'dataSets' ? slow : quick).get(path, ...rest),
-        post: slow.post,
+      const lookupClient = dhis2(lookups, target)
+      const importClient = dhis2(imports, target)
+      const client: Dhis2Api = {
+        words: lookupClient.words,
+        // The list of all data sets with their elements is large, so it needs the limits of imports.
+        get: (path, ...rest) => (path === 'dataSets' ? importClient : lookupClient).get(path, ...rest),
+        post: importClient.post,
       }
-      return pushValues({ dhis2: both, ...view, report, signal })
+      return pushValues({ dhis2: client, ...view, report, signal })
     },
     async close() {
-      await Promise.all([lookups.close(), importing.close()])
+      await Promise.all([lookups.close(), imports.close()])
     },
   }
 }
 
-async function tested(dhis2: Dhis2, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
-  const system = await systemOf(dhis2, signal)
+async function testTarget(dhis2: Dhis2Api, target: Target, signal: AbortSignal): Promise<TargetTestResult> {
+  const system = await readSystem(dhis2, signal)
   const { version, username } = system
-  const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host}, and takes user "${username}".`
-  if (mayImport(system)) return { status: 'OK', code: 'OK', message: answers, version, username }
-  const message = `${answers} But that user lacks the authority to import data values (F_DATAVALUE_ADD).`
+  const answers = `DHIS2 ${version} answers at ${new URL(baseUrl(target.url)).host} and accepts the user "${username}".`
+  if (canImportValues(system)) return { status: 'OK', code: 'OK', message: answers, version, username }
+  const message = `${answers} But the user lacks the authority to import data values. Grant F_DATAVALUE_ADD in DHIS2.`
   return { status: 'WARNING', code: 'PERMISSION_DENIED', message, version, username }
 }

@@ -14,21 +14,20 @@ export interface PushReport {
 export interface PushResult {
   /** Rows of the view. */
   rows: number
-  /** Values that were sent; without those of rows that have no value or cannot be sent. */
+  /** Values that were sent. Excludes rows without a value and rows that cannot be sent. */
   sent: number
   bytes: number
-  /** Rows without a value. */
   empty: number
   /** Rows that DHIS2 rejected, or that lack a required field. */
   rejected: number
   /** Reason of the first rejected row. */
   firstRejected: string | undefined
-  /** Counts of DHIS2. It may count unchanged values as ignored. */
+  /** Counts from DHIS2, which can count unchanged values as ignored. */
   imported: number
   updated: number
   ignored: number
   deleted: number
-  /** A warning of DHIS2 that concerns no row. */
+  /** A warning from DHIS2 that concerns no single row. */
   warning: string | undefined
 }
 
@@ -42,21 +41,21 @@ export interface RejectedRow {
   raw: string
 }
 
-const number = (amount: number) => amount.toLocaleString('en')
-const count = (amount: number, noun: string) => `${number(amount)} ${amount === 1 ? noun : `${noun}s`}`
+const formatNumber = (amount: number) => amount.toLocaleString('en')
+const formatCount = (amount: number, noun: string) => `${formatNumber(amount)} ${amount === 1 ? noun : `${noun}s`}`
 
-/** Returns the message of a finished push. */
 export function describePush(place: string, pushed: PushResult, { dryRun }: ImportOptions): string {
   const { rows, sent, empty, rejected, firstRejected, imported, updated, ignored, deleted, warning } = pushed
   if (rows === 0) return `${place} has no rows: nothing was sent.`
-  const without = empty > 0 ? ` ${count(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''
+  const without =
+    empty > 0 ? ` ${formatCount(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''
   const refused =
     rejected > 0
-      ? ` ${count(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} refused, the first for this reason: ${firstRejected ?? 'none is given'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} The run’s rejected rows name them all.`
+      ? ` ${formatCount(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} rejected, the first for this reason: ${firstRejected ?? 'DHIS2 gives no reason'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} See the rejected rows of the run, and correct them in the source.`
       : ''
   const warns = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
   if (sent === 0) return `Nothing of ${place} was sent.${without}${refused}`
   const tense = dryRun ? 'A dry run, so nothing is stored. DHIS2 would have' : 'DHIS2 has'
-  const did = `${number(imported)} imported, ${number(updated)} updated, ${number(deleted)} deleted and ${number(ignored)} ignored`
-  return `Sent ${count(sent, 'value')} of ${place}. ${tense} ${did}.${without}${refused}${warns}`
+  const did = `${formatNumber(imported)} imported, ${formatNumber(updated)} updated, ${formatNumber(deleted)} deleted and ${formatNumber(ignored)} ignored`
+  return `Sent ${formatCount(sent, 'value')} of ${place}. ${tense} ${did}.${without}${refused}${warns}`
 }

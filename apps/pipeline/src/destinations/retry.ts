@@ -2,7 +2,7 @@ import { backgroundRetry, retry, type RetryPolicy, TransientError } from '@sluic
 import { DestinationProblem } from './destination-problem.ts'
 import type { PushReport } from './push.ts'
 
-/** After a longer Retry-After, a later attempt of the run continues. */
+/** If Retry-After exceeds `maxRetryAfter` seconds, the attempt fails and the next attempt of the run continues. */
 export const defaultRetryPolicy: RetryPolicy = { ...backgroundRetry, maxRetryAfter: 600 }
 
 interface RequestRetry {

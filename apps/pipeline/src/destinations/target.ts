@@ -23,23 +23,23 @@ export interface ImportOptions {
   dryRun?: boolean
 }
 
-interface Row {
+interface SealedTarget {
   uid: string
   target_secrets: string | null
 }
 
-const purpose = (uid: string) => `destinations.target_secrets:${uid}`
+const sealPurpose = (uid: string) => `destinations.target_secrets:${uid}`
 
-/** Throws `SealProblem` when the key is not in the ring. */
-export const openTargetSecrets = ({ uid, target_secrets }: Row, ring: KeyRing): SecretValues =>
-  unsealSecrets(target_secrets, purpose(uid), ring)
+/** Unseals the secrets of a target. Throws `SealProblem` when the key is not in the ring. */
+export const unsealTargetSecrets = ({ uid, target_secrets }: SealedTarget, ring: KeyRing): SecretValues =>
+  unsealSecrets(target_secrets, sealPurpose(uid), ring)
 
-/** Null for none. */
+/** Returns null if the target has no secrets. */
 export const sealTargetSecrets = (uid: string, secrets: SecretValues, ring: KeyRing): string | null =>
-  sealSecrets(secrets, purpose(uid), ring)
+  sealSecrets(secrets, sealPurpose(uid), ring)
 
-/** Returns the target with those of the `secrets` that its kind uses. */
-export function targetOf(settings: TargetSettings, secrets: SecretValues): Target {
+/** Returns the target with the secrets that its kind uses: a password or a token. */
+export function createTarget(settings: TargetSettings, secrets: SecretValues): Target {
   if ('apiTokenTarget' in settings) return { url: settings.apiTokenTarget.url, authToken: secrets['authToken'] }
   const { url, username } = settings.apiTarget
   return { url, username, password: secrets['password'] }
@@ -54,8 +54,8 @@ export const baseUrl = (url: string): string =>
     .replace(/\/api$/, '')
     .replace(/\/+$/, '')
 
-/** Whether two addresses are those of the same DHIS2. Host names are compared case-insensitively. */
-export function sameAddress(one: string, other: string): boolean {
+/** Whether two addresses have the same base address. Host names are compared case-insensitively. */
+export function isSameTarget(one: string, other: string): boolean {
   const [before, after] = [one, other].map((url) => (URL.canParse(baseUrl(url)) ? new URL(baseUrl(url)).href : url))
   return before === after
 }

@@ -2,30 +2,30 @@ import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
 import type { DB, WarehouseDrops } from '../database.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { filledTables, isFilledByAnother, isTableTaken } from './pipeline-tables.ts'
+import { listFurtherTables, isFilledByAnother, isTableTaken } from './pipeline-tables.ts'
 
 type Drop = Selectable<WarehouseDrops>
 
-/** A table or view to drop from a client's warehouse; without `table`, the schema, if it is empty by then. */
+/** A table or view to drop from a client's warehouse. Without `table`, the schema is dropped if it is then empty. */
 export interface DropRequest {
   client: string
   schema: string
   table?: string
 }
 
-/** Codes for tables that are not managed by this service. They stay, and the drop is not retried. */
-const finalCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
+/** Codes for tables that this service does not manage. Such tables stay, and the drop is not retried. */
+const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
 
-/** Records a drop in the transaction that deletes the pipeline or schema. */
-export async function noteDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
+/** Records a drop in the transaction that deletes the pipeline or schema. Maintenance executes it later. */
+export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
   await trx
     .insertInto('warehouse_drops')
     .values({ client, schema_name: schema, table_name: table ?? null })
     .execute()
 }
 
-/** Whether the table was left by a deleted pipeline. A new pipeline of the same name must not show its rows. */
-export async function isToBeDropped(
+/** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */
+export async function isTableDropPending(
   db: Kysely<DB>,
   { client, schema, table }: Required<DropRequest>,
 ): Promise<boolean> {
@@ -41,10 +41,10 @@ export async function isToBeDropped(
 }
 
 /**
- * Executes up to fifty due drops of one client or of all, tables before their schemas. Returns the number of successful ones.
- * Failed ones are retried with exponential backoff, at least once a day; their errors go to `failed`.
+ * Executes up to fifty due drops of one client or of all clients, tables before schemas. Returns the number of successful drops.
+ * Failed drops are reported to `failed`, and retried with exponential backoff of at most a day.
  */
-export async function dropWaiting(
+export async function executeDueDrops(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
   failed: (error: unknown, drop: Drop) => void,
@@ -54,15 +54,15 @@ export async function dropWaiting(
   if (client) due = due.where('client', '=', client)
   const waiting = await due.orderBy(sql`table_name is null`).orderBy('id').limit(50).execute()
   let done = 0
-  for (const { id } of waiting) if (await dropOne(db, warehouses, id, failed)) done += 1
+  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) done += 1
   return done
 }
 
 /**
- * Drops a table that a deleted pipeline left under the target's name, and keeps the schema. Waits for a concurrent drop. Throws
- * `WarehouseProblem` if the table cannot be dropped; the load then fails.
+ * Before a load, drops the table that a deleted pipeline left under the target's name, and cancels a pending drop of the schema. Waits
+ * for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
  */
-export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
+export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
   const conflictingDrops = (on: Kysely<DB>) =>
     on
       .selectFrom('warehouse_drops')
@@ -84,10 +84,10 @@ export async function clearTheWay(db: Kysely<DB>, warehouse: Warehouse, target: 
 }
 
 /**
- * Executes a drop under the lock of its row, because a load into the same table waits for this lock. This is the only transaction
- * that contains warehouse statements; they end within seconds.
+ * Executes a drop while its row is locked, because a load into the same table waits for this lock. Returns whether it succeeded. Other
+ * transactions must not wait for the warehouse; here its statements end within seconds.
  */
-async function dropOne(
+async function executeDrop(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
   id: number,
@@ -119,9 +119,9 @@ async function dropOne(
   })
 }
 
-/** Drops a table. First drops the other tables of its pipeline, which the table's cursor names, unless another object uses them. */
+/** Drops a table, after the further tables of its pipeline that no other object uses. */
 async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
-  for (const table of await filledTables(warehouse, target.schema, target.table))
+  for (const table of await listFurtherTables(warehouse, target.schema, target.table))
     if (
       !(await isTableTaken(db, { ...target, table })) &&
       !(await isFilledByAnother(db, { ...target, table }, target.table))
@@ -139,6 +139,6 @@ async function dropRelation(
     else if (await warehouse.views.find(schema, table)) await warehouse.views.drop(schema, table)
     else await warehouse.catalog.dropTable(schema, table)
   } catch (error) {
-    if (!(error instanceof WarehouseProblem && finalCodes.has(error.code))) throw error
+    if (!(error instanceof WarehouseProblem && unmanagedCodes.has(error.code))) throw error
   }
 }

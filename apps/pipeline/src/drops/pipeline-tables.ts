@@ -3,8 +3,8 @@ import type { DB } from '../database.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 
 /**
- * Whether a further table of a pipeline belongs to another pipeline with a longer name. `a__b__c` belongs to the pipeline `a__b`,
- * although `a` could fill it too.
+ * Whether a further table of the pipeline with table `own` belongs to another pipeline with a longer table name. For example,
+ * `a__b__c` belongs to the pipeline with table `a__b`, and not to the one with table `a`.
  */
 export async function isFilledByAnother(
   db: Kysely<DB>,
@@ -53,8 +53,8 @@ export async function isTableTaken(
   return (await pipelines.unionAll(views).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Returns the further tables of a pipeline, as stored with its cursor. Their names start with the pipeline's table and `__`. */
-export async function filledTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
+/** Lists the further tables of a pipeline, such as those of repeat groups. The cursor stores them; their names start with the table and `__`. */
+export async function listFurtherTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
   const kept = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
   const names: unknown[] = Array.isArray(kept?.tables) ? kept.tables : []
   return names.filter((name): name is string => typeof name === 'string' && name.startsWith(`${table}__`))

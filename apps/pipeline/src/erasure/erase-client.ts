@@ -7,11 +7,11 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 /** Days from the deletion of a client until maintenance erases its data. */
 export const eraseAfterDays = 30
 
-/** Rows per statement, to keep locks and write-ahead log small. */
-const batch = 2_000
+/** Rows per statement. Small batches keep few locks and little write-ahead log. */
+const batchSize = 2_000
 
-/** The tables with data of clients, in the order of deletion that the foreign keys require. */
-const objects = [
+/** The tables with data of clients, in the order in which the foreign keys allow their deletion. */
+const clientTables = [
   'workflows',
   'destinations',
   'views',
@@ -31,7 +31,7 @@ const objects = [
 ] as const
 
 /** Number of erased rows by table; tables without erased rows are omitted. */
-export type Erased = Partial<Record<(typeof objects)[number], number>>
+export type Erased = Partial<Record<(typeof clientTables)[number], number>>
 
 interface ErasureContext {
   db: Kysely<DB>
@@ -39,19 +39,19 @@ interface ErasureContext {
   filesDirectory: string
 }
 
-/** Returns the uids of clients with data in this service, apart from the audit and public datasets. */
-export async function heldClients(db: Kysely<DB>): Promise<string[]> {
-  const tables = objects.filter((table) => table !== 'record_changes')
+/** Lists the uids of clients with data in this service. The audit log and public datasets do not count. */
+export async function listClientsWithData(db: Kysely<DB>): Promise<string[]> {
+  const tables = clientTables.filter((table) => table !== 'record_changes')
   const parts = tables.map((table) => sql`select client from ${sql.table(table)}`)
   const { rows } = await sql<{ client: string }>`${sql.join(parts, sql` union `)} order by client`.execute(db)
   return rows.map(({ client }) => client)
 }
 
 /**
- * Erases what can be erased outside of a transaction: the client's warehouses, uploaded files, and the logs, rejected rows and
- * results of its runs. Safe to repeat. `eraseRows` follows, in the transaction that has the audit row.
+ * Erases the data that needs no transaction: the client's warehouses and uploaded files, and the logs, rejected rows and results of
+ * its runs. Safe to repeat. Call `eraseClientRows` next, in the transaction that writes the audit log.
  */
-export async function eraseBulk({ db, warehouses, filesDirectory }: ErasureContext, client: string): Promise<void> {
+export async function eraseBulkData({ db, warehouses, filesDirectory }: ErasureContext, client: string): Promise<void> {
   await warehouses.erase(client)
   const files = await db
     .selectFrom('uploaded_files as f')
@@ -61,27 +61,27 @@ export async function eraseBulk({ db, warehouses, filesDirectory }: ErasureConte
     .execute()
   for (const { uid } of files) await rm(getUploadPath(filesDirectory, uid), { force: true })
   for (const table of ['run_logs', 'rejected_rows', 'data_quality_results'] as const)
-    while ((await eraseDetails(db, table, client)) > 0);
+    while ((await eraseDetailBatch(db, table, client)) > 0);
 }
 
-/** Erases all rows of the client except those of the audit and of public datasets. */
-export async function eraseRows(trx: Transaction<DB>, client: string): Promise<Erased> {
+/** Erases all rows of the client, except the audit log and public datasets. Returns the number of rows by table. */
+export async function eraseClientRows(trx: Transaction<DB>, client: string): Promise<Erased> {
   const erased: Erased = {}
-  for (const table of objects) {
+  for (const table of clientTables) {
     const { numAffectedRows } = await sql`delete from ${sql.table(table)} where client = ${client}`.execute(trx)
     if (numAffectedRows) erased[table] = Number(numAffectedRows)
   }
   return erased
 }
 
-async function eraseDetails(
+async function eraseDetailBatch(
   db: Kysely<DB>,
   table: 'run_logs' | 'rejected_rows' | 'data_quality_results',
   client: string,
 ): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from ${sql.table(table)} where id in (
-      select d.id from runs r join ${sql.table(table)} d on d.run_id = r.id where r.client = ${client} limit ${batch})`.execute(
+      select d.id from runs r join ${sql.table(table)} d on d.run_id = r.id where r.client = ${client} limit ${batchSize})`.execute(
     db,
   )
   return Number(numAffectedRows ?? 0)

@@ -5,15 +5,15 @@ import { getUploadPath, getUploadsDirectory } from '@sluice/connectors/uploaded-
 
 export interface ReceivedFile {
   size: number
-  /** The digest of the received bytes, in hexadecimal. */
+  /** SHA-256 of the received bytes in hexadecimal. */
   sha256: string
   /** Removes the file. */
   discard(): Promise<void>
 }
 
 /**
- * Writes the chunks of a body to the uploads directory in constant memory, and returns once the bytes are durable. Until then the file
- * has another name, so that a partial file is never read. If the peer disconnects, the file is removed.
+ * Writes the chunks of a request body to a file in the uploads directory, in constant memory. Returns when the bytes are durable. Until
+ * then the file has another name, so that a partial file is never read. After an error, the file is removed.
  */
 export async function receiveFile(
   chunks: AsyncIterable<Buffer>,
@@ -32,7 +32,7 @@ export async function receiveFile(
         size += chunk.length
         if (size > uploadLimit) throw problems.tooLarge(uploadLimit)
         hash.update(chunk)
-        // Unlike `write`, `appendFile` repeats until every byte is written or there is an error.
+        // `appendFile` writes every byte or throws, whereas `write` can write a part of them.
         await file.appendFile(chunk)
       }
       await file.sync()
@@ -43,24 +43,24 @@ export async function receiveFile(
     await syncDirectory(getUploadsDirectory(directory))
   } catch (error) {
     await rm(partial, { force: true }).catch(() => {})
-    throw toProblem(error)
+    throw toUploadProblem(error)
   }
   return { size, sha256: hash.digest('hex'), discard: () => rm(path, { force: true }) }
 }
 
-/** Makes a rename survive a power cut. */
+/** Makes a rename in the directory durable. */
 async function syncDirectory(path: string): Promise<void> {
   await using directory = await open(path, 'r')
   await directory.sync()
 }
 
-function toProblem(error: unknown): unknown {
+function toUploadProblem(error: unknown): unknown {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
     case 'EDQUOT':
       return new Problem(503, 'upload-disk-full', 'The disk has no space for the file.', {
         detail:
-          "The disk of the service is full: ask its operator to free some space, then upload again. The pipeline's present file is untouched.",
+          'The disk of the service is full: ask its operator to free some space, then upload again. The pipeline keeps its current file.',
         headers: { 'Retry-After': '60' },
         cause: error,
       })
@@ -69,13 +69,13 @@ function toProblem(error: unknown): unknown {
     case 'EPERM':
       return new Problem(503, 'upload-disk-not-writable', 'The file cannot be written.', {
         detail:
-          "The service cannot write to its disk: ask its operator to check FILES_DIRECTORY, then upload again. The pipeline's present file is untouched.",
+          'The service cannot write to its disk: ask its operator to check FILES_DIRECTORY, then upload again. The pipeline keeps its current file.',
         headers: { 'Retry-After': '60' },
         cause: error,
       })
     case 'ECONNRESET':
     case 'ERR_STREAM_PREMATURE_CLOSE':
-      return problems.unreadableBody('The upload broke off before its end; nothing was kept. Upload again.')
+      return problems.unreadableBody('The upload was interrupted, and nothing was stored. Upload the file again.')
     default:
       return error
   }

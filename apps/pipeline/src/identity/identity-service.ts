@@ -6,12 +6,12 @@ import type { IdentityLookups } from './lookups.ts'
 
 const { lookups } = identityOperations
 
-/** Ids in one request. */
+/** Maximum number of ids in one request. */
 const maxBatchSize = 1_000
 
 /**
- * Queries the identity service over HTTP. Caches principals for five seconds and names for a minute, and for longer while the identity
- * service is down. Never caches the principal of a session that can switch its client.
+ * Creates lookups that query the identity service over HTTP. They cache principals for five seconds, clients for ten and names for a
+ * minute, and for longer while the identity service is down. A principal of a session that can switch its client is not cached.
  */
 export function identityLookups({
   IDENTITY_URL,
@@ -52,7 +52,7 @@ export function identityLookups({
       if (uids.length > 0)
         await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, maxBatchSize) } })
     },
-    deletedClients: (uids) => inBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
+    deletedClients: (uids) => readBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
   }
 }
 
@@ -60,26 +60,26 @@ function cachedById<T extends { id: string }>(
   read: (body: { ids: string[] }) => Promise<T[]>,
   limits: { ttl: number; max: number },
 ): (uid: string) => Promise<T | undefined> {
-  const readMany = async (ids: string[]) => new Map((await inBatches(ids, read)).map((one) => [one.id, one]))
+  const readMany = async (ids: string[]) => new Map((await readBatches(ids, read)).map((one) => [one.id, one]))
   return lookupCache(batched(readMany), limits)
 }
 
-async function inBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
+async function readBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
   const found: T[] = []
   for (let start = 0; start < uids.length; start += maxBatchSize)
     found.push(...(await read({ ids: uids.slice(start, start + maxBatchSize) })))
   return found
 }
 
-/** Returns the existing ones by uid. */
+/** Returns the objects that exist, by uid. */
 async function findAll<T>(uids: readonly string[], find: (uid: string) => Promise<T | undefined>) {
   const found = await Promise.all(Array.from(new Set(uids), async (uid) => [uid, await find(uid)] as const))
   return new Map(found.flatMap(([uid, one]) => (one === undefined ? [] : [[uid, one] as const])))
 }
 
 /**
- * True for the session of a super admin. PUT /session/client takes effect with the next request, so a cached client would send that
- * request to the previous organisation.
+ * Whether the principal is a session of a super admin, who can switch the organisation by PUT /session/client. A cached principal would
+ * execute the next request in the previous organisation.
  */
 const canSwitchClient = ({ kind, roles }: PrincipalState): boolean =>
   kind === 'session' && holds(roles, 'ROLE_SUPER_ADMIN')

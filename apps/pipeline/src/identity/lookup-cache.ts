@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache'
 import { ServiceUnavailable } from '@sluice/client'
 
 interface LookupCacheOptions<V> {
-  /** Milliseconds that a found value is fresh, counted from the start of its read. */
+  /** Milliseconds for which a found value is fresh, from the start of its read. */
   ttl: number
-  /** Milliseconds past `ttl` in which a found value is returned while the service is unavailable. */
+  /** Milliseconds after `ttl` for which a found value is still returned while the service is unavailable. */
   staleFor?: number
   /** Maximum number of cached values. */
   max: number
-  /** Whether a value may be cached; all values when absent. `get` reads other values after its call. */
+  /** Whether a value may be cached; all values if absent. Values that may not be cached are read at each call. */
   isCacheable?: (value: V) => boolean
 }
 
@@ -20,9 +20,9 @@ interface CacheEntry<V> {
   cacheable: boolean
 }
 
-/** Milliseconds: the lifetime of a token, so that signed-in users stay until their token expires. */
+/** Lifetime of a token in milliseconds. While the identity service is down, signed-in users can work until their token expires. */
 const tokenLifetimeMs = 5 * 60_000
-/** Milliseconds that a missing value is fresh. */
+/** Milliseconds for which a missing value is cached. */
 const missingTtlMs = 1_000
 /** Milliseconds to wait for a new value before the stale value is returned, so that a hanging service does not delay callers. */
 const staleWaitMs = 300
@@ -42,14 +42,14 @@ export function lookupCache<V>(
     ttl,
     noDeleteOnStaleGet: true,
     noDeleteOnFetchRejection: true,
-    // A read that is evicted while it is pending still answers its callers.
+    // If an entry is evicted during its read, its callers still get the value.
     ignoreFetchAbort: true,
     async fetchMethod(key, old, { options }) {
       try {
         const entry = await readEntry(key)
         const fresh = entry.value === undefined ? Math.min(ttl, missingTtlMs) : ttl
-        // A lifetime of 0 would never end.
-        options.ttl = Math.max(1, entry.cacheable ? fresh - ageOf(entry) : 0)
+        // The library treats a lifetime of 0 as unlimited.
+        options.ttl = Math.max(1, entry.cacheable ? fresh - computeAge(entry) : 0)
         return entry
       } catch (error) {
         if (!(error instanceof ServiceUnavailable) || !isUsable(old)) throw error
@@ -66,7 +66,7 @@ export function lookupCache<V>(
   }
 
   const isUsable = (old: CacheEntry<V> | undefined): old is CacheEntry<V> =>
-    old?.value !== undefined && old.cacheable && ageOf(old) < ttl + staleFor
+    old?.value !== undefined && old.cacheable && computeAge(old) < ttl + staleFor
 
   return async (key) => {
     const calledAt = performance.now()
@@ -80,7 +80,7 @@ export function lookupCache<V>(
   }
 }
 
-const ageOf = ({ readAt }: { readAt: number }): number => performance.now() - readAt
+const computeAge = ({ readAt }: { readAt: number }): number => performance.now() - readAt
 
 /**
  * Returns a function that reads one value and shares its request with all calls of the same tick. A key that is missing in the

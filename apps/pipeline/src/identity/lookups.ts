@@ -7,21 +7,21 @@ import type {
   UserSummary,
 } from '@sluice/contracts'
 
-/** Queries to the identity service. They throw 503 problems while the identity service is unavailable. */
+/** Lookups in the identity service. They throw a problem with status 503 while the identity service is unavailable. */
 export interface IdentityLookups {
   /**
-   * The principal of a credential; undefined if the session, application or token does not exist. At most ten seconds old, or older
-   * while the identity service is down. Never cached for the session of a super admin: 503 while the identity service is down.
+   * Returns the principal of a credential; undefined if the session, application or token does not exist. It is at most ten seconds
+   * old, or older while the identity service is down. The principal of a super admin's session is never cached.
    */
   findPrincipal(credential: Credential): Promise<PrincipalState | undefined>
-  /** Existing ones by uid. */
+  /** Returns the objects that exist, by uid. */
   users(uids: readonly string[]): Promise<ReadonlyMap<string, UserSummary>>
   userGroups(uids: readonly string[]): Promise<ReadonlyMap<string, UserGroupSummary>>
   client(uid: string): Promise<ClientSummary | undefined>
-  /** Existing ones by uid. */
+  /** Returns the objects that exist, by uid. */
   clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
-  /** The deleted ones among these. Never cached, because the data of these clients is erased for good. */
+  /** Returns those of the clients that were deleted. Never cached, because the caller erases their data permanently. */
   deletedClients(uids: readonly string[]): Promise<DeletedClientSummary[]>
-  /** Grants these clients the domain that publishing requires. Ignores clients that no longer exist. */
+  /** Grants these clients the right to publish datasets. Ignores clients that no longer exist. */
   letPublish(uids: readonly string[]): Promise<void>
 }

@@ -2,16 +2,16 @@ import type { KnownProblem } from '@sluice/http-server'
 
 /** Returns the title of the problem for a code of `WarehouseProblem`. */
 export const refusalTitle = (code: string): string =>
-  code === 'NOTHING_TO_RESTORE' ? 'There is nothing to restore.' : 'The warehouse refused.'
+  code === 'NOTHING_TO_RESTORE' ? 'There is nothing to restore.' : 'The warehouse rejected the request.'
 
-/** The codes of `WarehouseProblem`. Runs and logs show them in capitals, and problems in lower case. */
+/** The codes of `WarehouseProblem`, with cause and remedy. Runs and logs show them in capitals, and problems in lower case. */
 export const warehouseRefusals: Readonly<Record<string, string>> = {
   WAREHOUSE_REFUSED: 'The warehouse returned an error without a code of its own. The message contains the error.',
   WAREHOUSE_ACCESS_DENIED: "The warehouse rejected the service's password. Ask the operator to reset it.",
   WAREHOUSE_FORBIDDEN: "The organisation's warehouse role lacks a permission. Ask the operator to grant it.",
   WAREHOUSE_MISSING: "The organisation's warehouse database does not exist. Ask the operator to restore it.",
   WAREHOUSE_NOT_SET_UP: 'This warehouse is not configured. Ask the operator, or select another schema.',
-  NOTHING_TO_RESTORE: 'No previous version of the table is kept any more. Load the old data again.',
+  NOTHING_TO_RESTORE: 'The previous version of the table was already deleted. Load the old data again.',
   NOT_SUPPORTED_HERE: 'Dry runs and restoring work only in PostgreSQL and ClickHouse. Use a schema there.',
   WAREHOUSE_NOT_OURS: 'Sluice did not create the database or role of this name. Ask the operator to rename it.',
   WAREHOUSE_OUTDATED: 'The warehouse does not match this version of the service. Ask the operator to upgrade.',

@@ -11,8 +11,7 @@ describe('an identity service that does not help', () => {
     expect(translate(cause)).toMatchObject({
       status: 503,
       code: 'unavailable',
-      message:
-        'The identity service sent an answer that this service cannot read. Both services need the same version.',
+      message: 'The response of the identity service is invalid. Ask the operator to run equal versions of both.',
       headers: { 'Retry-After': '5' },
       cause,
     })

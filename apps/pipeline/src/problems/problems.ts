@@ -7,33 +7,33 @@ import { VariableProblem } from '../variables/variable-problem.ts'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { refusalTitle } from './problem-catalogue.ts'
 
-/** The field and the message for each broken constraint. */
-const conflicts: Record<string, [pointer: string, detail: string]> = {
+/** The pointer to the field and the message for each violated database constraint. */
+const conflictByConstraint: Record<string, [pointer: string, detail: string]> = {
   schemas_client_name_key: ['/name', 'Another schema has this name.'],
   schemas_client_schema_name_key: ['/schemaName', 'Another schema has this name in the warehouse.'],
   variables_client_name_key: ['/name', 'Another variable has this name.'],
   data_pipelines_client_name_key: ['/name', 'Another data pipeline has this name.'],
   data_pipelines_schema_table_key: ['/dataWarehouseTarget/tableName', 'Another data pipeline loads into this table.'],
-  data_pipelines_quality_group_fkey: ['/', 'Data pipelines have to pass this group.'],
+  data_pipelines_quality_group_fkey: ['/', 'Data pipelines use this group as quality gate. Remove it from them first.'],
   destinations_client_name_key: ['/name', 'Another destination has this name.'],
-  destinations_view_fkey: ['/', 'Destinations push this view.'],
+  destinations_view_fkey: ['/', 'Destinations push this view. Delete or change them first.'],
   data_quality_checks_client_name_key: ['/name', 'Another data quality check has this name.'],
   data_quality_checks_client_code_key: ['/code', 'Another data quality check has this code.'],
   data_quality_check_groups_client_name_key: ['/name', 'Another data quality check group has this name.'],
-  data_quality_group_checks_check_fkey: ['/', 'Data quality check groups have this check.'],
+  data_quality_group_checks_check_fkey: ['/', 'Check groups contain this check. Remove it there first.'],
   views_client_name_key: ['/name', 'Another view has this name.'],
   views_schema_view_key: ['/dataWarehouseViewName', 'Another view has this name in the schema.'],
-  views_schema_fkey: ['/', 'Views are in this schema.'],
-  data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema.'],
+  views_schema_fkey: ['/', 'The schema contains views. Delete or move them first.'],
+  data_pipelines_schema_fkey: ['/', 'Data pipelines load into this schema. Delete or change them first.'],
 }
 
-/** Translates the errors of this service's modules to problems; undefined for a bug. */
+/** Translates the errors of this service's modules to problems. Undefined for an unexpected error, which is a bug. */
 export function translate(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
-  const conflict = broken && conflicts[broken.constraint]
+  const conflict = broken && conflictByConstraint[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
-  if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return unreadableIdentity(error)
-  // An unexpected answer, such as a refused service secret, is an error of this service, not of the caller.
+  if (error instanceof ServiceUnavailable && error.reason === 'malformed-answer') return createVersionProblem(error)
+  // An error response, for example because of a wrong service secret, is not an error of the caller.
   if (error instanceof ServiceUnavailable || error instanceof RemoteProblem)
     return problems.unavailable('identity service', error)
   if (error instanceof InvalidSetting) return problems.refused(error.pointer, error.message)
@@ -53,7 +53,7 @@ export function translate(error: unknown): Problem | undefined {
           cause: error,
         })
   }
-  if (error instanceof SealProblem) return missingKey(error)
+  if (error instanceof SealProblem) return createMissingKeyProblem(error)
   if (isUnavailable(error)) return problems.unavailable('database', error)
   return undefined
 }
@@ -62,7 +62,7 @@ export function translate(error: unknown): Problem | undefined {
 export const sourceProblemCode = (error: unknown): string | undefined =>
   error instanceof SourceProblem ? error.code : undefined
 
-/** Throws a `SourceProblem` again with its texts changed by `hide`, and without its cause. Ignores any other error. */
+/** If the error is a `SourceProblem`, throws a copy with texts changed by `hide` and without its cause. */
 export function throwIfSourceProblem(error: unknown, hide: (text: string) => string): void {
   if (!(error instanceof SourceProblem)) return
   const { code, sentence, advice } = error
@@ -76,20 +76,20 @@ export function throwIfSourceProblem(error: unknown, hide: (text: string) => str
   })
 }
 
-/** The log has the field that breaks the contract. The response leaves it out, because it may hold a name. */
-const unreadableIdentity = (cause: Error): Problem => {
+/** The log contains the field that violates the contract. The response omits the field, because it can contain a name. */
+const createVersionProblem = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)
   return new Problem(503, unavailable.code, unavailable.title, {
-    detail: 'The identity service sent an answer that this service cannot read. Both services need the same version.',
+    detail: 'The response of the identity service is invalid. Ask the operator to run equal versions of both.',
     headers: unavailable.headers,
     cause,
   })
 }
 
-/** The log has the id of the key. */
-const missingKey = (cause: SealProblem): Problem => {
+/** The log contains the id of the missing key; the response does not. */
+const createMissingKeyProblem = (cause: SealProblem): Problem => {
   const { status, code, title, headers } = problems.unavailable('key', cause)
   const detail =
-    'A stored password or token cannot be opened: the service lacks the key. The operator must add that key to SECRET_KEYS.'
+    'A stored password or token cannot be decrypted, because its key is missing. Ask the operator to add that key to SECRET_KEYS.'
   return new Problem(status, code, title, { detail, headers, cause })
 }

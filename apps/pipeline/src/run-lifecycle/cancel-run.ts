@@ -3,7 +3,7 @@ import type { DB, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from './finish-run.ts'
 import { before, underWay } from '../runs/states.ts'
-import { type WorkflowRun, writeWorkflowLog } from '../workflows/workflow-run.ts'
+import { type WorkflowRun, writeLog } from '../workflows/workflow-run.ts'
 
 type RunSelector = { runnableId: number } | { id: number }
 
@@ -71,7 +71,7 @@ async function cancelJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<numbe
     returning child_run_id`.execute(trx)
   if (rows.length === 0) return []
   const message = 'The workflow was cancelled: its running jobs were cancelled, and the other jobs are skipped.'
-  await writeWorkflowLog(trx, run, 'INFO', 'MEDIUM', message)
+  await writeLog(trx, run, 'INFO', 'MEDIUM', message)
   await trx.updateTable('runs').set({ message }).where('id', '=', run.id).execute()
   const started = await trx
     .selectFrom('runs')

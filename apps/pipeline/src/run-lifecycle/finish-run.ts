@@ -5,8 +5,8 @@ import type { Claim } from '../runs/claim.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { before, type EndedRun } from '../runs/states.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
-import { alertAbout } from '../alerts/write-alerts.ts'
-import { buildPendingViews, tablesOfRun } from '../views/pending-views.ts'
+import { writeRunAlerts } from '../alerts/write-alerts.ts'
+import { queuePendingViews, listTablesOfRun } from '../views/pending-views.ts'
 import { advanceWaitingWorkflows } from '../workflows/advance.ts'
 
 /** A table after a run; `size` in bytes. */
@@ -79,8 +79,8 @@ export async function keepPlan(
 
 /** Writes alerts, queues pending views and advances workflows. The transaction of the run's end makes them happen exactly once. */
 export async function onRunFinished(trx: Transaction<DB>, queue: JobQueue, run: EndedRun): Promise<void> {
-  await alertAbout(trx, run)
+  await writeRunAlerts(trx, run)
   if (run.state === 'OK' || run.state === 'WARNING')
-    await buildPendingViews(trx, queue, run.client, await tablesOfRun(trx, run.id))
+    await queuePendingViews(trx, queue, run.client, await listTablesOfRun(trx, run.id))
   for (const workflow of await advanceWaitingWorkflows(trx, queue, run)) await onRunFinished(trx, queue, workflow)
 }

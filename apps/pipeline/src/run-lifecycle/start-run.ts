@@ -4,7 +4,7 @@ import type { JobQueue } from '../queue/job-queue.ts'
 import { type CreatedRun, type RunOptions, type Runnable, insertRun, queueRun } from '../runs/queue-run.ts'
 import { onRunFinished } from './finish-run.ts'
 import { advanceWorkflow } from '../workflows/advance.ts'
-import { writeWorkflowLog } from '../workflows/workflow-run.ts'
+import { writeLog } from '../workflows/workflow-run.ts'
 
 export type { RunOptions, Runnable } from '../runs/queue-run.ts'
 
@@ -37,7 +37,7 @@ async function startWorkflow(
 
   await insertRunJobs(trx, run.id, jobs)
   const { length } = jobs.filter(({ disabled }) => !disabled)
-  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `The workflow begins: ${length === 1 ? '1 job' : `${length} jobs`}.`)
+  await writeLog(trx, run, 'INFO', 'LOW', `The workflow begins: ${length === 1 ? '1 job' : `${length} jobs`}.`)
   const ended = await advanceWorkflow(trx, queue, run.id)
   if (ended) await onRunFinished(trx, queue, ended)
   return { run: ended ?? run, existing }

@@ -5,20 +5,19 @@ export class CronProblem extends Error {
   override readonly name = 'CronProblem'
 }
 
-/** A parsed cron expression. */
 export interface Cron {
-  /** Whether it contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
+  /** Whether the expression contains every hour of the day. Such schedules follow elapsed time, not wall-clock time. */
   everyHour: boolean
   /**
-   * Returns the next tick after `wall`, without daylight saving: both are wall-clock times as if they were UTC, in
-   * milliseconds. Undefined without a tick within a century.
+   * Returns the next tick after `wall`; undefined if the next one is more than a century away. Both are wall-clock times in milliseconds, as if
+   * they were UTC, so the result ignores daylight saving.
    */
   next(wall: number): number | undefined
 }
 
-const fields = ['minute', 'hour', 'day of the month', 'month', 'day of the week'] as const
+const fieldNames = ['minute', 'hour', 'day of the month', 'month', 'day of the week'] as const
 const example = 'for example 0 6 * * 1-5, which is at 6:00 from Monday to Friday'
-/** 29 February falls on a given weekday every 28 years, or every 40 years around a year such as 2100. */
+/** The longest search for a tick. 29 February falls on a given weekday at least every 40 years. */
 const maxMilliseconds = 100 * 366 * 86_400_000
 
 const cache = new Map<string, Cron>()
@@ -40,21 +39,21 @@ function parseUncached(expression: string): Cron {
     throw new CronProblem(
       `The seconds field is "${given[0]}", but schedules run at most once a minute. Write 0 there, or omit the field.`,
     )
-  const five = given.length === 6 ? given.slice(1) : given
-  if (five.length !== 5)
+  const fiveFields = given.length === 6 ? given.slice(1) : given
+  if (fiveFields.length !== 5)
     throw new CronProblem(
-      `A cron expression has five fields (${fields.join(', ')}); this one has ${expression.trim() ? five.length : 'none'}. Write ${example}.`,
+      `A cron expression has five fields (${fieldNames.join(', ')}); this one has ${expression.trim() ? fiveFields.length : 'none'}. Write ${example}.`,
     )
   // The library chooses a random value for H, which differs between processes.
-  if (five.some((field) => /H/.test(field.replace(/THU|MARCH/gi, ''))))
-    throw new CronProblem('H, a random time, is not supported: use one of the random triggers, or write a fixed time.')
-  five.forEach((field, index) => assertFieldValid(five, field, index))
-  const parsed = parse(five)
+  if (fiveFields.some((field) => /H/.test(field.replace(/THU|MARCH/gi, ''))))
+    throw new CronProblem('H (a random time) is not supported. Use a random trigger, or write a fixed time.')
+  fiveFields.forEach((field, index) => assertFieldValid(fiveFields, field, index))
+  const parsed = parseFields(fiveFields)
   const cron: Cron = {
     everyHour: parsed.fields.hour.values.length === 24,
     next(wall) {
       try {
-        const next = parse(five, wall).next().getTime()
+        const next = parseFields(fiveFields, wall).next().getTime()
         return next - wall > maxMilliseconds ? undefined : next
       } catch {
         // The library gives up after some thousand months.
@@ -69,29 +68,29 @@ function parseUncached(expression: string): Cron {
   return cron
 }
 
-/** Finds the invalid field: parses the expression with `*` in every other field. */
+/** Throws `CronProblem` if this field is invalid. Parses it with `*` in every other field, so that the message can name it. */
 function assertFieldValid(all: readonly string[], field: string, index: number): void {
   try {
-    parse(all.map((_, other) => (other === index ? field : '*')))
+    parseFields(all.map((_, other) => (other === index ? field : '*')))
   } catch (error) {
     throw new CronProblem(
-      `The field for the ${fields[index]}, "${field}", is invalid (${reasonOf(error)}). Write ${example}.`,
+      `The field for the ${fieldNames[index]}, "${field}", is invalid (${describeParserError(error)}). Write ${example}.`,
     )
   }
 }
 
-const parse = (five: readonly string[], wall = Date.UTC(2024, 0, 1)) => {
+const parseFields = (fiveFields: readonly string[], wall = Date.UTC(2024, 0, 1)) => {
   try {
-    return CronExpressionParser.parse(`0 ${five.join(' ')}`, { tz: 'UTC', currentDate: new Date(wall) })
+    return CronExpressionParser.parse(`0 ${fiveFields.join(' ')}`, { tz: 'UTC', currentDate: new Date(wall) })
   } catch (error) {
     // None of the months has this day, although each field is valid by itself.
     if (/explicit day of month/i.test((error as Error).message))
       throw new CronProblem(
-        `The expression ${five.join(' ')} never matches: none of its months has such a day. Change the day or the month.`,
+        `The expression ${fiveFields.join(' ')} never matches: none of its months has such a day. Change the day or the month.`,
       )
     throw error
   }
 }
 
-const reasonOf = (error: unknown) =>
+const describeParserError = (error: unknown) =>
   (error as Error).message.replace(/^(Constraint|Validation) error, /i, '').replace(/\.$/, '')

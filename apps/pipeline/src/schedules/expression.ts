@@ -1,20 +1,20 @@
 import type { Schedule } from './schedule.ts'
 import { createHash } from 'node:crypto'
 
-/** Random minutes are in the first five hours of the day. */
-const night = 5 * 60
+/** Number of minutes in the night, from 0:00 to 5:00. Random triggers use one of them. */
+const nightMinutes = 5 * 60
 
 /**
- * Returns the cron expression of a schedule: five fields, in the client's time zone. Undefined if the trigger is NEVER. The
- * expression of CUSTOM is returned as stored, without a leading field for seconds.
+ * Returns the cron expression of a schedule: five fields, in the client's time zone. Undefined if the trigger is NEVER. A
+ * CUSTOM expression is returned as stored, without a leading field for seconds.
  */
-export function expressionOf({
+export function toCronExpression({
   uid,
   runTrigger,
   cronExpression,
 }: Pick<Schedule, 'uid' | 'runTrigger' | 'cronExpression'>) {
-  const nightly = () => {
-    const minute = stableNumber(uid, 'minute of the night', night)
+  const randomNightTime = () => {
+    const minute = stableNumber(uid, 'minute of the night', nightMinutes)
     return `${minute % 60} ${Math.floor(minute / 60)}`
   }
   switch (runTrigger) {
@@ -31,18 +31,18 @@ export function expressionOf({
     case 'EVERY_DAY_2AM':
       return '0 2 * * *'
     case 'EVERY_NIGHT_RANDOM':
-      return `${nightly()} * * *`
+      return `${randomNightTime()} * * *`
     case 'EVERY_WEEKDAY':
       return '0 0 * * 1-5'
     case 'EVERY_SATURDAY':
       return '0 0 * * 6'
     case 'EVERY_SATURDAY_NIGHT_RANDOM':
-      return `${nightly()} * * 6`
+      return `${randomNightTime()} * * 6`
     case 'EVERY_MONTH':
       return '0 0 1 * *'
     case 'EVERY_MONTH_RANDOM':
       // Every month has a 28th.
-      return `${nightly()} ${1 + stableNumber(uid, 'day of the month', 28)} * *`
+      return `${randomNightTime()} ${1 + stableNumber(uid, 'day of the month', 28)} * *`
     case 'CUSTOM':
       return cronExpression === null ? undefined : withoutSeconds(cronExpression)
     case 'NEVER':

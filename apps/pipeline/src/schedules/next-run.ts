@@ -1,11 +1,11 @@
-import { expressionOf, stableNumber } from './expression.ts'
-import { nextTick } from './next-tick.ts'
+import { toCronExpression, stableNumber } from './expression.ts'
+import { findNextTick } from './next-tick.ts'
 import type { Schedule } from './schedule.ts'
 
-const minute = 60_000
-const hour = 60 * minute
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
 
-/** Times in milliseconds. `full` is the next full load; `run` is the next run of any mode, so it is never later. */
+/** Times in milliseconds. `full` is the next full load. `run` is the next run of any mode, which is never later than `full`. */
 export interface NextRun {
   run?: number
   full?: number
@@ -16,14 +16,14 @@ export interface NextRun {
  * `continuousUpdateInterval`, and full loads follow `fullRefreshInterval` and the trigger. Throws `CronProblem` for an invalid
  * stored expression.
  */
-export function nextRun(schedule: Schedule, zone: string, after: number): NextRun {
+export function computeNextRun(schedule: Schedule, zone: string, after: number): NextRun {
   if (schedule.disabled) return {}
-  const expression = expressionOf(schedule)
-  const triggered = expression === undefined ? undefined : nextTick(expression, zone, after)
-  if (!schedule.continuouslyUpdated) return times(triggered, triggered)
+  const expression = toCronExpression(schedule)
+  const triggered = expression === undefined ? undefined : findNextTick(expression, zone, after)
+  if (!schedule.continuouslyUpdated) return toNextRun(triggered, triggered)
   const { uid, continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const full = soonest(triggered, hours === null ? undefined : nextMultiple(uid, hours * hour, after))
-  return times(soonest(full, minutes === null ? undefined : nextMultiple(uid, minutes * minute, after)), full)
+  const full = minDefined(triggered, hours === null ? undefined : nextMultiple(uid, hours * hourMs, after))
+  return toNextRun(minDefined(full, minutes === null ? undefined : nextMultiple(uid, minutes * minuteMs, after)), full)
 }
 
 /**
@@ -31,23 +31,23 @@ export function nextRun(schedule: Schedule, zone: string, after: number): NextRu
  * objects over time, and a late run does not shift later ones. Ticks of an interval and of its multiples coincide.
  */
 function nextMultiple(uid: string, interval: number, after: number): number {
-  const offset = stableNumber(uid, 'beat', interval / minute) * minute
+  const offset = stableNumber(uid, 'beat', interval / minuteMs) * minuteMs
   return (Math.floor((after - offset) / interval) + 1) * interval + offset
 }
 
-function soonest(one: number | undefined, other: number | undefined): number | undefined {
+function minDefined(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return Math.min(one, other)
 }
 
-const times = (run: number | undefined, full: number | undefined): NextRun => ({
+const toNextRun = (run: number | undefined, full: number | undefined): NextRun => ({
   ...(run !== undefined && { run }),
   ...(full !== undefined && { full }),
 })
 
-/** The ticks that are due: one run covers all of them. */
+/** The ticks of a schedule that are due. One run covers all of them. */
 export interface DueTicks {
-  /** Time of the newest due tick, in milliseconds. The run gets this time. */
+  /** Time of the last due tick in milliseconds, for which the run is started. */
   tick: number
   /** Number of earlier due ticks. */
   missed: number
@@ -55,14 +55,14 @@ export interface DueTicks {
   more: boolean
 }
 
-/** Counting a year of minutes would take seconds. */
+/** Maximum number of counted ticks, because counting a year of minutes would take seconds. */
 const maxCounted = 1_000
 
-/** Returns the ticks from `planned` until `now`. */
-export function ticksDue(schedule: Schedule, zone: string, planned: number, now: number): DueTicks {
+/** Counts the ticks from `planned` to `now`, both in milliseconds. */
+export function countDueTicks(schedule: Schedule, zone: string, planned: number, now: number): DueTicks {
   let tick = planned
   for (let missed = 0; ; missed += 1) {
-    const { run } = nextRun(schedule, zone, tick)
+    const { run } = computeNextRun(schedule, zone, tick)
     if (run === undefined || run > now) return { tick, missed, more: false }
     if (missed === maxCounted) return { tick, missed, more: true }
     tick = run

@@ -1,30 +1,30 @@
 import { parseCron } from './cron.ts'
-import { instantsOf, offsetAt, wallAt } from './wall-clock.ts'
+import { listInstants, getUtcOffset, toWallClockTime } from './wall-clock.ts'
 
-/** Maximum change of a zone's UTC offset in milliseconds. */
-const nearby = 4 * 3_600_000
+/** Milliseconds by which a zone's UTC offset can change at most. */
+const maxOffsetChange = 4 * 3_600_000
 
 /**
- * Returns the next tick of a cron expression in a zone, in milliseconds; undefined without a further tick. A wall-clock time that
- * daylight saving skips becomes one hour later. A repeated wall-clock time is used once, at its first occurrence, unless the
- * expression contains every hour. Throws `CronProblem`.
+ * Returns the next tick of a cron expression in a zone, in milliseconds; undefined if the expression has no further tick. A wall-clock time that daylight
+ * saving skips is moved by one hour. A repeated wall-clock time is used once, at its first occurrence, unless the expression contains
+ * every hour. Throws `CronProblem`.
  */
-export function nextTick(expression: string, zone: string, after: number): number | undefined {
+export function findNextTick(expression: string, zone: string, after: number): number | undefined {
   const cron = parseCron(expression)
-  const wall = wallAt(zone, after)
-  if (offsetAt(zone, after - nearby) === offsetAt(zone, after + nearby)) {
+  const wall = toWallClockTime(zone, after)
+  if (getUtcOffset(zone, after - maxOffsetChange) === getUtcOffset(zone, after + maxOffsetChange)) {
     const next = cron.next(wall)
-    return next === undefined ? undefined : instantsOf(zone, next)[0]
+    return next === undefined ? undefined : listInstants(zone, next)[0]
   }
 
-  // Near an offset change, wall-clock times and instants have different orders.
+  // Near an offset change, a later wall-clock time can be an earlier instant, so all candidates are compared.
   let soonest: number | undefined
-  let shown = cron.next(wall - nearby - 1)
-  for (; shown !== undefined && shown <= wall + 2 * nearby; shown = cron.next(shown)) {
-    const instants = instantsOf(zone, shown)
+  let wallTick = cron.next(wall - maxOffsetChange - 1)
+  for (; wallTick !== undefined && wallTick <= wall + 2 * maxOffsetChange; wallTick = cron.next(wallTick)) {
+    const instants = listInstants(zone, wallTick)
     for (const instant of cron.everyHour ? instants : instants.slice(0, 1))
       if (instant > after && (soonest === undefined || instant < soonest)) soonest = instant
   }
-  if (soonest !== undefined || shown === undefined) return soonest
-  return instantsOf(zone, shown)[0]
+  if (soonest !== undefined || wallTick === undefined) return soonest
+  return listInstants(zone, wallTick)[0]
 }

@@ -3,14 +3,14 @@ import type { DB, Runnables } from '../database.ts'
 import { failpoint } from '@sluice/process'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { CronProblem } from './cron.ts'
-import { type NextRun, nextRun } from './next-run.ts'
-import { scheduleOf } from './schedule.ts'
+import { type NextRun, computeNextRun } from './next-run.ts'
+import { toSchedule } from './schedule.ts'
 import type { SchedulerContext } from './scheduler-context.ts'
-import { isZone } from './wall-clock.ts'
+import { isKnownZone } from './wall-clock.ts'
 
-const page = 500
+const pageSize = 500
 
-/** Computes the next runs of new and changed schedules. Schedules of clients whose zone is unknown wait. */
+/** Computes the next runs of new and changed schedules. Skips schedules of clients with unknown time zones until a later round. */
 export async function planRuns(context: SchedulerContext): Promise<void> {
   for (let last = 0; !context.signal.aborted; ) {
     const found = await context.db
@@ -19,18 +19,18 @@ export async function planRuns(context: SchedulerContext): Promise<void> {
       .where('planned', '=', false)
       .where('id', '>', last)
       .orderBy('id')
-      .limit(page)
+      .limit(pageSize)
       .execute()
     if (found.length === 0) return
     const zones = await readZones(context, [...new Set(found.map(({ client }) => client))])
     const ready = found.filter(({ client }) => zones.has(client)).map(({ id }) => id)
-    if (ready.length > 0) await runTransaction(context.db, (trx) => plan(trx, context, ready, zones))
-    if (found.length < page) return
+    if (ready.length > 0) await runTransaction(context.db, (trx) => planLocked(trx, context, ready, zones))
+    if (found.length < pageSize) return
     last = found.at(-1)!.id
   }
 }
 
-async function plan(
+async function planLocked(
   trx: Transaction<DB>,
   { clock, logger }: SchedulerContext,
   ids: number[],
@@ -48,7 +48,7 @@ async function plan(
   const plans = rows.map((row): Plan => {
     const zone = zones.get(row.client)!
     const next = computeNextRunOrDisable(
-      () => nextRun(scheduleOf(row), zone, now),
+      () => computeNextRun(toSchedule(row), zone, now),
       (problem) => logger.warn({ kind: row.kind, subject: row.uid, reason: problem.message }, 'a schedule is invalid'),
     )
     return { id: row.id, zone, ...next, ...overdueRuns(row, next, now) }
@@ -57,7 +57,7 @@ async function plan(
   await writePlans(trx, plans)
 }
 
-/** Returns the planned times that are due and not started yet. A changed schedule keeps them unless it has no such runs any more. */
+/** Returns the planned times that are overdue. A changed schedule keeps them, so that the overdue run starts, unless it has no such runs. */
 function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): NextRun {
   const kept = (old: Date | null, planned: number | undefined) =>
     old !== null && old.getTime() <= now && planned !== undefined ? old.getTime() : undefined
@@ -66,7 +66,7 @@ function overdueRuns(row: Selectable<Runnables>, next: NextRun, now: number): Ne
   return { ...(run !== undefined && { run }), ...(full !== undefined && { full }) }
 }
 
-/** Returns no next run for an invalid expression. Older versions stored expressions without a check. */
+/** Returns no next run if the expression is invalid, because older versions stored expressions without validation. */
 export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (problem: CronProblem) => void): NextRun {
   try {
     return compute()
@@ -77,26 +77,26 @@ export function computeNextRunOrDisable(compute: () => NextRun, onInvalid: (prob
   }
 }
 
-/** Uses the last known zones if the identity service is unavailable. */
+/** Reads the time zones of clients. If the identity service is unavailable, returns the last known zones. */
 async function readZones({ db, clients, logger }: SchedulerContext, uids: string[]): Promise<Map<string, string>> {
   try {
     const found = await clients(uids)
-    // The zone of a deleted client is irrelevant: its due schedules start no run.
-    return new Map(uids.map((uid) => [uid, known(found.get(uid)?.timeZone ?? 'UTC')]))
+    // Any zone will do for a deleted client, because its schedules start no runs.
+    return new Map(uids.map((uid) => [uid, toKnownZone(found.get(uid)?.timeZone ?? 'UTC')]))
   } catch (error) {
     logger.debug({ err: error }, 'the zones of clients cannot be read')
-    return knownZones(db, uids)
+    return readLastZones(db, uids)
   }
 
-  /** The identity service may have a newer zone database than this runtime. */
-  function known(zone: string): string {
-    if (isZone(zone)) return zone
+  /** Replaces a zone that only the newer zone database of the identity service knows. */
+  function toKnownZone(zone: string): string {
+    if (isKnownZone(zone)) return zone
     logger.warn({ zone }, 'unknown time zone; UTC is used')
     return 'UTC'
   }
 }
 
-async function knownZones(db: Kysely<DB>, uids: string[]): Promise<Map<string, string>> {
+async function readLastZones(db: Kysely<DB>, uids: string[]): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom('runnables')
     .select(['client', 'zone'])
@@ -108,7 +108,7 @@ async function knownZones(db: Kysely<DB>, uids: string[]): Promise<Map<string, s
   return new Map(rows.map(({ client, zone }) => [client, zone!]))
 }
 
-/** The next runs of one object. Without any, only users and workflows start it. */
+/** The next runs of one object. Without `run`, only users and workflows start the object. */
 export interface Plan extends NextRun {
   id: number
   zone: string
@@ -116,11 +116,11 @@ export interface Plan extends NextRun {
   notBefore?: number
 }
 
-/** Writes the next runs. The transaction must hold locks on the rows. */
+/** Stores the next runs. The transaction must hold locks on the rows. */
 export async function writePlans(trx: Transaction<DB>, plans: readonly Plan[]): Promise<void> {
   if (plans.length === 0) return
   const rows = plans.map(({ id, zone, run, full, notBefore }) => {
-    return { id, zone, run: moment(run), full: moment(full), not_before: moment(notBefore) }
+    return { id, zone, run: toIsoText(run), full: toIsoText(full), not_before: toIsoText(notBefore) }
   })
   await sql`
     update runnables r
@@ -131,5 +131,5 @@ export async function writePlans(trx: Transaction<DB>, plans: readonly Plan[]): 
   `.execute(trx)
 }
 
-const moment = (milliseconds: number | undefined) =>
+const toIsoText = (milliseconds: number | undefined) =>
   milliseconds === undefined ? undefined : new Date(milliseconds).toISOString()

@@ -2,7 +2,7 @@ import type { RunTrigger } from '@sluice/contracts'
 
 /** The configured schedule of a runnable object. */
 export interface Schedule {
-  /** Determines the minute of random triggers. */
+  /** Determines the time of triggers with a random time. */
   uid: string
   disabled: boolean
   runTrigger: RunTrigger
@@ -25,7 +25,7 @@ export interface ScheduleRow {
   full_refresh_interval: number | null
 }
 
-export const scheduleOf = (row: ScheduleRow): Schedule => ({
+export const toSchedule = (row: ScheduleRow): Schedule => ({
   uid: row.uid,
   disabled: row.disabled,
   runTrigger: row.run_trigger as RunTrigger,

@@ -13,7 +13,7 @@ export interface SchedulerOptions {
   metrics: SchedulerMetrics
   /** The database's clock by default, so that all schedulers use the same time. */
   clock?: Clock
-  /** Further jobs of each round, such as workflow delays that have ended. They must be safe in several workers at once. */
+  /** Further jobs of each round, such as the end of workflow delays. Several workers can run them concurrently. */
   also?: readonly { name: string; run(): Promise<unknown> }[]
 }
 

@@ -25,8 +25,8 @@ interface SchedulerJob {
 }
 
 /**
- * Starts due runs, once a second. Every worker has a scheduler; they share the work by row locks. A failed round, for
- * example without a database connection, is made up by the next one.
+ * Starts due runs once a second. Every worker has a scheduler; row locks distribute the schedules among them. If a round fails, for
+ * example without a database connection, the next round starts its runs.
  */
 export function startScheduler({ clock = databaseClock, ...options }: SchedulerOptions): Scheduler {
   const { logger, metrics } = options
@@ -35,7 +35,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
   const jobs: SchedulerJob[] = [
     { name: 'planning', run: () => planRuns(context) },
     { name: 'starting', run: () => startDueSchedules(context) },
-    // The first round checks the zones: a client may have changed its zone while no worker ran.
+    // The first round checks the zones too, because a client may have changed its zone while no worker was running.
     { name: 'zones', run: () => followClientZones(context), every: zoneCheckInterval },
     ...(options.also ?? []),
   ]

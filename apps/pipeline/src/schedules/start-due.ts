@@ -6,15 +6,15 @@ import { runTransaction, isSerializationFailure } from '../runs/run-transaction.
 import type { JobQueue, QueuedRun } from '../queue/job-queue.ts'
 import { writePlans } from './plan-runs.ts'
 import type { SchedulerContext } from './scheduler-context.ts'
-import { logFields, postpone, type StartOutcome, startScheduledRun } from './start-scheduled-run.ts'
+import { scheduleLogFields, postponeStart, type StartOutcome, startScheduledRun } from './start-scheduled-run.ts'
 
 type ScheduledRow = Selectable<Runnables>
 /** The existing clients by uid; undefined if the identity service is unavailable. */
 type ClientsByUid = ReadonlyMap<string, ClientSummary> | undefined
 
-/** Rows per transaction. Other schedulers skip them, and a killed scheduler leaves so many rows to start again. */
-const batch = 20
-/** Clients that are looked up before one series of batches. */
+/** Rows per transaction. Other schedulers skip these rows, and a killed scheduler leaves only these rows to start again. */
+const batchSize = 20
+/** Maximum number of clients that are looked up before a series of batches. */
 const maxClients = 1_000
 
 /**
@@ -35,8 +35,8 @@ export async function startDueSchedules(context: SchedulerContext): Promise<void
       started = await startBatch(context, waiting, clients)
       if (started > 0) await failpoint('schedule-committed')
       all += started
-    } while (started === batch)
-    // Other schedulers hold the remaining rows.
+    } while (started === batchSize)
+    // If nothing was started, other schedulers have locked the remaining rows.
     if (waiting.length < maxClients || all === 0) return
   }
 }
@@ -55,7 +55,7 @@ async function listClientsWithDueSchedules(db: Kysely<DB>, now: Date): Promise<s
   return rows.map(({ client }) => client)
 }
 
-/** Call it after the commit. */
+/** Records the metrics of a start. Call it after the commit. */
 function recordMetrics({ ticks, late }: SchedulerContext['metrics'], outcome: StartOutcome): void {
   if (outcome.late !== undefined) ticks.inc({ outcome: 'STARTED' })
   if (outcome.late !== undefined) late.observe(outcome.late)
@@ -75,7 +75,7 @@ async function startBatch(context: SchedulerContext, uids: string[], clients: Cl
   try {
     return await start(false)
   } catch (error) {
-    context.logger.debug({ err: error }, 'schedules are started one by one')
+    context.logger.debug({ err: error }, 'a batch could not start; each schedule is retried alone')
     return start(true)
   }
 }
@@ -95,13 +95,13 @@ async function startRows(
     .where(sql<boolean>`client = any(${uids}::uuid[])`)
     .orderBy('next_run_at')
     .orderBy('id')
-    .limit(batch)
+    .limit(batchSize)
     .forNoKeyUpdate()
     .skipLocked()
     .execute()
   if (rows.length === 0) return { rows: 0, outcomes: [] }
   await failpoint('schedule-locked')
-  const queue = collectingQueue(context.queue)
+  const queue = createCollectingQueue(context.queue)
   const outcomes: StartOutcome[] = []
   for (const row of rows) {
     const client = clients?.get(row.client)
@@ -136,8 +136,8 @@ async function withSavepoint(
     if (isSerializationFailure(error)) throw error
     await sql`rollback to savepoint one`.execute(trx)
     queue.truncate(length)
-    logger.warn({ ...logFields(row), err: error }, 'a schedule could not start its run; the start is retried')
-    return postpone(row, now)
+    logger.warn({ ...scheduleLogFields(row), err: error }, 'a schedule could not start its run; the start is retried')
+    return postponeStart(row, now)
   }
 }
 
@@ -150,7 +150,7 @@ interface CollectingQueue extends JobQueue {
   sendAll(trx: Transaction<DB>): Promise<void>
 }
 
-function collectingQueue(queue: JobQueue): CollectingQueue {
+function createCollectingQueue(queue: JobQueue): CollectingQueue {
   const runs: QueuedRun[] = []
   return {
     ...queue,

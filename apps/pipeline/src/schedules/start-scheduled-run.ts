@@ -4,8 +4,8 @@ import type { RunnableKind } from '../runs/runnable.ts'
 import { startRun } from '../run-lifecycle/start-run.ts'
 import { readUploadState } from '../runs/queue-run.ts'
 import { CronProblem } from './cron.ts'
-import { type DueTicks, nextRun, ticksDue } from './next-run.ts'
-import { scheduleOf } from './schedule.ts'
+import { type DueTicks, computeNextRun, countDueTicks } from './next-run.ts'
+import { toSchedule } from './schedule.ts'
 import type { SchedulerOptions } from './scheduler-context.ts'
 import type { Plan } from './plan-runs.ts'
 
@@ -14,7 +14,7 @@ type ScheduledRow = Selectable<Runnables>
 /** Milliseconds until a failed start is retried. */
 const retryDelay = 15_000
 
-/** The result for one row: its next runs, and the numbers of its ticks. `late`, in seconds, is set if a run was started. */
+/** The result for one schedule: its next runs, and the numbers of its ticks by outcome. `late`, in seconds, is set if a run was started. */
 export interface StartOutcome {
   plan: Plan
   late?: number
@@ -30,15 +30,15 @@ export async function startScheduledRun(
   now: number,
   isActive: boolean,
 ): Promise<StartOutcome> {
-  const schedule = scheduleOf(row)
+  const schedule = toSchedule(row)
   const zone = row.zone ?? 'UTC'
-  const due = dueOf(row, now, ({ message }) =>
-    logger.warn({ ...logFields(row), reason: message }, 'a schedule is invalid'),
+  const due = findDueTicks(row, now, ({ message }) =>
+    logger.warn({ ...scheduleLogFields(row), reason: message }, 'a schedule is invalid'),
   )
   if (due === undefined) return { plan: { id: row.id, zone } }
-  const plan: Plan = { id: row.id, zone, ...nextRun(schedule, zone, now) }
+  const plan: Plan = { id: row.id, zone, ...computeNextRun(schedule, zone, now) }
   if (!isActive) {
-    logger.debug(logFields(row), 'no run is started for a disabled or deleted client')
+    logger.debug(scheduleLogFields(row), 'no run is started for a disabled or deleted client')
     return { plan, skipped: due.missed + 1 }
   }
   const upload = row.kind === 'DATA_PIPELINE' ? await readUploadState(trx, row.id) : undefined
@@ -56,16 +56,16 @@ export async function startScheduledRun(
     { trigger: 'SCHEDULE', mode: full ? 'FULL' : 'INCREMENTAL', scheduledFor: new Date(due.tick), createdBy: null },
   )
   // A full load starts after the incremental run has ended.
-  if (existing && full && run.mode === 'INCREMENTAL') return postpone(row, now)
+  if (existing && full && run.mode === 'INCREMENTAL') return postponeStart(row, now)
   if (existing) await logToRun(trx, run, describeSkippedTicks(due, zone))
   else if (due.missed > 0) await logToRun(trx, run, describeCoveredTicks(due, row, zone))
   if (existing) return { plan, coalesced: due.missed + 1 }
   return { plan, coalesced: due.missed, late: Math.max(0, now - due.tick) / 1000 }
 }
 
-function dueOf(row: ScheduledRow, now: number, onInvalid: (problem: CronProblem) => void): DueTicks | undefined {
+function findDueTicks(row: ScheduledRow, now: number, onInvalid: (problem: CronProblem) => void): DueTicks | undefined {
   try {
-    return ticksDue(scheduleOf(row), row.zone ?? 'UTC', row.next_run_at!.getTime(), now)
+    return countDueTicks(toSchedule(row), row.zone ?? 'UTC', row.next_run_at!.getTime(), now)
   } catch (error) {
     if (!(error instanceof CronProblem)) throw error
     onInvalid(error)
@@ -73,10 +73,10 @@ function dueOf(row: ScheduledRow, now: number, onInvalid: (problem: CronProblem)
   }
 }
 
-export const logFields = ({ kind, uid, client }: ScheduledRow) => ({ kind, subject: uid, client })
+export const scheduleLogFields = ({ kind, uid, client }: ScheduledRow) => ({ kind, subject: uid, client })
 
-/** Leaves a row due, and retries it after some seconds. */
-export const postpone = (row: ScheduledRow, now: number): StartOutcome => ({
+/** Returns a plan in which the row stays due, and is retried after some seconds. */
+export const postponeStart = (row: ScheduledRow, now: number): StartOutcome => ({
   plan: {
     id: row.id,
     zone: row.zone ?? 'UTC',
@@ -86,7 +86,7 @@ export const postpone = (row: ScheduledRow, now: number): StartOutcome => ({
   },
 })
 
-/** Maximum number of lines in the log of a run. */
+/** Maximum number of lines in a run's log. */
 const maxLines = 10_000
 
 async function logToRun(trx: Transaction<DB>, run: Selectable<Runs>, message: string): Promise<void> {
@@ -108,24 +108,24 @@ async function logToLastRun(trx: Transaction<DB>, runnable: number, message: str
 }
 
 const describeUnchangedUpload = ({ tick }: DueTicks, zone: string): string =>
-  `The run that was due at ${wallTime(tick, zone)} is skipped: file, options and variables are those of the last load.`
+  `The run that was due at ${formatWallTime(tick, zone)} was skipped, because file, options and variables have not changed since the last load.`
 
 /** Returns a line for the log of the run that is still running. */
 function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): string {
-  const others = missed > 0 ? ` and ${count(missed, more)} before it are` : ' is'
-  return `The run that was due at ${wallTime(tick, zone)}${others} skipped: this run had not ended yet.`
+  const others = missed > 0 ? ` and ${formatCount(missed, more)} before it were` : ' was'
+  return `The run that was due at ${formatWallTime(tick, zone)}${others} skipped, because this run had not ended yet.`
 }
 
 /** Returns a line for the log of a run that covers earlier ticks too. */
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
-  const why = row.not_before === null ? 'no worker was running' : 'they could not be started in time'
-  return `This run was due at ${wallTime(tick, zone)}. It also covers ${count(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${wallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`
+  const why = row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
+  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatCount(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${formatWallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`
 }
 
-const count = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`
+const formatCount = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`
 
 /** Formats an instant in a zone: `2026-03-29 03:30 (Europe/Oslo)`. */
-function wallTime(moment: number, zone: string): string {
+function formatWallTime(moment: number, zone: string): string {
   const style = { dateStyle: 'short', timeStyle: 'short', timeZone: zone } as const
   // The Swedish format is year-month-day.
   return `${new Date(moment).toLocaleString('sv', style)} (${zone})`

@@ -1,9 +1,9 @@
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /** Whether the runtime knows a time zone of this name. */
-export function isZone(name: string): boolean {
+export function isKnownZone(name: string): boolean {
   try {
-    formatOf(name)
+    getFormat(name)
     return true
   } catch {
     return false
@@ -11,9 +11,9 @@ export function isZone(name: string): boolean {
 }
 
 /** Returns the zone's UTC offset at an instant in milliseconds, positive east of UTC. */
-export function offsetAt(zone: string, instant: number): number {
+export function getUtcOffset(zone: string, instant: number): number {
   const parts: Record<string, number> = {}
-  for (const { type, value } of formatOf(zone).formatToParts(instant)) parts[type] = Number(value)
+  for (const { type, value } of getFormat(zone).formatToParts(instant)) parts[type] = Number(value)
   const wall = Date.UTC(
     parts['year']!,
     parts['month']! - 1,
@@ -26,22 +26,22 @@ export function offsetAt(zone: string, instant: number): number {
 }
 
 /** Returns the wall-clock time at an instant, as if it were UTC. */
-export const wallAt = (zone: string, instant: number) => instant + offsetAt(zone, instant)
+export const toWallClockTime = (zone: string, instant: number) => instant + getUtcOffset(zone, instant)
 
 /**
- * Returns the instants of a wall-clock time: one, or two in order if the time is repeated. A skipped time gets the instant that
- * it would have without the offset change, so 2:30 becomes 3:30.
+ * Returns the instants of a wall-clock time: one, or two in order if the time is repeated. For a time that is skipped, such as 2:30,
+ * returns the instant that it would have without the offset change, which is 3:30.
  */
-export function instantsOf(zone: string, wall: number): number[] {
+export function listInstants(zone: string, wall: number): number[] {
   const day = 86_400_000
-  const before = offsetAt(zone, wall - day)
-  const after = offsetAt(zone, wall + day)
-  if (before === after && offsetAt(zone, wall - before) === before) return [wall - before]
-  const shown = [wall - before, wall - after].filter((instant) => wallAt(zone, instant) === wall)
-  return shown.length > 0 ? [...new Set(shown)].toSorted((a, b) => a - b) : [wall - before]
+  const before = getUtcOffset(zone, wall - day)
+  const after = getUtcOffset(zone, wall + day)
+  if (before === after && getUtcOffset(zone, wall - before) === before) return [wall - before]
+  const matching = [wall - before, wall - after].filter((instant) => toWallClockTime(zone, instant) === wall)
+  return matching.length > 0 ? [...new Set(matching)].toSorted((a, b) => a - b) : [wall - before]
 }
 
-function formatOf(zone: string): Intl.DateTimeFormat {
+function getFormat(zone: string): Intl.DateTimeFormat {
   let format = formats.get(zone)
   if (!format) {
     const two = '2-digit'

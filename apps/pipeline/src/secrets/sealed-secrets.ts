@@ -1,7 +1,7 @@
 import type { SourceSecrets } from '@sluice/connectors/connector'
 import type { KeyRing, SealedColumn } from '@sluice/database'
 
-/** Unsealed passwords and tokens by name. Unseal them only where they are used. */
+/** Unsealed passwords and tokens by name. Unseal secrets only where they are used. */
 export type SecretValues = Readonly<Record<string, string>>
 
 /** Throws `SealProblem` when the key is not in the ring. */
@@ -13,15 +13,15 @@ export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRin
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
 
 /**
- * The address that secrets were entered for, if it contains variables: as written, and with the values at that time. `was` is null
- * if a variable did not exist. It is stored with the secrets, so that a changed variable cannot send them to another address.
+ * The address for which secrets were entered, if it contains variables. `address` has the variables, `was` their values at that time, or
+ * null if a variable did not exist. Stored with the secrets, so that a changed variable cannot send them to another address.
  */
 export interface SecretAddress {
   address: unknown
   was: unknown
 }
 
-/** Secrets, and the address that the stored ones may be sent to. */
+/** Secrets of a source, and the address to which the stored ones may be sent. */
 export interface SentSecrets {
   secrets: SourceSecrets
   givenFor?: SecretAddress | undefined
@@ -32,7 +32,7 @@ interface SealedPipeline {
   source_secrets: string | null
 }
 
-/** The key of `GivenFor` among the secrets. No field of a body has this name. Earlier versions ignore it as an unknown secret. */
+/** The key of the `SecretAddress` among the stored secrets. Fields of requests cannot have this name, and older versions ignore it. */
 const givenForKey = '~givenFor'
 
 const purpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
@@ -43,7 +43,7 @@ export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyR
   return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as SecretAddress }) }
 }
 
-/** Like `openSource`, for callers that do not send the secrets. */
+/** Returns only the secrets of `unsealSource`, for callers that do not send them. */
 export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
   unsealSource(row, ring).secrets
 
@@ -58,7 +58,7 @@ export function sealSourceSecrets(
   return sealSecrets({ ...secrets, ...kept }, purpose(uid), ring)
 }
 
-/** Every column that holds sealed text. `bin/reseal.ts` reseals them; a test compares them with what the code seals. */
+/** Every column with sealed text, for `bin/reseal.ts`. A test compares this list with the columns that the code seals. */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'warehouses', key: 'client', column: 'load_password' },
   { table: 'warehouses', key: 'client', column: 'read_password' },
@@ -68,7 +68,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'destinations', key: 'uid', column: 'target_secrets' },
 ]
 
-/** The columns that the health check reads. It skips `runs`: the table is large, and its secrets live only as long as a run. */
+/** The columns for the health check. It omits `runs`, which is a large table with secrets that are deleted when a run ends. */
 export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
 
 interface StoredVariable {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { bindVariables } from './bind.ts'
-import { sqlPieces } from './sql-pieces.ts'
+import { splitSql } from './sql-pieces.ts'
 
 const variables = new Map([
   ['x', 'value of x'],
@@ -46,17 +46,17 @@ describe('variables in SQL', () => {
       'select ${y}',
       'The variable ${y} does not exist. Create it, correct its name, or pass its value in `variables` of the run.',
     ],
-    ["select ${y}, '%${x}%'", /stands in quotes/],
+    ["select ${y}, '%${x}%'", /is in quotes/],
     [
       "select '%${x}'",
-      "The variable ${x} stands in quotes with other text. Write '${x}' for the value alone, and join it with other text by || or concat().",
+      "The variable ${x} is in quotes with other text. Write '${x}' for the value alone, and join it with other text by || or concat().",
     ],
-    ['select * from ${x}', /where a table is named/],
-    ['select $q$ ${x} $q$', /stands in quotes/],
-    [String.raw`select E'a\''` + "\n -- and\n '\\' ${x}'", /stands in quotes/],
-    ['select * from "${x}"', /stands inside of a quoted name/],
-    ['select * from table_${x}', /stands right after a word/],
-    ['select a$${x}', /stands right after a word/],
+    ['select * from ${x}', /is used as a table name/],
+    ['select $q$ ${x} $q$', /is in quotes/],
+    [String.raw`select E'a\''` + "\n -- and\n '\\' ${x}'", /is in quotes/],
+    ['select * from "${x}"', /is inside of a quoted name/],
+    ['select * from table_${x}', /directly follows a word/],
+    ['select a$${x}', /directly follows a word/],
     ['select $1', 'The query uses $1, which has no value here. Write ${name} for a variable.'],
     [`select ${'${x},'.repeat(100)} 1`, /more than 99 times/],
   ])('refuses %j', (sql, sentence) => {
@@ -70,7 +70,7 @@ describe('variables in SQL', () => {
     fc.assert(
       fc.property(soup, (parts) => {
         const sql = parts.join('')
-        expect([...sqlPieces(sql)].map(({ text }) => text).join('')).toBe(sql)
+        expect([...splitSql(sql)].map(({ text }) => text).join('')).toBe(sql)
       }),
       { numRuns: drawCount({ short: 3_000, long: 100_000 }) },
     )
@@ -82,7 +82,7 @@ describe('variables in SQL', () => {
     ['many lines behind a literal', `select 'x' ${'\n-- x'.repeat(20_000)}`],
   ])('takes no longer than its text for %s', (_, sql) => {
     const began = performance.now()
-    expect([...sqlPieces(sql)].map(({ text }) => text).join('')).toBe(sql)
+    expect([...splitSql(sql)].map(({ text }) => text).join('')).toBe(sql)
     // Milliseconds now; it was longer than anybody waits.
     expect(performance.now() - began).toBeLessThan(5_000)
   })

@@ -1,49 +1,49 @@
-import { identifierOf, listOf, partsOf, valueOf } from './place-variables.ts'
-import { type Piece, sqlPieces } from './sql-pieces.ts'
+import { toIdentifier, splitListValue, splitAtVariables, getVariableValue } from './place-variables.ts'
+import { type SqlPiece, splitSql } from './sql-pieces.ts'
 import { VariableProblem } from './variable-problem.ts'
 
-/** So that a parameter such as `$99` is shorter than any `${name}`. */
+/** The limit keeps parameters such as `$99` shorter than any `${name}`, so that padding can preserve positions in the text. */
 const maxParameters = 99
 
-/** Only checks bind variables, and a request that runs a check can pass values. */
+/** The advice for an unknown variable. Only checks bind variables, and a request that runs a check can pass values. */
 const advice = 'Create it, correct its name, or pass its value in `variables` of the run.'
 
-/** SQL whose variables are bind parameters. */
+/** SQL with bind parameters in place of variables. */
 export interface BoundQuery {
   text: string
   values: string[]
-  /** Indexes of values that are texts even if they look like numbers. */
+  /** Indexes of values that the server must treat as texts, even if they look like numbers. */
   texts: ReadonlySet<number>
   /** The variables that were used. */
   names: ReadonlySet<string>
 }
 
 /**
- * Replaces every `${name}` by its own bind parameter, so that a variable can be compared with columns of several types. `'${name}'`
- * becomes a parameter too, `${name:list}` several, and `${name:identifier}` a quoted identifier. Positions in the text stay the same for the
- * server's error positions, unless a list or an identifier is longer. Comments stay unchanged. Throws `VariableProblem` for unknown
- * names, and for any other use inside quotes and names.
+ * Replaces variables by bind parameters. `${name}` and `'${name}'` become one parameter each, even if a name occurs twice, so that a
+ * variable can be compared with columns of several types. `${name:list}` becomes several parameters, and `${name:identifier}` a quoted
+ * identifier. Positions in the text are preserved for the server's error positions, unless a list or an identifier is longer. Comments
+ * stay unchanged. Throws `VariableProblem` for unknown names, and for any other use inside quotes and names.
  */
 export function bindVariables(sql: string, variables: ReadonlyMap<string, string>): BoundQuery {
   const values: string[] = []
   const texts = new Set<number>()
   const names = new Set<string>()
   let text = ''
-  // Parsing everything first reports a misplaced variable before an unknown one.
-  const parts = [...partsOf(withoutParameters(sqlPieces(sql)))]
+  // Splitting the whole query first reports a misplaced variable before an unknown one.
+  const parts = [...splitAtVariables(withoutParameters(splitSql(sql)))]
   for (const part of parts) {
     if (!('name' in part)) {
       text += part.text
       continue
     }
     names.add(part.name)
-    const value = valueOf(part.name, variables, advice)
+    const value = getVariableValue(part.name, variables, advice)
     if (part.use === 'TEXT') texts.add(values.length)
     const written =
       part.use === 'IDENTIFIER'
-        ? `"${identifierOf(part.name, value)}"`
+        ? `"${toIdentifier(part.name, value)}"`
         : part.use === 'LIST'
-          ? listOf(value).map(parameter).join(', ') || 'null'
+          ? splitListValue(value).map(parameter).join(', ') || 'null'
           : parameter(value)
     text += written.padEnd(part.text.length)
   }
@@ -54,16 +54,16 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
     if (values.length > maxParameters)
       throw new VariableProblem(
         'VARIABLE_MISPLACED',
-        `The query uses variables more than ${maxParameters} times. Put each variable into a WITH clause once, and use that clause elsewhere.`,
+        `The query uses variables more than ${maxParameters} times. Select each variable once in a WITH clause, and use that clause elsewhere.`,
       )
     return `$${values.length}`
   }
 }
 
-/** Returns the names of the variables that SQL uses, without those in comments and at places where variables are not allowed. */
+/** Returns the names of the variables in SQL that `bindVariables` would bind. */
 export function variablesInSql(sql: string): Set<string> {
   const names = new Set<string>()
-  for (const { kind, text } of sqlPieces(sql)) {
+  for (const { kind, text } of splitSql(sql)) {
     const inside =
       kind === 'variable' ? text.slice(2, -1) : kind === 'literal' ? /^'\$\{([^{}\n:]*)\}'$/.exec(text)?.[1] : undefined
     if (inside !== undefined) names.add(inside.split(':')[0]!.trim())
@@ -71,7 +71,7 @@ export function variablesInSql(sql: string): Set<string> {
   return names
 }
 
-function* withoutParameters(pieces: Iterable<Piece>): Generator<Piece> {
+function* withoutParameters(pieces: Iterable<SqlPiece>): Generator<SqlPiece> {
   for (const piece of pieces) {
     if (piece.kind === 'parameter')
       throw new VariableProblem(

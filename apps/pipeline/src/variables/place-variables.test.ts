@@ -4,8 +4,8 @@ import type { Connection } from 'mysql2/promise'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { mariadbMissing, startMariadb, type Mariadb } from '@sluice/connectors/testing/mariadb'
-import { placeVariables, variablesIn } from './place-variables.ts'
-import { rulesOf, type SqlLanguage } from './sql-language.ts'
+import { placeVariables, findVariablesInSql } from './place-variables.ts'
+import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 
 const placed = (sql: string, value: string, language: SqlLanguage = 'postgres') =>
   placeVariables(sql, new Map([['x', value]]), language)
@@ -136,10 +136,10 @@ describe('a variable in SQL', () => {
     ['select 1 as “ ${x}”', 'clickhouse', /quoted name/],
     ['select 1 as "a\\" ${x} "', 'clickhouse', /quoted name/],
     ['select 1 as `a\\` ${x} `', 'clickhouse', /quoted name/],
-    ['select * from ${x}', 'postgres', /where a table is named.*\$\{x:identifier\}/],
-    ['select * from t\njoin /* here */ ${x} on true', 'postgres', /where a table is named/],
-    ['select a${x}', 'postgres', /right after a word/],
-    ['select ${x:name}', 'postgres', /:identifier, :list, or nothing/],
+    ['select * from ${x}', 'postgres', /is used as a table name.*\$\{x:identifier\}/],
+    ['select * from t\njoin /* here */ ${x} on true', 'postgres', /is used as a table name/],
+    ['select a${x}', 'postgres', /directly follows a word/],
+    ['select ${x:name}', 'postgres', /:identifier or :list, or omit/],
     ['select ${y}', 'postgres', /variable .* does not exist/],
   ])('is refused in %s of %s', (sql, language, sentence) => {
     expect(refusal(sql, 'v', language)).toMatch(sentence)
@@ -147,13 +147,13 @@ describe('a variable in SQL', () => {
 
   it('is no identifier with quotes, and has no NUL', () => {
     for (const value of ['a"b', 'a`b', 'a]b', `a'b`, 'a\\b', '', 'a\nb'])
-      expect(refusal('select * from ${x:identifier}', value)).toMatch(/its value cannot be one/)
+      expect(refusal('select * from ${x:identifier}', value)).toMatch(/its value is not a valid one/)
     expect(refusal('select ${x}', 'a\0b')).toMatch(/NUL/)
   })
 
   it('is found by its name wherever it stands', () => {
     const sql = `select \${a}, '\${b}', \${c:list} from \${d:identifier} -- \${e}`
-    expect([...variablesIn(sql, 'postgres')]).toEqual(['a', 'b', 'c', 'd'])
+    expect([...findVariablesInSql(sql, 'postgres')]).toEqual(['a', 'b', 'c', 'd'])
   })
 })
 
@@ -226,7 +226,7 @@ describe('hostile values', () => {
         if (/^\(?-?\d/.test(sql)) return expect(sql.replace(/^\((.*)\)$/, '$1')).toBe(value)
         expect(read(sql)).toEqual([value, ''])
         // And what was placed is one literal to whoever looks for variables in it.
-        const kinds = [...rulesOf(language as SqlLanguage).pieces(sql)].map(({ kind }) => kind)
+        const kinds = [...getSqlRules(language as SqlLanguage).pieces(sql)].map(({ kind }) => kind)
         expect(kinds).not.toContain('variable')
       }),
       { numRuns: 1_000 },
@@ -251,7 +251,7 @@ describe('hostile values', () => {
       fc.assert(
         fc.property(hostile, hostile, (one, other) => {
           const sql = `${one} ${other}`
-          expect([...rulesOf(language).pieces(sql)].map(({ text }) => text).join('')).toBe(sql)
+          expect([...getSqlRules(language).pieces(sql)].map(({ text }) => text).join('')).toBe(sql)
         }),
         { numRuns: 2_000 },
       )

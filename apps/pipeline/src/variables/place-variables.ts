@@ -1,24 +1,24 @@
-import { type Piece } from './sql-pieces.ts'
-import { rulesOf, type SqlLanguage } from './sql-language.ts'
+import { type SqlPiece } from './sql-pieces.ts'
+import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 
-/** The use of a variable: as one value, as a quoted identifier, or as a list of values. */
+/** The use of a variable: as one value, as a value in quotes, as an identifier, or as a list of values. */
 export type VariableUse = 'VALUE' | 'TEXT' | 'IDENTIFIER' | 'LIST'
 
 /** A part of SQL: unchanged text, or a variable. */
 export type SqlPart = { text: string } | { text: string; name: string; use: VariableUse }
 
-/** A table name follows these words, unless FROM is part of a comparison or a function. */
-const namesTable = /^(from|join|into|update|table)$/i
-const hasOwnFrom = /^(extract|substring|trim|overlay)$/i
+/** Keywords that a table name follows, unless FROM is part of `is distinct from` or of a function such as `extract(… from …)`. */
+const tableKeyword = /^(from|join|into|update|table)$/i
+const functionWithFrom = /^(extract|substring|trim|overlay)$/i
 
 /**
  * Splits SQL at its variables. `${name}` is a value, `'${name}'` as a whole literal is the value as a text,
  * `${name:identifier}` a quoted identifier and `${name:list}` a list. Comments contain no variables. Throws `VariableProblem`
  * for any other use inside quotes, for a variable after a word without a space, and for a value in place of a table name.
  */
-export function* partsOf(pieces: Iterable<Piece>): Generator<SqlPart> {
-  let last: Piece | undefined
+export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart> {
+  let last: SqlPiece | undefined
   const words: string[] = []
   const brackets: (string | undefined)[] = []
   for (const piece of pieces) {
@@ -27,18 +27,18 @@ export function* partsOf(pieces: Iterable<Piece>): Generator<SqlPart> {
       if (last?.kind === 'word')
         throw misplacedVariable(
           name,
-          'stands right after a word. Put a space between them; a variable is a value, not a part of a name.',
+          'directly follows a word. Put a space between them; a variable is a value, not a part of a name.',
         )
       if (use === 'VALUE' && isTablePlace(words, brackets.at(-1)))
         throw misplacedVariable(
           name,
-          `stands where a table is named, and is a value. Write \${${name}:identifier} for a name.`,
+          `is a value, but is used as a table name. Write \${${name}:identifier} for a name.`,
         )
       yield { text: piece.text, name, use }
     } else if (piece.kind === 'literal' && wholeLiteral.test(piece.text)) {
       yield { text: piece.text, name: wholeLiteral.exec(piece.text)![1]!.trim(), use: 'TEXT' }
     } else {
-      refuse(piece)
+      assertNoVariableInside(piece)
       yield { text: piece.text }
     }
     if (piece.text === '(') brackets.push(words.at(-1))
@@ -52,9 +52,9 @@ export function* partsOf(pieces: Iterable<Piece>): Generator<SqlPart> {
 function isTablePlace(words: readonly string[], func: string | undefined): boolean {
   const [before = '', last = ''] = words.slice(-2)
   const word = words.length > 1 ? last : before
-  if (!namesTable.test(word)) return false
+  if (!tableKeyword.test(word)) return false
   if (!/^from$/i.test(word)) return true
-  return !(words.length > 1 && /^distinct$/i.test(before)) && !(func !== undefined && hasOwnFrom.test(func))
+  return !(words.length > 1 && /^distinct$/i.test(before)) && !(func !== undefined && functionWithFrom.test(func))
 }
 
 const wholeLiteral = /^'\$\{([^{}\n:]*)\}'$/
@@ -65,56 +65,56 @@ function written(text: string): { name: string; use: VariableUse } {
   if (how === undefined) return { name, use: 'VALUE' }
   if (/^identifier$/i.test(how)) return { name: name.trim(), use: 'IDENTIFIER' }
   if (/^list$/i.test(how)) return { name: name.trim(), use: 'LIST' }
-  throw misplacedVariable(inside, 'has an unknown word after the colon. Write :identifier, :list, or nothing.')
+  throw misplacedVariable(inside, 'has an unknown word after the colon. Write :identifier or :list, or omit the colon.')
 }
 
-function refuse({ kind, text }: Piece): void {
+function assertNoVariableInside({ kind, text }: SqlPiece): void {
   const inside = kind === 'literal' || kind === 'quoted name' ? /\$\{([^{}\n]*)\}/.exec(text)?.[1] : undefined
   if (inside === undefined) return
   throw kind === 'literal'
     ? misplacedVariable(
         inside,
-        `stands in quotes with other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
+        `is in quotes with other text. Write '\${${inside}}' for the value alone, and join it with other text by || or concat().`,
       )
-    : misplacedVariable(inside, `stands inside of a quoted name. Write \${${inside}:identifier} for a name.`)
+    : misplacedVariable(inside, `is inside of a quoted name. Write \${${inside}:identifier} for a name.`)
 }
 
-/** Numbers that all servers read alike. Servers drop the sign of a negative zero. */
+/** Numbers that all servers parse in the same way. Excludes negative zero, because servers drop its sign. */
 const number = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 
 /**
- * Returns SQL with the values of its variables as literals, quoted by the server's own rules: no value becomes SQL. Numeric
- * values become numbers. Throws `VariableProblem`.
+ * Returns SQL with the values of its variables as literals, quoted by the rules of the server, so that no value is executed as SQL.
+ * Numeric values become numbers. Throws `VariableProblem`.
  */
 export function placeVariables(sql: string, variables: ReadonlyMap<string, string>, language: SqlLanguage): string {
-  const { pieces, text, identifier } = rulesOf(language)
+  const { pieces, text, identifier } = getSqlRules(language)
   // Negative numbers are in brackets, because two dashes start a comment.
   const value = (one: string) => (number.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one))
   let placed = ''
-  for (const part of partsOf(pieces(sql))) {
+  for (const part of splitAtVariables(pieces(sql))) {
     if (!('name' in part)) {
       placed += part.text
       continue
     }
-    const given = valueOf(part.name, variables)
+    const given = getVariableValue(part.name, variables)
     const written =
       part.use === 'IDENTIFIER'
-        ? identifier(identifierOf(part.name, given))
+        ? identifier(toIdentifier(part.name, given))
         : part.use === 'LIST'
-          ? listOf(given).map(value).join(', ') || 'null'
+          ? splitListValue(given).map(value).join(', ') || 'null'
           : part.use === 'TEXT'
             ? text(given)
             : value(given)
-    // The spaces separate it from its neighbours, because two adjacent literals may be read as one.
+    // The spaces separate the literal from its neighbours, because a server may join two adjacent literals.
     placed += ` ${written} `
   }
   return placed
 }
 
 /** Returns the names of the variables in SQL, without those in comments. */
-export function variablesIn(sql: string, language: SqlLanguage): Set<string> {
+export function findVariablesInSql(sql: string, language: SqlLanguage): Set<string> {
   const names = new Set<string>()
-  for (const { kind, text } of rulesOf(language).pieces(sql))
+  for (const { kind, text } of getSqlRules(language).pieces(sql))
     if (kind === 'variable' || kind === 'literal' || kind === 'quoted name')
       for (const [, inside] of text.matchAll(/\$\{([^{}\n]*)\}/g)) names.add(inside!.split(':')[0]!.trim())
   return names
@@ -122,27 +122,28 @@ export function variablesIn(sql: string, language: SqlLanguage): Set<string> {
 
 /** Throws `VariableProblem` if a variable is at a place where variables are not allowed. */
 export function assertVariablesPlaced(sql: string, language: SqlLanguage): void {
-  for (const _ of partsOf(rulesOf(language).pieces(sql)));
+  for (const _ of splitAtVariables(getSqlRules(language).pieces(sql)));
 }
 
-export function valueOf(name: string, variables: ReadonlyMap<string, string>, advice?: string): string {
+export function getVariableValue(name: string, variables: ReadonlyMap<string, string>, advice?: string): string {
   const value = variables.get(name)
   if (value === undefined) throw unknownVariable(name, advice)
-  if (value.includes('\0')) throw misplacedVariable(name, 'has a NUL character in its value, which SQL cannot hold.')
+  if (value.includes('\0'))
+    throw misplacedVariable(name, 'has a NUL character in its value, which SQL does not allow. Remove it.')
   return value
 }
 
 /** Throws `VariableProblem` for a value that is not a valid identifier on every server. */
-export function identifierOf(name: string, value: string): string {
+export function toIdentifier(name: string, value: string): string {
   if (/^[^'"`\\[\]\p{Cc}]{1,128}$/u.test(value)) return value
   throw misplacedVariable(
     name,
-    'is used as an identifier, and its value cannot be one: an identifier has 1 to 128 characters without quotes, brackets, backslashes and control characters.',
+    'is used as an identifier, but its value is not a valid one. Use 1 to 128 characters without quotes, brackets, backslashes and control characters.',
   )
 }
 
-/** Splits a value at commas, or parses a JSON list, which values with commas need. */
-export function listOf(value: string): string[] {
+/** Splits a value at commas. A value that is a JSON list is parsed instead, so that list elements can contain commas. */
+export function splitListValue(value: string): string[] {
   const trimmed = value.trim()
   if (trimmed.startsWith('[')) {
     try {

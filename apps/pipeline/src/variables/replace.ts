@@ -1,24 +1,24 @@
 import { unknownVariable } from './variable-problem.ts'
 
-/** `$${name}` is `${name}` itself. */
+/** A variable. `$${name}` is the escape for the literal text `${name}`. */
 const placeholder = /\$?\$\{([^{}\n]*)\}/g
 
 /**
- * Returns the settings with the values of variables in place of `${name}`, in all nested texts. Values are not replaced recursively.
+ * Replaces `${name}` by the value of the variable in all nested texts of the settings. Does not replace variables inside of values.
  * Throws `VariableProblem` for unknown names.
  */
 export function replaceVariables<Settings>(settings: Settings, variables: ReadonlyMap<string, string>): Settings {
-  return replaced(settings, variables) as Settings
+  return replaceInValue(settings, variables) as Settings
 }
 
-function replaced(value: unknown, variables: ReadonlyMap<string, string>): unknown {
-  if (typeof value === 'string') return inText(value, variables)
-  if (Array.isArray(value)) return value.map((one) => replaced(one, variables))
+function replaceInValue(value: unknown, variables: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return replaceInText(value, variables)
+  if (Array.isArray(value)) return value.map((one) => replaceInValue(one, variables))
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replaced(part, variables)]))
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replaceInValue(part, variables)]))
 }
 
-function inText(text: string, variables: ReadonlyMap<string, string>): string {
+function replaceInText(text: string, variables: ReadonlyMap<string, string>): string {
   return text.replace(placeholder, (written: string, inside: string) => {
     if (written.startsWith('$$')) return written.slice(1)
     const name = inside.trim()
@@ -28,20 +28,20 @@ function inText(text: string, variables: ReadonlyMap<string, string>): string {
   })
 }
 
-/** Returns the names of the variables in any text of the settings. */
+/** Returns the names of the variables in all nested texts of the settings. */
 export function variablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
-  const look = (value: unknown): void => {
+  const collect = (value: unknown): void => {
     if (typeof value === 'string') {
       for (const [written, inside] of value.matchAll(placeholder))
         if (!written.startsWith('$$')) names.add(inside!.trim())
-    } else if (value !== null && typeof value === 'object') Object.values(value).forEach(look)
+    } else if (value !== null && typeof value === 'object') Object.values(value).forEach(collect)
   }
-  settings.forEach(look)
+  settings.forEach(collect)
   return names
 }
 
-/** Whether any text may contain a variable. Otherwise the values need not be unsealed. */
+/** Whether any nested text can contain a variable. If not, the caller need not unseal the values of variables. */
 export function namesVariables(...settings: unknown[]): boolean {
   return JSON.stringify(settings).includes('${')
 }

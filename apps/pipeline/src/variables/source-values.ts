@@ -1,13 +1,13 @@
 import { connectorTypes } from '@sluice/contracts/systems'
 import type { SecretAddress } from '../secrets/sealed-secrets.ts'
-import { assertSameAddress } from './given-for.ts'
+import { assertAddressUnchanged } from './given-for.ts'
 import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
 import { replaceVariables } from './replace.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
 
-/** The SQL languages of database pipelines by type. */
-const languages: Readonly<Record<string, SqlLanguage>> = {
+/** The SQL language of each pipeline type with SQL queries. */
+const languageByType: Readonly<Record<string, SqlLanguage>> = {
   [connectorTypes.sqlServer]: 'sql-server',
   [connectorTypes.mysql]: 'mysql',
   [connectorTypes.oracle]: 'oracle',
@@ -16,8 +16,8 @@ const languages: Readonly<Record<string, SqlLanguage>> = {
 }
 
 /** Returns undefined for a type without SQL queries. */
-export const languageOf = (type: string): SqlLanguage | undefined =>
-  Object.hasOwn(languages, type) ? languages[type] : undefined
+export const findSourceLanguage = (type: string): SqlLanguage | undefined =>
+  Object.hasOwn(languageByType, type) ? languageByType[type] : undefined
 
 interface SourceValues {
   type: string
@@ -27,15 +27,15 @@ interface SourceValues {
 }
 
 /**
- * Returns the settings and secrets of a source with the values of variables. In a database query, values become literals of that
- * database; elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address of the secrets.
+ * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database;
+ * elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
  */
-export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
+export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
   { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
   variables: Variables,
 ): { settings: unknown; secrets: Secrets } {
-  if (givenFor) assertSameAddress(givenFor, variables)
-  const language = languageOf(type)
+  if (givenFor) assertAddressUnchanged(givenFor, variables)
+  const language = findSourceLanguage(type)
   const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
   const ready = {
     ...(replaceVariables(others, variables) as object),
@@ -51,7 +51,7 @@ export function withValuesOf<Secrets extends Readonly<Record<string, string>>>(
 
 /** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
 export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
-  const language = languageOf(type)
+  const language = findSourceLanguage(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
   if (language && typeof sqlQuery === 'string') assertVariablesPlaced(sqlQuery, language)
 }

@@ -1,49 +1,49 @@
-import { type Piece, sqlPieces } from './sql-pieces.ts'
+import { type SqlPiece, splitSql } from './sql-pieces.ts'
 import { warehouseTypes } from '@sluice/contracts/systems'
 
 /** The SQL syntax of a server: a source database, or a warehouse that runs transformations. */
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'
 
-interface Rules {
-  /** Splits SQL into pieces. Joined, the pieces are the text again. */
-  pieces(sql: string): Iterable<Piece>
-  /** Returns a text as a literal that the server reads as exactly this text, whatever its settings are. */
+interface SqlRules {
+  /** Splits SQL into pieces. The joined pieces are the original text. */
+  pieces(sql: string): Iterable<SqlPiece>
+  /** Returns a literal that the server reads as exactly this text, with any settings of the server. */
   text(value: string): string
   identifier(name: string): string
 }
 
-const doubled = (text: string): string => text.replaceAll("'", "''")
+const doubleQuotes = (text: string): string => text.replaceAll("'", "''")
 
 /** The prefix `E` makes the meaning of backslashes independent of `standard_conforming_strings`. */
 const postgresText = (value: string): string =>
-  value.includes('\\') ? `E'${doubled(value).replaceAll('\\', '\\\\')}'` : `'${doubled(value)}'`
+  value.includes('\\') ? `E'${doubleQuotes(value).replaceAll('\\', '\\\\')}'` : `'${doubleQuotes(value)}'`
 
-/** Redshift reads backslashes as escapes, PostgreSQL does not. Character codes have the same meaning in both. */
+/** Writes backslashes as character codes: Redshift reads them as escapes, PostgreSQL does not, and codes mean the same in both. */
 function redshiftText(value: string): string {
-  if (!value.includes('\\')) return `'${doubled(value)}'`
+  if (!value.includes('\\')) return `'${doubleQuotes(value)}'`
   return `(${value
     .split('\\')
-    .map((part) => `'${doubled(part)}'`)
+    .map((part) => `'${doubleQuotes(part)}'`)
     .join(' || chr(92) || ')})`
 }
 
 /**
- * Hexadecimal digits have the same meaning whether or not backslashes escape. Dates and times stay plain, because
+ * Writes texts as hexadecimal digits, which do not depend on MySQL's settings for backslashes. Dates and times stay plain, because
  * `date '2026-01-01'` accepts no other literal.
  */
 const mysqlText = (value: string): string =>
   /^\d+([-:. T]\d+)*Z?$/.test(value) ? `'${value}'` : `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
 
-/** Escapes line breaks too, so that a value cannot end a comment that this tokenizer does not recognise. */
+/** Escapes line breaks too, so that a value inside of a comment that this tokenizer does not recognise cannot end it. */
 const clickhouseText = (value: string): string =>
   `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`
 
 const inDoubleQuotes = (name: string): string => `"${name}"`
 
-const rules: Readonly<Record<SqlLanguage, Rules>> = {
-  postgres: { pieces: sqlPieces, text: postgresText, identifier: inDoubleQuotes },
+const rulesByLanguage: Readonly<Record<SqlLanguage, SqlRules>> = {
+  postgres: { pieces: splitSql, text: postgresText, identifier: inDoubleQuotes },
   redshift: {
-    pieces: splitter({
+    pieces: createSplitter({
       backslashes: true,
       dollarQuotes: /^\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$$/,
       nested: true,
@@ -53,7 +53,7 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
     identifier: inDoubleQuotes,
   },
   mysql: {
-    pieces: splitter({
+    pieces: createSplitter({
       backslashes: true,
       backticks: true,
       doubleQuotedTexts: true,
@@ -64,24 +64,24 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
     identifier: (name) => `\`${name}\``,
   },
   'sql-server': {
-    pieces: splitter({ brackets: true, nested: true }),
-    text: (value) => `N'${doubled(value)}'`,
+    pieces: createSplitter({ brackets: true, nested: true }),
+    text: (value) => `N'${doubleQuotes(value)}'`,
     identifier: (name) => `[${name}]`,
   },
   oracle: {
-    pieces: splitter({ otherQuotes: true }),
-    text: (value) => `'${doubled(value)}'`,
+    pieces: createSplitter({ otherQuotes: true }),
+    text: (value) => `'${doubleQuotes(value)}'`,
     identifier: inDoubleQuotes,
   },
   clickhouse: {
-    pieces: splitter({
+    pieces: createSplitter({
       backslashes: true,
       backslashesInNames: true,
       backticks: true,
       curlyQuotes: true,
       // Tags consist of word characters; older servers accept any character.
       dollarQuotes: /^\$\w*\$$/,
-      // `#` before a space starts a comment, and values are inserted with spaces around them.
+      // `#` before a space starts a comment, also before a variable, because values are inserted with a space before them.
       lineComment: /(?:--|\/\/|#(?=[ !]|\$\{))[^\n]*/y,
       nested: true,
       // Non-ASCII characters are quotes, spaces or errors. Names may contain dollar signs, numbers may not.
@@ -92,22 +92,22 @@ const rules: Readonly<Record<SqlLanguage, Rules>> = {
   },
 }
 
-export const rulesOf = (language: SqlLanguage): Rules => rules[language]
+export const getSqlRules = (language: SqlLanguage): SqlRules => rulesByLanguage[language]
 
-/** Returns the literals of a text for all servers, with and without quotes, because error messages quote parts of a query. */
-export const literalsOf = (value: string): string[] =>
-  Object.values(rules).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
+/** Returns the literals of a text for all servers, with and without quotes, to redact them in error messages that quote a query. */
+export const listSqlLiterals = (value: string): string[] =>
+  Object.values(rulesByLanguage).flatMap(({ text }) => [text(value), text(value).replace(/^[EN]?'([^]*)'$/, '$1')])
 
-interface Manner {
+interface SqlSyntax {
   /** Whether a backslash escapes the next character in a literal. */
   backslashes?: boolean
   backslashesInNames?: boolean
-  /** Whether backticks, and brackets, quote names. */
+  /** Whether backticks quote names; `brackets` is the same for square brackets. */
   backticks?: boolean
   brackets?: boolean
   /** Whether double quotes contain texts rather than names. */
   doubleQuotedTexts?: boolean
-  /** ‘texts’ and “names”, which have no escapes. */
+  /** Whether ‘texts’ and “names” can have curly quotes, which have no escapes. */
   curlyQuotes?: boolean
   /** Pattern of line comments; `--` by default. */
   lineComment?: RegExp
@@ -115,9 +115,9 @@ interface Manner {
   nested?: boolean
   /** Pattern of the tag in `$tag$ … $tag$`. */
   dollarQuotes?: RegExp
-  /** `q'[ … ]'`. */
+  /** Whether literals such as `q'[ … ]'` exist, as in Oracle. */
   otherQuotes?: boolean
-  /** A name, keyword or number. */
+  /** Pattern of a name, keyword or number. */
   word?: RegExp
 }
 
@@ -125,46 +125,46 @@ const variable = /\$\{[^{}\n]*\}/y
 const space = /\s+/y
 
 /**
- * Returns a function that splits SQL of one kind. It never fails: an unclosed piece extends to the end, and the server
- * reports the error.
+ * Returns a function that splits SQL with this syntax into pieces. It never fails: an unclosed piece extends to the end of the text, and
+ * the server reports the error.
  */
-function splitter(manner: Manner): (sql: string) => Generator<Piece> {
-  const taken = (pattern: RegExp, sql: string, at: number): string | undefined => {
+function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece> {
+  const matchAt = (pattern: RegExp, sql: string, at: number): string | undefined => {
     pattern.lastIndex = at
     return pattern.exec(sql)?.[0]
   }
-  const plain = manner.backslashes
+  const textPattern = syntax.backslashes
     ? /(['"`])(?:(?!\1)[^\\]|\1\1|\\[^])*(?:\1|\\?$)/y
     : /(['"`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
-  const name = manner.backslashesInNames ? plain : /(["`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
-  const { lineComment = /--[^\n\r]*/y, word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y } = manner
+  const name = syntax.backslashesInNames ? textPattern : /(["`])(?:(?!\1)[^]|\1\1)*(?:\1|$)/y
+  const { lineComment = /--[^\n\r]*/y, word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_#@\u0080-\uffff]*/y } = syntax
 
-  function pieceAt(sql: string, at: number): Piece {
+  function pieceAt(sql: string, at: number): SqlPiece {
     const one = sql[at]!
-    if (one === "'" || (one === '"' && manner.doubleQuotedTexts))
-      return { kind: 'literal', text: taken(plain, sql, at)! }
-    if (one === '"' || (one === '`' && manner.backticks)) return { kind: 'quoted name', text: taken(name, sql, at)! }
-    if (one === '[' && manner.brackets)
-      return { kind: 'quoted name', text: taken(/\[(?:[^\]]|\]\])*(?:\]|$)/y, sql, at)! }
-    if (one === '‘' && manner.curlyQuotes) return { kind: 'literal', text: taken(/‘[^’]*’?/y, sql, at)! }
-    if (one === '“' && manner.curlyQuotes) return { kind: 'quoted name', text: taken(/“[^”]*”?/y, sql, at)! }
+    if (one === "'" || (one === '"' && syntax.doubleQuotedTexts))
+      return { kind: 'literal', text: matchAt(textPattern, sql, at)! }
+    if (one === '"' || (one === '`' && syntax.backticks)) return { kind: 'quoted name', text: matchAt(name, sql, at)! }
+    if (one === '[' && syntax.brackets)
+      return { kind: 'quoted name', text: matchAt(/\[(?:[^\]]|\]\])*(?:\]|$)/y, sql, at)! }
+    if (one === '‘' && syntax.curlyQuotes) return { kind: 'literal', text: matchAt(/‘[^’]*’?/y, sql, at)! }
+    if (one === '“' && syntax.curlyQuotes) return { kind: 'quoted name', text: matchAt(/“[^”]*”?/y, sql, at)! }
     const comment =
-      taken(lineComment, sql, at) ??
-      (sql.startsWith('/*', at) ? sql.slice(at, commentEnd(sql, at, manner.nested ?? false)) : undefined)
+      matchAt(lineComment, sql, at) ??
+      (sql.startsWith('/*', at) ? sql.slice(at, commentEnd(sql, at, syntax.nested ?? false)) : undefined)
     if (comment !== undefined) return { kind: 'comment', text: comment }
-    const found = taken(variable, sql, at)
+    const found = matchAt(variable, sql, at)
     if (found) return { kind: 'variable', text: found }
-    if (manner.dollarQuotes && one === '$') {
-      const tag = taken(/\$[^$]*\$/y, sql, at)
-      const end = tag !== undefined && manner.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
-      // The end of the heredoc depends on the server's version, so variables after any other dollar sign are rejected.
+    if (syntax.dollarQuotes && one === '$') {
+      const tag = matchAt(/\$[^$]*\$/y, sql, at)
+      const end = tag !== undefined && syntax.dollarQuotes.test(tag) ? sql.indexOf(tag, at + tag.length) : -1
+      // Without a valid tag, the rest of the text is a literal, in which variables are rejected: versions of the server differ here.
       if (tag !== undefined) return { kind: 'literal', text: sql.slice(at, end < 0 ? sql.length : end + tag.length) }
     }
-    const other = manner.otherQuotes ? otherQuote(sql, at) : undefined
+    const other = syntax.otherQuotes ? readQuotedByDelimiter(sql, at) : undefined
     if (other !== undefined) return { kind: 'literal', text: other }
-    const text = taken(word, sql, at)
+    const text = matchAt(word, sql, at)
     if (text !== undefined) return { kind: 'word', text }
-    return { kind: 'code', text: taken(space, sql, at) ?? one }
+    return { kind: 'code', text: matchAt(space, sql, at) ?? one }
   }
 
   return function* (sql) {
@@ -188,21 +188,21 @@ function commentEnd(sql: string, at: number, nested: boolean): number {
   }
 }
 
-const closing: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
+const closingBrackets: Readonly<Record<string, string>> = { '[': ']', '{': '}', '(': ')', '<': '>' }
 
-/** Returns an Oracle literal such as `q'[it's]'`, with any delimiter in place of the brackets. */
-function otherQuote(sql: string, at: number): string | undefined {
+/** Returns the Oracle literal at a position, such as `q'[it's]'` or with another delimiter; undefined for other text. */
+function readQuotedByDelimiter(sql: string, at: number): string | undefined {
   const begin = /n?q'([^\s])/iy
   begin.lastIndex = at
   const found = begin.exec(sql)
   if (!found) return undefined
-  const end = sql.indexOf(`${closing[found[1]!] ?? found[1]!}'`, at + found[0].length)
+  const end = sql.indexOf(`${closingBrackets[found[1]!] ?? found[1]!}'`, at + found[0].length)
   return sql.slice(at, end < 0 ? sql.length : end + 2)
 }
 
 type Provider = (typeof warehouseTypes)[keyof typeof warehouseTypes]
 
-const languages: Readonly<Record<Provider, SqlLanguage>> = {
+const languageByProvider: Readonly<Record<Provider, SqlLanguage>> = {
   [warehouseTypes.postgres]: 'postgres',
   [warehouseTypes.redshift]: 'redshift',
   [warehouseTypes.clickhouse]: 'clickhouse',
@@ -212,4 +212,5 @@ const languages: Readonly<Record<Provider, SqlLanguage>> = {
 }
 
 /** Returns the SQL language of a schema's warehouse, in which transformations are written. */
-export const warehouseLanguage = (provider: string): SqlLanguage => languages[provider as Provider] ?? 'postgres'
+export const getWarehouseLanguage = (provider: string): SqlLanguage =>
+  languageByProvider[provider as Provider] ?? 'postgres'

@@ -1,5 +1,5 @@
-/** A piece of SQL text as PostgreSQL reads it. `word`: a name, keyword or number. `variable`: `${name}` outside of all other pieces. */
-export interface Piece {
+/** A piece of SQL text. `word`: a name, keyword or number. `variable`: `${name}` outside of literals, quoted names and comments. */
+export interface SqlPiece {
   kind: 'code' | 'word' | 'variable' | 'parameter' | 'literal' | 'quoted name' | 'comment'
   text: string
 }
@@ -13,14 +13,14 @@ const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const plainLiteral = /'(?:[^']|'')*('|$)/y
 const escapedLiteral = /'(?:[^'\\]|''|\\[\s\S])*(?:'|\\?$)/y
 const quotedName = /"(?:[^"]|"")*("|$)/y
-/** A literal continues after a line end, with the same syntax. Each character matches in one way only, so the time is linear. */
+/** The text between two parts of a literal, which can continue after a line end. Matches in linear time. */
 const continued = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
 
 /**
- * Splits SQL into pieces. Joined, the pieces are the text again. It never fails: an unclosed piece extends to the end, and
- * PostgreSQL reports the error.
+ * Splits SQL into pieces by the rules of PostgreSQL. The joined pieces are the original text. It never fails: an unclosed piece extends
+ * to the end of the text, and PostgreSQL reports the error.
  */
-export function* sqlPieces(sql: string): Generator<Piece> {
+export function* splitSql(sql: string): Generator<SqlPiece> {
   for (let at = 0; at < sql.length; ) {
     const piece = pieceAt(sql, at)
     yield piece
@@ -28,38 +28,38 @@ export function* sqlPieces(sql: string): Generator<Piece> {
   }
 }
 
-function pieceAt(sql: string, at: number): Piece {
-  const taken = (pattern: RegExp) => {
+function pieceAt(sql: string, at: number): SqlPiece {
+  const matchHere = (pattern: RegExp) => {
     pattern.lastIndex = at
     return pattern.exec(sql)?.[0]
   }
-  const piece = (kind: Piece['kind'], text: string): Piece => ({ kind, text })
+  const piece = (kind: SqlPiece['kind'], text: string): SqlPiece => ({ kind, text })
 
   const one = sql[at]!
-  if (one === "'") return piece('literal', literal(sql, at, plainLiteral))
-  if (one === '"') return piece('quoted name', taken(quotedName)!)
-  if (sql.startsWith('--', at)) return piece('comment', taken(lineComment)!)
-  if (sql.startsWith('/*', at)) return piece('comment', sql.slice(at, blockCommentEnd(sql, at)))
+  if (one === "'") return piece('literal', readLiteral(sql, at, plainLiteral))
+  if (one === '"') return piece('quoted name', matchHere(quotedName)!)
+  if (sql.startsWith('--', at)) return piece('comment', matchHere(lineComment)!)
+  if (sql.startsWith('/*', at)) return piece('comment', sql.slice(at, findBlockCommentEnd(sql, at)))
   if (one === '$') {
-    const found = taken(variable)
+    const found = matchHere(variable)
     if (found) return piece('variable', found)
-    const tag = taken(dollarQuote)
-    if (tag) return piece('literal', sql.slice(at, dollarQuoteEnd(sql, at, tag)))
-    return piece(taken(parameter) ? 'parameter' : 'code', taken(parameter) ?? one)
+    const tag = matchHere(dollarQuote)
+    if (tag) return piece('literal', sql.slice(at, findDollarQuoteEnd(sql, at, tag)))
+    return piece(matchHere(parameter) ? 'parameter' : 'code', matchHere(parameter) ?? one)
   }
   if ((one === 'E' || one === 'e') && sql[at + 1] === "'")
-    return piece('literal', one + literal(sql, at + 1, escapedLiteral))
-  const name = taken(word)
-  if (name) return piece('word', untilVariable(sql, at, name))
-  return piece('code', taken(space) ?? one)
+    return piece('literal', one + readLiteral(sql, at + 1, escapedLiteral))
+  const name = matchHere(word)
+  if (name) return piece('word', endBeforeVariable(sql, at, name))
+  return piece('code', matchHere(space) ?? one)
 }
 
-/** PostgreSQL would take the dollar sign of `a${b}` for a part of the name. */
-function untilVariable(sql: string, at: number, name: string): string {
+/** Returns the name before a variable: in `a${b}`, PostgreSQL would read the dollar sign as part of the name. */
+function endBeforeVariable(sql: string, at: number, name: string): string {
   return name.endsWith('$') && sql[at + name.length] === '{' ? name.slice(0, -1) : name
 }
 
-function literal(sql: string, at: number, pattern: RegExp): string {
+function readLiteral(sql: string, at: number, pattern: RegExp): string {
   let end = at
   for (;;) {
     pattern.lastIndex = end
@@ -71,8 +71,8 @@ function literal(sql: string, at: number, pattern: RegExp): string {
   }
 }
 
-/** PostgreSQL's comments nest. */
-function blockCommentEnd(sql: string, at: number): number {
+/** Returns the end of a block comment. Block comments of PostgreSQL nest. */
+function findBlockCommentEnd(sql: string, at: number): number {
   const marks = /\/\*|\*\//g
   marks.lastIndex = at
   for (let depth = 0; ; ) {
@@ -83,7 +83,7 @@ function blockCommentEnd(sql: string, at: number): number {
   }
 }
 
-function dollarQuoteEnd(sql: string, at: number, tag: string): number {
+function findDollarQuoteEnd(sql: string, at: number, tag: string): number {
   const end = sql.indexOf(tag, at + tag.length)
   return end < 0 ? sql.length : end + tag.length
 }

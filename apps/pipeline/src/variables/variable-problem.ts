@@ -1,4 +1,4 @@
-/** A wrong use of a variable. The message is a sentence for users. */
+/** The error of a wrong use of a variable. The message is a sentence for users. */
 export class VariableProblem extends Error {
   override readonly name = 'VariableProblem'
   readonly code: 'VARIABLE_UNKNOWN' | 'VARIABLE_MISPLACED' | 'SECRET_FOR_OTHER_ADDRESS'
@@ -10,12 +10,12 @@ export class VariableProblem extends Error {
 }
 
 export function unknownVariable(name: string, advice = 'Create it, or correct its name.'): VariableProblem {
-  return new VariableProblem('VARIABLE_UNKNOWN', `The variable ${shown(name)} does not exist. ${advice}`)
+  return new VariableProblem('VARIABLE_UNKNOWN', `The variable ${formatVariable(name)} does not exist. ${advice}`)
 }
 
 export function misplacedVariable(name: string, why: string): VariableProblem {
-  return new VariableProblem('VARIABLE_MISPLACED', `The variable ${shown(name)} ${why}`)
+  return new VariableProblem('VARIABLE_MISPLACED', `The variable ${formatVariable(name)} ${why}`)
 }
 
 /** Returns the variable as written in the text, shortened. */
-const shown = (name: string) => `\${${name.slice(0, 100)}}`
+const formatVariable = (name: string) => `\${${name.slice(0, 100)}}`

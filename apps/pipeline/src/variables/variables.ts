@@ -1,5 +1,5 @@
 import { Redaction } from '@sluice/process'
-import { literalsOf } from './sql-language.ts'
+import { listSqlLiterals } from './sql-language.ts'
 import type { KeyRing } from '@sluice/database'
 import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
@@ -12,7 +12,7 @@ export interface OpenVariable {
   secured: boolean
 }
 
-/** Unsealed values by name. Never show them to users. */
+/** Unsealed values of variables by name. Users must not see the values of secured variables. */
 export class Variables extends Map<string, string> {
   readonly #secured = new Set<string>()
   readonly #redaction = new Redaction()
@@ -31,14 +31,13 @@ export class Variables extends Map<string, string> {
     return this.#secured.has(name)
   }
 
-  /** Values of the secured variables. */
   get secured(): string[] {
     return [...this.#secured].map((name) => this.get(name)!)
   }
 
-  /** Values of the secured variables and their SQL literals, for redaction. Excludes values of fewer than six characters. */
+  /** Values of the secured variables, and their SQL literals, for redaction. Excludes values of fewer than six characters. */
   get spellings(): string[] {
-    return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...literalsOf(value)])
+    return this.secured.filter(({ length }) => length >= 6).flatMap((value) => [value, ...listSqlLiterals(value)])
   }
 
   /** Returns a sentence without the values of secured variables. Values of fewer than six characters are not redacted. */
@@ -47,7 +46,7 @@ export class Variables extends Map<string, string> {
   }
 }
 
-/** An override of a stored variable. `secured` is that of the stored variable by default. */
+/** An override of a stored variable. If `secured` is absent, that of the stored variable applies. */
 interface VariableOverride {
   name: string
   value: string
@@ -58,7 +57,7 @@ interface VariableOverride {
  * Returns the unsealed variables of a client. A process that writes logs must add `spellings` to its redaction. Throws `SealProblem`
  * if a key is not in the key ring.
  */
-export async function variablesOf(
+export async function readVariables(
   db: Kysely<DB>,
   client: string,
   keyRing: KeyRing,

@@ -1,8 +1,8 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { DB } from '../database.ts'
 
-/** The materialised views that a view reads, directly or through other views. `start` selects ids of views. */
-const inputsOf = (start: RawBuilder<unknown>) => sql`
+/** SQL of `inputs`: the materialised views that some views read, directly or through others. `start` selects the ids of these views. */
+const selectInputs = (start: RawBuilder<unknown>) => sql`
   dependencies (id, client, level) as (
     select v.id, v.client, 0 from views v where v.id in (${start})
     union
@@ -15,8 +15,8 @@ const inputsOf = (start: RawBuilder<unknown>) => sql`
   inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
 
 /**
- * Whether a queued run of a view must wait for a run of its inputs that was requested before or within a minute after it, or that is
- * due by schedule. It waits at most six hours. Manual runs never wait.
+ * Whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old rows. It waits for runs that
+ * were requested before it or up to a minute later, or that are due by schedule, at most for six hours. Manual runs do not wait.
  */
 export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
   const { rows } = await sql<{ first: boolean }>`
@@ -26,7 +26,7 @@ export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<bo
       where r.uid = ${run} and r.state = 'QUEUED' and r.trigger <> 'MANUAL' and v.materialized
         and r.created_at > now() - interval '6 hours'
     ),
-    ${inputsOf(sql`select runnable_id from waiting`)}
+    ${selectInputs(sql`select runnable_id from waiting`)}
     select exists (
       select from inputs i cross join waiting w join runnables o on o.id = i.id
       where i.id <> w.runnable_id and (
@@ -38,10 +38,10 @@ export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<bo
   return rows[0]?.first ?? false
 }
 
-/** Returns the names of at most five materialised inputs of a view whose own sources changed since they were filled. */
-export async function staleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
+/** Lists the names of at most five materialised views that a view reads and that are older than their own sources. */
+export async function listStaleInputs(db: Kysely<DB>, view: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    with recursive ${inputsOf(sql`select ${view}::bigint`)}
+    with recursive ${selectInputs(sql`select ${view}::bigint`)}
     select i.name from inputs i
     where i.id <> ${view} and exists (
       select from view_sources s

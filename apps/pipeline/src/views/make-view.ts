@@ -2,25 +2,25 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import type { ViewDefinition } from '@sluice/warehouses/view-store'
 import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { pendingReason } from './pending-views.ts'
-import { sqlPieces } from '../variables/sql-pieces.ts'
+import { findPendingReason } from './pending-views.ts'
+import { splitSql } from '../variables/sql-pieces.ts'
 
-/** Seconds for one statement, and milliseconds for all of them, while a user saves a view. */
+/** Time limits while a user saves a view: seconds for one statement, and milliseconds for all statements (`whole`). */
 const savingLimits = { seconds: 8, whole: 20_000 }
 
 /** The result of creating or changing a view. */
 export interface MadeView {
-  /** Undefined if the old view stays. */
+  /** The tables that the view reads. Undefined if the old view stays. */
   reads: TablePlace[] | undefined
   /** Whether filling the view takes so long that a run must do it. */
   unfinished: boolean
-  /** Why the view does not exist yet: a table that it reads is missing. */
+  /** Why the view does not exist yet; it reads a table that is missing. */
   pending?: string
 }
 
 /**
- * Creates or changes a view in the warehouse while a user waits. If filling takes long, a run does it later: until then a new view is
- * empty, and a changed one stays as it was. Throws `WarehouseProblem` without any change.
+ * Creates or changes a view in the warehouse while a user waits. If filling takes too long, the caller must queue a run that does it:
+ * until then a new view is empty, and a changed view stays as it was. If it throws `WarehouseProblem`, nothing was changed.
  */
 export async function makeView(
   db: Kysely<DB>,
@@ -31,25 +31,25 @@ export async function makeView(
   const late = AbortSignal.timeout(savingLimits.whole)
   const signal = left ? AbortSignal.any([left, late]) : late
   await warehouse.catalog.ensureSchema(view.schema)
-  const there = await warehouse.views.find(view.schema, view.name)
-  const isThere = there?.managed?.id === view.id
-  const whole = { ...view, takesOver: await isLeftOver(db, there), recreate: isThere && selectsAll(view.query) }
+  const found = await warehouse.views.find(view.schema, view.name)
+  const isOwn = found?.managed?.id === view.id
+  const definition = { ...view, takesOver: await isUnsaved(db, found), recreate: isOwn && hasSelectAll(view.query) }
   try {
-    const { reads } = await warehouse.views.define(whole, savingLimits, signal)
+    const { reads } = await warehouse.views.define(definition, savingLimits, signal)
     return { reads, unfinished: false }
   } catch (error) {
-    const pending = pendingReason(error)
-    // An old view stays, and its change is rejected.
+    const pending = findPendingReason(error)
+    // If the view exists already, it stays, and the change is rejected.
     if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error
-    if (isThere) return { reads: undefined, unfinished: true }
-    return { ...(await emptyView(warehouse, whole, signal, error)), unfinished: true }
+    if (isOwn) return { reads: undefined, unfinished: true }
+    return { ...(await createEmptyView(warehouse, definition, signal, error)), unfinished: true }
   }
 }
 
-/** Creates an empty view, unless the view exists under another name with its old rows. */
-async function emptyView(
+/** Creates an empty view, unless the view still exists under its old name with its rows. */
+async function createEmptyView(
   warehouse: Warehouse,
   view: ViewDefinition,
   signal: AbortSignal,
@@ -60,9 +60,9 @@ async function emptyView(
   return warehouse.views.define(view, { seconds: savingLimits.seconds, empty: true }, signal)
 }
 
-/** Whether a view in the warehouse was never saved, because the service was killed before the commit in its own database. */
-export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string } } | undefined): Promise<boolean> {
-  const uid = there?.managed?.id
+/** Whether a view in the warehouse is not in the service's database, because the service was killed before the commit there. */
+export async function isUnsaved(db: Kysely<DB>, found: { managed?: { id: string } } | undefined): Promise<boolean> {
+  const uid = found?.managed?.id
   if (!uid) return false
   const known = await db
     .selectFrom('views')
@@ -72,9 +72,9 @@ export async function isLeftOver(db: Kysely<DB>, there: { managed?: { id: string
   return known === undefined
 }
 
-/** Whether the columns of a query may be those of its tables: it has `select *`, `t.*` or `table t`. */
-export function selectsAll(query: string): boolean {
-  const code = [...sqlPieces(query)]
+/** Whether new columns of a table would be new columns of the query, because it has `select *`, `t.*` or `table t`. */
+export function hasSelectAll(query: string): boolean {
+  const code = [...splitSql(query)]
     .map(({ kind, text }) => (kind === 'comment' ? ' ' : kind === 'literal' ? 'x' : text))
     .join('')
   return /\bselect\s+((all|distinct)\s+)?\*|[.,]\s*\*|\btable\s+[\w".]/i.test(code)

@@ -6,20 +6,20 @@ import { WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { asSentence } from '@sluice/process'
 
 /** Returns why a view waits for a table that it reads; undefined for any other error. */
-export function pendingReason(error: unknown): string | undefined {
+export function findPendingReason(error: unknown): string | undefined {
   if (!(error instanceof WarehouseProblem && error.relationMissing)) return undefined
-  return `The view is pending: a table or view that it reads is not there yet. It is built when a load or another view makes it. ${asSentence(error.message)}`
+  return `The view is pending, because it reads a table or view that does not exist yet. It is created when that one exists. ${asSentence(error.message)}`
 }
 
-/** Stores why a view waits; null if it does not wait. */
-export async function keepPending(db: Kysely<DB>, view: number, pending: string | null): Promise<void> {
+/** Stores why a view waits; null if it no longer waits. */
+export async function storePendingReason(db: Kysely<DB>, view: number, pending: string | null): Promise<void> {
   await sql`update views set pending = ${pending} where id = ${view} and pending is distinct from ${pending}`.execute(
     db,
   )
 }
 
-/** Queues runs of the enabled pending views whose queries name one of these tables. The run checks whether the view can be created. */
-export async function buildPendingViews(
+/** Queues runs of the enabled pending views that name one of these tables. The run checks whether the view can be created. */
+export async function queuePendingViews(
   trx: Transaction<DB>,
   queue: JobQueue,
   client: string,
@@ -35,8 +35,8 @@ export async function buildPendingViews(
     await queueRun(trx, queue, { id, client, kind: 'VIEW' }, { trigger: 'SCHEDULE', createdBy: null })
 }
 
-/** Returns the names of the tables and views that a run created or filled. */
-export async function tablesOfRun(trx: Transaction<DB>, run: number): Promise<string[]> {
+/** Lists the names of the tables and views that a run created or filled. */
+export async function listTablesOfRun(trx: Transaction<DB>, run: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select t ->> 'name' as name from runs r, jsonb_array_elements(r.tables) t where r.id = ${run} and r.tables is not null
     union

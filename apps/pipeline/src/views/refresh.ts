@@ -3,10 +3,10 @@ import type { DB } from '../database.ts'
 import { failpoint } from '@sluice/process'
 import { LeaseLost, type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { definitionHash } from '@sluice/warehouses/view-store'
-import { staleInputs } from './inputs.ts'
-import { isLeftOver, selectsAll } from './make-view.ts'
-import { keepPending, pendingReason } from './pending-views.ts'
-import { keepSources, knowsSources } from './sources.ts'
+import { listStaleInputs } from './inputs.ts'
+import { isUnsaved, hasSelectAll } from './make-view.ts'
+import { storePendingReason, findPendingReason } from './pending-views.ts'
+import { storeViewSources, hasStoredSources } from './sources.ts'
 
 /** Seconds for one statement in a run. */
 const statementTimeout = 7_200
@@ -23,20 +23,20 @@ interface StoredView {
 /** The result of a refresh: the rows and bytes of a materialised view. */
 export interface RefreshResult {
   message: string
-  /** The view waits for a table, which `message` names. */
+  /** Set if the view waits for a table that does not exist. `message` names the table. */
   pending?: true
   rows: number
   bytes: number
 }
 
-/** Throws `LostRun` if the view was deleted. */
+/** Throws `LeaseLost` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
     .innerJoin('schemas as s', 's.id', 'v.schema_id')
     .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
     .where('v.id', '=', id)
-    // Waits for a concurrent change. The query cannot be changed during a run.
+    // The lock waits for a concurrent change of the view. During a run, users cannot change the query.
     .forShare('v')
     .executeTakeFirst()
   if (!row) throw new LeaseLost('The view was deleted.')
@@ -44,7 +44,7 @@ async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
 }
 
 /**
- * Refreshes a materialised view, or reads a plain one to check it. First creates the view if the warehouse does not have the saved
+ * Refreshes a materialised view, or reads a plain view to check it. First creates the view if the warehouse does not have its saved
  * version. `say` writes a line to the run's log. Throws `WarehouseProblem`.
  */
 export async function refreshView(
@@ -58,65 +58,66 @@ export async function refreshView(
   const startedAt = new Date()
   let made: boolean
   try {
-    made = await makeAsSaved(db, warehouse, view, { signal, say })
+    made = await createIfOutdated(db, warehouse, view, { signal, say })
   } catch (error) {
-    const pending = pendingReason(error)
-    // A later load cannot fix an error in the query.
-    if (pending === undefined && error instanceof WarehouseProblem && !error.retryable) await keepPending(db, id, null)
+    const pending = findPendingReason(error)
+    // An error in the query is not pending, because no later load can fix it.
+    if (pending === undefined && error instanceof WarehouseProblem && !error.retryable)
+      await storePendingReason(db, id, null)
     if (pending === undefined || (await warehouse.views.isManaged(view.uid))) throw error
-    await keepPending(db, id, pending)
+    await storePendingReason(db, id, pending)
     return { message: pending, pending: true, rows: 0, bytes: 0 }
   }
-  await keepPending(db, id, null)
-  const stale = await staleInputs(db, id)
-  const older = stale.length === 0 ? '' : ` It reads views that are older than their own sources: ${stale.join(', ')}.`
+  await storePendingReason(db, id, null)
+  const stale = await listStaleInputs(db, id)
+  const older = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
   if (!view.materialized) {
     const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
-    return { message: `${place} can be read: ${count(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
+    return { message: `${place} can be read: ${formatCount(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
   }
   if (!made) await warehouse.views.refresh(view.schema, view.name, signal)
   await failpoint('view-filled')
   await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
   const now = await warehouse.views.find(view.schema, view.name)
   const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
-  return { message: `Refreshed ${place}: ${count(rows, 'row')}.${older}`, rows, bytes }
+  return { message: `Refreshed ${place}: ${formatCount(rows, 'row')}.${older}`, rows, bytes }
 }
 
-/** Creates the view if necessary. Returns whether it did; the view is then filled. */
-async function makeAsSaved(
+/** Creates the view if the warehouse does not have its saved version. Returns whether it created, and thereby filled, the view. */
+async function createIfOutdated(
   db: Kysely<DB>,
   warehouse: Warehouse,
   view: StoredView,
   { signal, say }: { signal: AbortSignal; say: (line: string) => void },
 ): Promise<boolean> {
-  const there = await warehouse.views.find(view.schema, view.name)
-  const same = there?.managed?.id === view.uid && there.managed.definition === definitionHash(view)
-  const recreate = same && selectsAll(view.query)
-  if (same && !recreate) {
-    // A process that created the view may have been killed before it stored what the view reads.
-    await keepReads(db, view, await warehouse.views.listReads(view.schema, view.name))
+  const existing = await warehouse.views.find(view.schema, view.name)
+  const isCurrent = existing?.managed?.id === view.uid && existing.managed.definition === definitionHash(view)
+  const recreate = isCurrent && hasSelectAll(view.query)
+  if (isCurrent && !recreate) {
+    // Stores the sources, because the process that created the view may have been killed before it did so.
+    await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }
-  if (!recreate) say(`The warehouse does not have ${view.schema}.${view.name} as it was saved, so it is created now.`)
+  if (!recreate) say(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
   await warehouse.catalog.ensureSchema(view.schema)
-  const takesOver = await isLeftOver(db, there)
+  const takesOver = await isUnsaved(db, existing)
   const { reads } = await warehouse.views.define(
     { ...view, id: view.uid, takesOver, recreate },
     { seconds: statementTimeout },
     signal,
   )
   await failpoint('view-made')
-  await keepReads(db, view, reads)
+  await storeReads(db, view, reads)
   return true
 }
 
-async function keepReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
-  if (await knowsSources(db, id, reads)) return
+async function storeReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
+  if (await hasStoredSources(db, id, reads)) return
   await db.transaction().execute(async (trx) => {
-    // A deleted view reads nothing.
+    // If another transaction deleted the view, its sources are not stored.
     const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
-    if (rows.length > 0) await keepSources(trx, id, reads)
+    if (rows.length > 0) await storeViewSources(trx, id, reads)
   })
 }
 
-const count = (amount: number, what: string) => `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`
+const formatCount = (amount: number, what: string) => `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

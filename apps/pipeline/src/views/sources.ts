@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 
 /** Stores the relations that a view reads, as determined by the warehouse. */
-export async function keepSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {
+export async function storeViewSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<void> {
   await db.deleteFrom('view_sources').where('view_id', '=', view).execute()
   if (reads.length === 0) return
   await db
@@ -12,8 +12,8 @@ export async function keepSources(db: Kysely<DB>, view: number, reads: readonly 
     .execute()
 }
 
-/** Whether the stored relations are the same. */
-export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
+/** Whether the stored relations of a view are equal to `reads`. */
+export async function hasStoredSources(db: Kysely<DB>, view: number, reads: readonly TablePlace[]): Promise<boolean> {
   const kept = await db
     .selectFrom('view_sources')
     .select(['schema_name', 'relation_name'])
@@ -23,7 +23,7 @@ export async function knowsSources(db: Kysely<DB>, view: number, reads: readonly
   return known.size === reads.length && reads.every(({ schema, name }) => known.has(JSON.stringify([schema, name])))
 }
 
-/** Updates the stored relations after a view was renamed. The warehouse updates the queries itself. */
+/** Updates the stored relations after a view was renamed. The warehouse itself updates the queries that read it. */
 export async function renameSource(db: Kysely<DB>, client: string, from: TablePlace, to: TablePlace): Promise<void> {
   if (from.schema === to.schema && from.name === to.name) return
   await sql`
@@ -34,10 +34,10 @@ export async function renameSource(db: Kysely<DB>, client: string, from: TablePl
 }
 
 /**
- * Returns the names of at most five views that read a table or view, which therefore cannot be deleted.
- * With `besides`, also returns the readers of the pipeline's further tables (`name__…`).
+ * Lists the names of at most five views that read a table or view; it cannot be deleted while there are any. If `besides` is true,
+ * includes the readers of the pipeline's further tables (`name__…`).
  */
-export async function viewsReading(
+export async function listReadingViews(
   db: Kysely<any>,
   client: string,
   { schema, name }: TablePlace,

@@ -11,21 +11,21 @@ import { openPostgresWarehouse } from '@sluice/warehouses/postgres/postgres-ware
 import { provisionWarehouse, removeWarehouse, warehouseAccess } from '@sluice/warehouses/postgres/server/provision'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 
-/** The warehouses of all clients. The returned warehouses are shared: do not dispose of them. Disposing of this object closes them. */
+/** The warehouses of all clients. Do not dispose of returned warehouses, because callers share them. Dispose of this object instead. */
 export interface ClientWarehouses extends AsyncDisposable {
   /** The warehouse kinds that schemas can use in this installation. */
   readonly kinds: readonly WarehouseKind[]
-  /** For loading: creates the warehouse if the client has none, and repairs one that is gone or has an older version. */
+  /** Returns the warehouse for loading. Creates it if the client has none, and repairs it if it was deleted or has an older version. */
   open(client: string): Promise<Warehouse>
-  /** For reading and dropping: undefined if the client has no warehouse yet. Sends nothing to the warehouse's server. */
+  /** Returns the warehouse for reading and dropping; undefined if the client has none yet. Does not connect to the server. */
   find(client: string): Promise<Warehouse | undefined>
   /** Removes a client's warehouses with all their data and ends their connections. Safe to repeat. */
   erase(client: string): Promise<void>
-  /** Returns the access of role `read`, for a source that copies from the warehouse; undefined if the client has no such warehouse. */
+  /** Returns the credentials of the role `read`, for sources that copy from the PostgreSQL warehouse. Undefined if the client has no such warehouse. */
   readAccess(client: string): Promise<ReadAccess | undefined>
-  /** Throws if the warehouse's server does not respond. */
+  /** Throws if the PostgreSQL server of the warehouses does not respond. */
   check(): Promise<void>
-  /** The configured servers of other kinds; PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
+  /** The configured servers of other kinds. PostgreSQL warehouses work without them. `check` throws if the server does not respond. */
   readonly others: readonly { name: string; check(): Promise<void> }[]
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -47,7 +47,7 @@ interface ClientWarehouseOptions {
   /** The URL of a role that has CREATEDB and CREATEROLE in the warehouse's cluster, and no other privileges. */
   adminUrl: string
   logger: Logger
-  /** Receives the passwords, so that no log line contains one. */
+  /** Receives the passwords, to redact them in log lines. */
   redaction: Redaction
   /** The maximum number of concurrent loads of one client in this process; absent if it only reads. */
   loads?: number
@@ -62,12 +62,12 @@ interface ClientWarehouseOptions {
 /** Milliseconds until the cache discards a warehouse without connections. */
 const idleTimeoutMs = 600_000
 
-/** Errors that a repeated creation of the warehouse repairs. */
+/** Error codes that can be repaired by provisioning the warehouse again. */
 const repairableCodes = new Set(['WAREHOUSE_MISSING', 'WAREHOUSE_ACCESS_DENIED', 'WAREHOUSE_OUTDATED', 'QUERY_TIMEOUT'])
 
 export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouses {
   const { db, adminUrl, logger } = parts
-  const known = new Map<string, { warehouse: Warehouse; usedAt: number }>()
+  const openWarehouses = new Map<string, { warehouse: Warehouse; usedAt: number }>()
   const opening = new Map<string, Promise<Warehouse>>()
   const server = connect(adminUrl, { name: 'warehouse check', max: 1, statementTimeout: 2_000 })
 
@@ -75,34 +75,34 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
    * Returns the warehouse instance of this process. The cache keeps instances with open connections: a second instance would
    * double the connections.
    */
-  function warehouseOf(row: WarehouseRow): Warehouse {
+  function getWarehouse(row: WarehouseRow): Warehouse {
     const now = Date.now()
-    for (const [other, { usedAt, warehouse }] of known)
-      if (now - usedAt > idleTimeoutMs && warehouse.upkeep.countConnections() === 0) known.delete(other)
-    const one = known.get(row.client)
+    for (const [other, { usedAt, warehouse }] of openWarehouses)
+      if (now - usedAt > idleTimeoutMs && warehouse.upkeep.countConnections() === 0) openWarehouses.delete(other)
+    const one = openWarehouses.get(row.client)
     if (one) {
       one.usedAt = now
       return one.warehouse
     }
     const { loads = 0, niceness = 0, keepDays = 0, databaseBytes } = parts
-    const access = { ...warehouseAccess(adminUrl, credentialsOf(parts, row)), niceness }
+    const access = { ...warehouseAccess(adminUrl, unsealCredentials(parts, row)), niceness }
     const warehouse = openPostgresWarehouse(access, { loads, keepDays, databaseBytes })
-    known.set(row.client, { warehouse, usedAt: now })
+    openWarehouses.set(row.client, { warehouse, usedAt: now })
     return warehouse
   }
 
-  async function openOrMake(client: string): Promise<Warehouse> {
-    const row = (await rowOf(db, client)) ?? (await insertRow(parts, client))
-    const warehouse = warehouseOf(row)
+  async function openOrProvision(client: string): Promise<Warehouse> {
+    const row = (await findWarehouseRow(db, client)) ?? (await insertRow(parts, client))
+    const warehouse = getWarehouse(row)
     if (row.provisioned_at) {
       const problem = await warehouse.upkeep.check().catch((error: unknown) => error)
       if (problem === undefined) return warehouse
       if (!(problem instanceof WarehouseProblem && repairableCodes.has(problem.code))) throw problem
-      logger.warn({ client, reason: problem.message }, 'making a warehouse again')
+      logger.warn({ client, reason: problem.message }, 'provisioning a warehouse again')
     }
-    const { database } = await provisionWarehouse(adminUrl, credentialsOf(parts, row))
+    const { database } = await provisionWarehouse(adminUrl, unsealCredentials(parts, row))
     await db.updateTable('warehouses').set({ provisioned_at: sql`now()` }).where('client', '=', client).execute()
-    logger.info({ client, warehouse: database }, 'made a warehouse')
+    logger.info({ client, warehouse: database }, 'provisioned a warehouse')
     return warehouse
   }
 
@@ -112,63 +112,64 @@ export function clientWarehouses(parts: ClientWarehouseOptions): ClientWarehouse
     open(client) {
       const one =
         opening.get(client) ??
-        openOrMake(client)
-          .catch(unavailableProblem)
+        openOrProvision(client)
+          .catch(throwAsUnavailable)
           .finally(() => opening.delete(client))
       opening.set(client, one)
       return one
     },
     async find(client) {
-      const row = await rowOf(db, client)
-      return row?.provisioned_at ? warehouseOf(row) : undefined
+      const row = await findWarehouseRow(db, client)
+      return row?.provisioned_at ? getWarehouse(row) : undefined
     },
     async erase(client) {
-      const row = await rowOf(db, client)
+      const row = await findWarehouseRow(db, client)
       if (!row) return
-      await known.get(client)?.warehouse[Symbol.asyncDispose]()
-      known.delete(client)
-      await removeWarehouse(adminUrl, row.key).catch(unavailableProblem)
+      await openWarehouses.get(client)?.warehouse[Symbol.asyncDispose]()
+      openWarehouses.delete(client)
+      await removeWarehouse(adminUrl, row.key).catch(throwAsUnavailable)
       await db.updateTable('warehouses').set({ provisioned_at: null }).where('client', '=', client).execute()
       logger.info({ client }, 'removed a warehouse')
     },
     async readAccess(client) {
-      const row = await rowOf(db, client)
+      const row = await findWarehouseRow(db, client)
       if (!row?.provisioned_at) return undefined
-      const { host, port, database, ssl, read } = warehouseAccess(adminUrl, credentialsOf(parts, row))
-      return { host, port, database, ssl: Boolean(ssl), trustServerCertificate: trusts(ssl), ...read }
+      const { host, port, database, ssl, read } = warehouseAccess(adminUrl, unsealCredentials(parts, row))
+      return { host, port, database, ssl: Boolean(ssl), trustServerCertificate: trustsAnyCertificate(ssl), ...read }
     },
     async check() {
       await sql`select 1`.execute(server.db)
     },
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(opening.values())
-      const all = [...known.values()]
-      known.clear()
+      const all = [...openWarehouses.values()]
+      openWarehouses.clear()
       await Promise.allSettled(all.map(({ warehouse }) => warehouse[Symbol.asyncDispose]()))
       await server[Symbol.asyncDispose]()
     },
   }
 }
 
-const trusts = (ssl: ReturnType<typeof warehouseAccess>['ssl']) =>
+const trustsAnyCertificate = (ssl: ReturnType<typeof warehouseAccess>['ssl']) =>
   typeof ssl === 'object' && ssl.rejectUnauthorized === false
 
 type WarehouseRow = Selectable<Warehouses>
 
-function unavailableProblem(error: unknown): never {
+function throwAsUnavailable(error: unknown): never {
   if (!isUnavailable(error)) throw error
-  const sentence = 'The warehouse is not reachable just now. Try again in a moment.'
+  const sentence = 'The warehouse cannot be reached. Try again later, or ask the operator to check it.'
   throw new WarehouseProblem('WAREHOUSE_UNAVAILABLE', sentence, { retryable: true, cause: error })
 }
 
-function rowOf(db: Kysely<DB>, client: string): Promise<WarehouseRow | undefined> {
+function findWarehouseRow(db: Kysely<DB>, client: string): Promise<WarehouseRow | undefined> {
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirst()
 }
 
-const purpose = (client: string, role: 'load' | 'read') => `warehouses.${role}_password:${client}`
+const sealPurpose = (client: string, role: 'load' | 'read') => `warehouses.${role}_password:${client}`
 
 async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string): Promise<WarehouseRow> {
-  const sealed = (role: 'load' | 'read') => keyRing.seal(randomBytes(32).toString('base64url'), purpose(client, role))
+  const sealed = (role: 'load' | 'read') =>
+    keyRing.seal(randomBytes(32).toString('base64url'), sealPurpose(client, role))
   await db
     .insertInto('warehouses')
     .values({
@@ -183,21 +184,21 @@ async function insertRow({ db, keyRing }: ClientWarehouseOptions, client: string
   return db.selectFrom('warehouses').selectAll().where('client', '=', client).executeTakeFirstOrThrow()
 }
 
-/** Returns a client's name in its warehouses, and the secret from which its passwords are derived; undefined if it has none yet. */
+/** Returns a client's name and passwords in its warehouses; undefined if it has no warehouse yet. */
 export async function warehouseCredentials(
   parts: Pick<ClientWarehouseOptions, 'db' | 'keyRing' | 'redaction'>,
   client: string,
 ) {
-  const row = await rowOf(parts.db, client)
-  return row && credentialsOf(parts, row)
+  const row = await findWarehouseRow(parts.db, client)
+  return row && unsealCredentials(parts, row)
 }
 
-function credentialsOf(
+function unsealCredentials(
   { keyRing, redaction }: Pick<ClientWarehouseOptions, 'keyRing' | 'redaction'>,
   { client, key, load_password, read_password }: WarehouseRow,
 ) {
-  const loadPassword = keyRing.open(load_password, purpose(client, 'load'))
-  const readPassword = keyRing.open(read_password, purpose(client, 'read'))
+  const loadPassword = keyRing.open(load_password, sealPurpose(client, 'load'))
+  const readPassword = keyRing.open(read_password, sealPurpose(client, 'read'))
   redaction.add(loadPassword, readPassword, ledgerKey(loadPassword))
   return { key, loadPassword, readPassword }
 }

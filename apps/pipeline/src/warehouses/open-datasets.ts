@@ -4,7 +4,7 @@ import type { DB } from '../database.ts'
 import type { DatasetDatabase } from '@sluice/connectors/public-dataset/public-datasets'
 import type { ClientWarehouses } from './client-warehouses.ts'
 
-/** Finds public datasets in the service's database and in the warehouse of the catalogue. */
+/** Returns a database that finds public datasets: their keys in the service's database, and their tables in the catalogue's warehouse. */
 export function openDatasets({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): DatasetDatabase {
   return {
     async find(key) {

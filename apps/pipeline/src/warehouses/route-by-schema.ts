@@ -10,15 +10,15 @@ import {
 } from '@sluice/warehouses/warehouse'
 import { resolveNames } from '@sluice/warehouses/sql-text/sql-names'
 
-/** A client's warehouses, by kind. The first one handles unknown schemas. */
+/** A client's warehouses with their kinds. The first warehouse is used for unknown schemas. */
 export type OpenedWarehouses = readonly [
   readonly [WarehouseKind, Warehouse],
   ...(readonly [WarehouseKind, Warehouse])[],
 ]
 
 /**
- * Combines several warehouses: each schema is in one of them, and every call with a schema goes there. A query goes to the
- * warehouse with the tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
+ * Combines several warehouses into one. A call with a schema goes to the warehouse of the schema, and a query to the warehouse with the
+ * tables that it reads. `kindsOf` returns the current kind of each of the client's schemas.
  */
 export function routeBySchema(
   opened: OpenedWarehouses,
@@ -29,13 +29,13 @@ export function routeBySchema(
   const warehouseOfStaged = new WeakMap<StagedTable, Warehouse>()
   const warehouseOfPreview = new Map<string, Warehouse>()
 
-  const ofKind = (kind: WarehouseKind | undefined) => opened.find(([one]) => one === kind)?.[1]
+  const findByKind = (kind: WarehouseKind | undefined) => opened.find(([one]) => one === kind)?.[1]
 
-  /** A deleted schema still belongs to the warehouse that contains it. */
-  async function forSchema(schema: string): Promise<Warehouse> {
+  /** Returns the warehouse of a schema. A deleted schema belongs to the warehouse that still contains it. */
+  async function getBySchema(schema: string): Promise<Warehouse> {
     const kind = (await kindsOf()).get(schema)
     if (kind !== undefined) {
-      const found = ofKind(kind)
+      const found = findByKind(kind)
       if (!found) throw notSetUp(schema, kind)
       return found
     }
@@ -43,10 +43,10 @@ export function routeBySchema(
     return defaultWarehouse
   }
 
-  function forStaged(tables: readonly StagedTable[]): Warehouse {
+  function getByStaged(tables: readonly StagedTable[]): Warehouse {
     const found = new Set(tables.map((table) => warehouseOfStaged.get(table)))
     const [one] = found
-    if (found.size !== 1 || !one) throw new Error('Loads of several warehouses are not published together.')
+    if (found.size !== 1 || !one) throw new Error('Tables of several warehouses cannot be published together.')
     return one
   }
 
@@ -55,14 +55,14 @@ export function routeBySchema(
     const found = new Map<Warehouse, string[]>()
     for (const schema of schemas) {
       const kind = kinds.get(schema)
-      const warehouse = kind === undefined ? defaultWarehouse : ofKind(kind)
+      const warehouse = kind === undefined ? defaultWarehouse : findByKind(kind)
       if (warehouse) found.set(warehouse, [...(found.get(warehouse) ?? []), schema])
     }
     return found
   }
 
   /** Returns the warehouse for a query, and the query's schemas in that warehouse. */
-  async function forQuery<Query extends UserQuery>(query: Query): Promise<[Warehouse, Query]> {
+  async function chooseForQuery<Query extends UserQuery>(query: Query): Promise<[Warehouse, Query]> {
     const schemas = query.schemas ?? []
     const previewed = schemas.map((schema) => warehouseOfPreview.get(schema)).find((one) => one !== undefined)
     const known = await schemasByWarehouse([...(await kindsOf()).keys()])
@@ -73,17 +73,17 @@ export function routeBySchema(
     const { reads } = resolveNames(query.text, { schemas, relations, address: ({ name }) => name })
     const kinds = await kindsOf()
     const placeByKind = new Map(reads.map((place) => [kinds.get(place.schema), place]))
-    if (placeByKind.size > 1) throw severalWarehouses(placeByKind)
+    if (placeByKind.size > 1) throw severalWarehousesProblem(placeByKind)
     const [kind] = placeByKind.keys()
     const only =
       known.size > 0 && schemas.length > 0
         ? [...known].find(([one]) => own(one).length === schemas.length)?.[0]
         : undefined
-    const warehouse = ofKind(kind) ?? only ?? defaultWarehouse
+    const warehouse = findByKind(kind) ?? only ?? defaultWarehouse
     return [warehouse, { ...query, schemas: own(warehouse) }]
   }
 
-  async function sum(count: (warehouse: Warehouse) => Promise<number>): Promise<number> {
+  async function sumAll(count: (warehouse: Warehouse) => Promise<number>): Promise<number> {
     let total = 0
     for (const warehouse of all) total += await count(warehouse)
     return total
@@ -106,55 +106,55 @@ export function routeBySchema(
   return {
     loader: {
       async stage(target, signal) {
-        const warehouse = await forSchema(target.schema)
+        const warehouse = await getBySchema(target.schema)
         const table = await warehouse.loader.stage(target, signal)
         warehouseOfStaged.set(table, warehouse)
         return table
       },
       async transform(tables, ...rest) {
-        if (tables.length > 0) await forStaged(tables).loader.transform(tables, ...rest)
+        if (tables.length > 0) await getByStaged(tables).loader.transform(tables, ...rest)
       },
       async exposeStagedRows(tables, attempt) {
-        const warehouse = await forSchema(tables[0]!.schema)
+        const warehouse = await getBySchema(tables[0]!.schema)
         const preview = await warehouse.loader.exposeStagedRows(tables, attempt)
         const { schema } = preview
         warehouseOfPreview.set(schema, warehouse)
         return {
           schema,
-          oldRows: async (query, signal) => preview.oldRows((await forQuery(query))[1], signal),
+          oldRows: async (query, signal) => preview.oldRows((await chooseForQuery(query))[1], signal),
           async [Symbol.asyncDispose]() {
             await preview[Symbol.asyncDispose]()
             warehouseOfPreview.delete(schema)
           },
         }
       },
-      publish: (tables, ...rest) => forStaged(tables).loader.publish(tables, ...rest),
-      plan: (tables, ...rest) => forStaged(tables).loader.plan(tables, ...rest),
-      describeStaged: async (tables, signal) => forStaged(tables).loader.describeStaged(tables, signal),
+      publish: (tables, ...rest) => getByStaged(tables).loader.publish(tables, ...rest),
+      plan: (tables, ...rest) => getByStaged(tables).loader.plan(tables, ...rest),
+      describeStaged: async (tables, signal) => getByStaged(tables).loader.describeStaged(tables, signal),
       async adoptStaged(schema, ...rest) {
-        const warehouse = await forSchema(schema)
+        const warehouse = await getBySchema(schema)
         const tables = await warehouse.loader.adoptStaged(schema, ...rest)
         for (const table of tables ?? []) warehouseOfStaged.set(table, warehouse)
         return tables
       },
       findPublication: (run) => findFirst(({ loader }) => loader.findPublication(run)),
       fenceRun: (run, attempt) => findFirst(({ loader }) => loader.fenceRun(run, attempt)),
-      findCursor: async (schema, table) => (await forSchema(schema)).loader.findCursor(schema, table),
-      findFeed: async (schema, table) => (await forSchema(schema)).loader.findFeed(schema, table),
-      typeRules: async (schema) => (await forSchema(schema)).loader.typeRules(schema),
-      findPrevious: async (schema, table) => (await forSchema(schema)).loader.findPrevious(schema, table),
-      restore: async (target, ...rest) => (await forSchema(target.schema)).loader.restore(target, ...rest),
+      findCursor: async (schema, table) => (await getBySchema(schema)).loader.findCursor(schema, table),
+      findFeed: async (schema, table) => (await getBySchema(schema)).loader.findFeed(schema, table),
+      typeRules: async (schema) => (await getBySchema(schema)).loader.typeRules(schema),
+      findPrevious: async (schema, table) => (await getBySchema(schema)).loader.findPrevious(schema, table),
+      restore: async (target, ...rest) => (await getBySchema(target.schema)).loader.restore(target, ...rest),
     },
     catalog: {
       listSchemas: async () => (await Promise.all(all.map(({ catalog }) => catalog.listSchemas()))).flat().toSorted(),
-      ensureSchema: async (schema) => (await forSchema(schema)).catalog.ensureSchema(schema),
-      dropSchema: async (schema) => (await forSchema(schema)).catalog.dropSchema(schema),
+      ensureSchema: async (schema) => (await getBySchema(schema)).catalog.ensureSchema(schema),
+      dropSchema: async (schema) => (await getBySchema(schema)).catalog.dropSchema(schema),
       async listRelations(schemas) {
         const known = [...(await schemasByWarehouse(schemas))]
         const places = (await Promise.all(known.map(([{ catalog }, some]) => catalog.listRelations(some)))).flat()
         return places.toSorted((one, other) => (placeKey(one) < placeKey(other) ? -1 : 1))
       },
-      findTable: async (schema, table) => (await forSchema(schema)).catalog.findTable(schema, table),
+      findTable: async (schema, table) => (await getBySchema(schema)).catalog.findTable(schema, table),
       async findTables(places) {
         const known = [...(await schemasByWarehouse([...new Set(places.map(({ schema }) => schema))]))]
         const found = await Promise.all(
@@ -164,21 +164,21 @@ export function routeBySchema(
         return places.flatMap((place) => tables.get(placeKey(place)) ?? [])
       },
       findStagingTable: async (schema, table, options) =>
-        (await forSchema(schema)).catalog.findStagingTable(schema, table, options),
-      dropTable: async (schema, table) => (await forSchema(schema)).catalog.dropTable(schema, table),
+        (await getBySchema(schema)).catalog.findStagingTable(schema, table, options),
+      dropTable: async (schema, table) => (await getBySchema(schema)).catalog.dropTable(schema, table),
     },
     queries: {
       async query(query, signal) {
-        const [warehouse, own] = await forQuery(query)
+        const [warehouse, own] = await chooseForQuery(query)
         return warehouse.queries.query(own, signal)
       },
       async *queryPages(query, pageRows, signal) {
-        const [warehouse, own] = await forQuery(query)
+        const [warehouse, own] = await chooseForQuery(query)
         yield* warehouse.queries.queryPages(own, pageRows, signal)
       },
-      readTable: async (schema, ...rest) => (await forSchema(schema)).queries.readTable(schema, ...rest),
+      readTable: async (schema, ...rest) => (await getBySchema(schema)).queries.readTable(schema, ...rest),
       async findAmbiguousTable(query, preferred, signal) {
-        const [warehouse, own] = await forQuery(query)
+        const [warehouse, own] = await chooseForQuery(query)
         const first = (query.schemas ?? []).slice(0, preferred)
         const ownPreferred = (own.schemas ?? []).filter((schema) => first.includes(schema)).length
         return warehouse.queries.findAmbiguousTable(own, ownPreferred, signal)
@@ -186,28 +186,29 @@ export function routeBySchema(
     },
     views: {
       async define(view, ...rest) {
-        // Rejects a view that reads several warehouses, and names them.
-        await forQuery({ text: view.query, schemas: [view.schema] })
-        return (await forSchema(view.schema)).views.define(view, ...rest)
+        // Throws if the view reads several warehouses; the message names them.
+        await chooseForQuery({ text: view.query, schemas: [view.schema] })
+        return (await getBySchema(view.schema)).views.define(view, ...rest)
       },
-      drop: async (schema, name) => (await forSchema(schema)).views.drop(schema, name),
-      refresh: async (schema, name, signal) => (await forSchema(schema)).views.refresh(schema, name, signal),
-      find: async (schema, name) => (await forSchema(schema)).views.find(schema, name),
-      listReads: async (schema, name) => (await forSchema(schema)).views.listReads(schema, name),
+      drop: async (schema, name) => (await getBySchema(schema)).views.drop(schema, name),
+      refresh: async (schema, name, signal) => (await getBySchema(schema)).views.refresh(schema, name, signal),
+      find: async (schema, name) => (await getBySchema(schema)).views.find(schema, name),
+      listReads: async (schema, name) => (await getBySchema(schema)).views.listReads(schema, name),
       async isManaged(id) {
         for (const { views } of all) if (await views.isManaged(id)) return true
         return false
       },
-      listUnmanagedReaders: async (schema, name) => (await forSchema(schema)).views.listUnmanagedReaders(schema, name),
+      listUnmanagedReaders: async (schema, name) =>
+        (await getBySchema(schema)).views.listUnmanagedReaders(schema, name),
     },
     upkeep: {
       async check() {
         for (const { upkeep } of all) await upkeep.check()
       },
       countConnections: () => all.reduce((total, { upkeep }) => total + upkeep.countConnections(), 0),
-      sweepStaging: (alive) => sum(({ upkeep }) => upkeep.sweepStaging(alive)),
-      pruneLedger: (days) => sum(({ upkeep }) => upkeep.pruneLedger(days)),
-      dropExpiredTables: () => sum(({ upkeep }) => upkeep.dropExpiredTables()),
+      sweepStaging: (alive) => sumAll(({ upkeep }) => upkeep.sweepStaging(alive)),
+      pruneLedger: (days) => sumAll(({ upkeep }) => upkeep.pruneLedger(days)),
+      dropExpiredTables: () => sumAll(({ upkeep }) => upkeep.dropExpiredTables()),
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(all.map((warehouse) => warehouse[Symbol.asyncDispose]()))
@@ -217,12 +218,12 @@ export function routeBySchema(
 
 const placeKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
-function severalWarehouses(placeByKind: ReadonlyMap<WarehouseKind | undefined, TablePlace>): WarehouseProblem {
+function severalWarehousesProblem(placeByKind: ReadonlyMap<WarehouseKind | undefined, TablePlace>): WarehouseProblem {
   const places = [...placeByKind].map(
     ([kind, { schema, name }]) => `${schema}.${name} (${kind ? warehouseName(kind) : 'elsewhere'})`,
   )
   return new WarehouseProblem(
     'QUERY_FAILED',
-    `The query reads tables of several warehouses: ${places.join(', ')}. One query can read only one of them.`,
+    `The query reads tables of several warehouses: ${places.join(', ')}. Use tables of one warehouse only.`,
   )
 }

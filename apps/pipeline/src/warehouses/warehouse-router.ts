@@ -17,14 +17,14 @@ interface RouterOptions {
   others: readonly WarehouseDriver[]
 }
 
-/** Adds the other servers to the PostgreSQL warehouses. A client with schemas only in PostgreSQL gets that warehouse directly. */
+/** Adds the other warehouse kinds to the PostgreSQL warehouses. A client with schemas only in PostgreSQL gets that warehouse unwrapped. */
 export function routeWarehouses(
   postgres: ClientWarehouses,
   { db, keyRing, redaction, others }: RouterOptions,
 ): ClientWarehouses {
-  const known = new Map<string, Promise<Warehouse | undefined>>()
+  const openings = new Map<string, Promise<Warehouse | undefined>>()
 
-  async function kindsOf(client: string): Promise<ReadonlyMap<string, WarehouseKind>> {
+  async function readSchemaKinds(client: string): Promise<ReadonlyMap<string, WarehouseKind>> {
     const rows = await db
       .selectFrom('schemas')
       .select(['schema_name', 'provider_schema'])
@@ -39,8 +39,8 @@ export function routeWarehouses(
     return rows.length > 0
   }
 
-  /** Returns the drivers of the servers that contain a schema of the client, or may contain a relation that waits to be dropped. */
-  async function driversOf(client: string, kinds: ReadonlySet<WarehouseKind>): Promise<WarehouseDriver[]> {
+  /** Lists the drivers of the servers that have a schema of the client, or all while the client has relations that wait to be dropped. */
+  async function listDrivers(client: string, kinds: ReadonlySet<WarehouseKind>): Promise<WarehouseDriver[]> {
     const pending = others.length > 0 && (await hasPendingDrops(client))
     return others.filter(({ kind }) => pending || kinds.has(kind))
   }
@@ -51,30 +51,30 @@ export function routeWarehouses(
   }
 
   /** Returns the warehouse instance of this process: a second instance would have its own concurrency limits and connections. */
-  async function opened(client: string, driver: WarehouseDriver): Promise<Warehouse | undefined> {
+  async function openOnce(client: string, driver: WarehouseDriver): Promise<Warehouse | undefined> {
     const key = JSON.stringify([client, driver.kind])
-    const opening = known.get(key) ?? openWith(client, driver)
-    known.set(key, opening)
+    const opening = openings.get(key) ?? openWith(client, driver)
+    openings.set(key, opening)
     const warehouse = await opening.catch((error: unknown) => {
-      known.delete(key)
+      openings.delete(key)
       throw error
     })
-    if (!warehouse) known.delete(key)
+    if (!warehouse) openings.delete(key)
     return warehouse
   }
 
   async function route(client: string, defaultWarehouse: Warehouse): Promise<Warehouse> {
-    const kinds = new Set((await kindsOf(client)).values())
-    const drivers = await driversOf(client, kinds)
+    const kinds = new Set((await readSchemaKinds(client)).values())
+    const drivers = await listDrivers(client, kinds)
     if (drivers.length === 0 && [...kinds].every((kind) => kind === warehouseTypes.postgres)) return defaultWarehouse
     const found = await Promise.all(
       drivers.map(async (driver): Promise<(readonly [WarehouseKind, Warehouse])[]> => {
-        const warehouse = await opened(client, driver)
+        const warehouse = await openOnce(client, driver)
         return warehouse ? [[driver.kind, warehouse]] : []
       }),
     )
     const all: OpenedWarehouses = [[warehouseTypes.postgres, defaultWarehouse], ...found.flat()]
-    return routeBySchema(all, () => kindsOf(client))
+    return routeBySchema(all, () => readSchemaKinds(client))
   }
 
   return {
@@ -85,11 +85,11 @@ export function routeWarehouses(
       return warehouse && route(client, warehouse)
     },
     async erase(client) {
-      const kinds = new Set((await kindsOf(client)).values())
-      for (const driver of await driversOf(client, kinds)) {
-        const warehouse = await opened(client, driver)
+      const kinds = new Set((await readSchemaKinds(client)).values())
+      for (const driver of await listDrivers(client, kinds)) {
+        const warehouse = await openOnce(client, driver)
         if (warehouse) await emptyWarehouse(warehouse)
-        known.delete(JSON.stringify([client, driver.kind]))
+        openings.delete(JSON.stringify([client, driver.kind]))
       }
       await postgres.erase(client)
     },
@@ -97,15 +97,15 @@ export function routeWarehouses(
     check: () => postgres.check(),
     others: [...postgres.others, ...others.map(({ part }) => part)],
     async [Symbol.asyncDispose]() {
-      known.clear()
+      openings.clear()
       await postgres[Symbol.asyncDispose]()
     },
   }
 }
 
 /**
- * Drops every view, table and schema of a client's warehouse. Views that read others go first, however deep. A warehouse that was
- * never created is empty.
+ * Drops every view, table and schema of a client's warehouse. Repeats this in rounds, because a view can only be dropped after the views
+ * that read it. Does nothing if the warehouse was never created.
  */
 async function emptyWarehouse({ catalog, views, upkeep }: Warehouse): Promise<void> {
   const schemas = await catalog.listSchemas().catch((error: unknown) => {
@@ -125,7 +125,7 @@ async function emptyWarehouse({ catalog, views, upkeep }: Warehouse): Promise<vo
         else await catalog.dropTable(schema, name)
         dropped += 1
       } catch (error) {
-        // Another relation still reads it: the next round tries again.
+        // Another relation still reads this one, so the next round tries again.
         problem = error
       }
     if (dropped === 0) throw problem

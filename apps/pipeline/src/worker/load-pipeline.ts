@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { readSetting } from '../settings.ts'
-import { sourceDefinitionDigest, memoryFor } from '../source-definition.ts'
-import { clearTheWay } from '../drops/drops.ts'
+import { sourceDefinitionDigest, discardOutdatedMemory } from '../source-definition.ts'
+import { dropLeftover } from '../drops/drops.ts'
 import { type LoadedTable, loadFeeds, type PublicationOfFeeds, publishFeeds } from '@sluice/warehouses/load-feeds'
 import type { Claim } from '../runs/claim.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
@@ -22,9 +22,9 @@ import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kin
 import { namesVariables } from '../variables/replace.ts'
 import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../variables/source-values.ts'
-import { variablesOf } from '../variables/variables.ts'
+import { readVariables } from '../variables/variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
-import { warehouseLanguage } from '../variables/sql-language.ts'
+import { getWarehouseLanguage } from '../variables/sql-language.ts'
 import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } from './pipeline-to-load.ts'
 import { qualityGate } from './quality-gate.ts'
 import { describeFile, type Hints, describeChange, describeDryRun } from './load-messages.ts'
@@ -65,7 +65,7 @@ async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<Run
 function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
     assertSourceVariablesPlaced(type, settings)
-    for (const { statement } of sqlStatements) assertVariablesPlaced(statement, warehouseLanguage(provider))
+    for (const { statement } of sqlStatements) assertVariablesPlaced(statement, getWarehouseLanguage(provider))
     return false
   } catch (error) {
     if (error instanceof VariableProblem) return true
@@ -110,7 +110,7 @@ async function loadFromSource(
     await forgetStagedLoads(parts.db, claim)
     await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
   }
-  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await dropLeftover(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.catalog.ensureSchema(pipeline.schema)
   return load(parts, attempt, pipeline, warehouse)
 }
@@ -136,7 +136,7 @@ async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSucces
   )
   const warehouse = await parts.warehouses.open(claim.client)
   if (claim.attempt > 1) await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
-  await clearTheWay(parts.db, warehouse, { client: claim.client, ...pipeline })
+  await dropLeftover(parts.db, warehouse, { client: claim.client, ...pipeline })
   let tables: readonly PlannedTable[] = []
   const planned = async (plan: readonly PlannedTable[]) => {
     tables = plan
@@ -265,7 +265,7 @@ async function load(
   const target = { schema: pipeline.schema, table: pipeline.table }
   const { cursor, last, digest } = await readReadingState(db, claim, pipeline, warehouse)
   const definition = sourceDefinitionDigest(pipeline)
-  const remembered = memoryFor(definition, last)
+  const remembered = discardOutdatedMemory(definition, last)
   const source = await readSource(parts, claim.client, pipeline)
   const transformation = await transformationOf(parts, claim.client, pipeline)
   const reading = {
@@ -327,8 +327,8 @@ async function transformationOf(
   { sqlStatements, provider }: PipelineToLoad,
 ): Promise<PipelineToLoad['sqlStatements']> {
   if (!namesVariables(sqlStatements)) return sqlStatements
-  const language = warehouseLanguage(provider)
-  const variables = await variablesOf(db, client, keyRing)
+  const language = getWarehouseLanguage(provider)
+  const variables = await readVariables(db, client, keyRing)
   redaction.add(...variables.spellings)
   return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
 }

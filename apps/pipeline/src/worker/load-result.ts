@@ -1,4 +1,4 @@
-import { filledTables } from '../drops/pipeline-tables.ts'
+import { listFurtherTables } from '../drops/pipeline-tables.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
 import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
@@ -22,7 +22,7 @@ export async function publishedTables(
   if (!own) return []
   const { schema } = own
   try {
-    const besides = [...(await filledTables(warehouse, schema, own.table)), ...loaded.map(({ table }) => table)]
+    const besides = [...(await listFurtherTables(warehouse, schema, own.table)), ...loaded.map(({ table }) => table)]
     const names = [own.table, ...besides.filter((name) => name !== own.table).toSorted()]
     const found = await warehouse.catalog.findTables([...new Set(names)].map((name) => ({ schema, name })))
     return found.map(({ name, rowCount, size }) => ({ schema, name, rows: rowCount, size }))

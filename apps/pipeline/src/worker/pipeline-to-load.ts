@@ -8,8 +8,8 @@ import type { RowStream } from '@sluice/row-stream'
 import type { SourceSecrets } from '@sluice/connectors/connector'
 import { unsealSource } from '../secrets/sealed-secrets.ts'
 import { namesVariables } from '../variables/replace.ts'
-import { withValuesOf } from '../variables/source-values.ts'
-import { variablesOf } from '../variables/variables.ts'
+import { fillVariables } from '../variables/source-values.ts'
+import { readVariables } from '../variables/variables.ts'
 import type { RunContext } from './run-handler.ts'
 
 /** A data pipeline when its attempt starts. */
@@ -99,8 +99,8 @@ export async function readSource(
     redaction.add(...Object.values(secrets))
     return { type, settings, secrets }
   }
-  const variables = await variablesOf(db, client, keyRing)
-  const ready = withValuesOf({ type, settings, secrets, givenFor }, variables)
+  const variables = await readVariables(db, client, keyRing)
+  const ready = fillVariables({ type, settings, secrets, givenFor }, variables)
   redaction.add(...variables.spellings, ...Object.values(ready.secrets))
   return { type, ...ready }
 }

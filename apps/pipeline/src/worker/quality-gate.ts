@@ -1,9 +1,9 @@
 import { failpoint } from '@sluice/process'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
-import { ambiguousRefused, refusedByAny, oldRowsRefused } from '../checks/check-refusals.ts'
-import { checksOfGroup, valuesFor } from '../checks/check-inputs.ts'
-import { forgetResults, keepResult } from '../checks/keep-results.ts'
-import { qualityFailed, verdictOn } from '../checks/record-group-run.ts'
+import { refuseAmbiguousTables, combineRefusals, refuseOldRows } from '../checks/check-refusals.ts'
+import { listGroupChecks, readRunVariables } from '../checks/check-inputs.ts'
+import { deleteCheckResults, insertCheckResult } from '../checks/keep-results.ts'
+import { qualityFailedCode, summarizeOutcomes } from '../checks/record-group-run.ts'
 import { type CheckOutcome, runChecks } from '../checks/run-checks.ts'
 import type { PublishOptions, Warehouse } from '@sluice/warehouses/warehouse'
 import type { PipelineToLoad } from './pipeline-to-load.ts'
@@ -22,13 +22,13 @@ export function qualityGate(
 ): PublishOptions['gate'] {
   if (group === null) return undefined
   return async (tables, signal) => {
-    await forgetResults(db, claim)
-    const checks = await checksOfGroup(db, group)
+    await deleteCheckResults(db, claim)
+    const checks = await listGroupChecks(db, group)
     if (checks.length === 0) {
       log.write('WARN', 'MEDIUM', 'The check group of the pipeline has no checks, so the rows are published unchecked.')
       return
     }
-    const variables = await valuesFor(db, claim.client, keyRing)
+    const variables = await readRunVariables(db, claim.client, keyRing)
     redaction.add(...variables.spellings)
     const others = (await warehouse.catalog.listSchemas()).filter((name) => name !== schema)
     const outcomes: CheckOutcome[] = []
@@ -44,17 +44,17 @@ export function qualityGate(
         schemas: [preview.schema, schema, ...others],
         limits: queuedLimits,
         slotTimeoutSeconds: querySlotTimeout,
-        refusal: refusedByAny(oldRowsRefused(preview, tables), ambiguousRefused(warehouse, 2)),
+        refusal: combineRefusals(refuseOldRows(preview, tables), refuseAmbiguousTables(warehouse, 2)),
         signal,
       }
       for await (const outcome of runChecks(checks, surroundings)) {
         outcomes.push(outcome)
-        await keepResult(db, claim, outcomes.length, outcome)
+        await insertCheckResult(db, claim, outcomes.length, outcome)
         logOutcome(log, outcome)
       }
     }
-    const { status, message } = verdictOn(outcomes)
+    const { status, message } = summarizeOutcomes(outcomes)
     if (status !== 'OK')
-      throw new LoadProblem(qualityFailed, `${message} The rows are not published: the old data stays.`)
+      throw new LoadProblem(qualityFailedCode, `${message} The rows are not published: the old data stays.`)
   }
 }

@@ -1,4 +1,4 @@
-import { isToBeDropped } from '../drops/drops.ts'
+import { isTableDropPending } from '../drops/drops.ts'
 import { type WarehouseKind, assertUndo } from '@sluice/warehouses/warehouse-kinds'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { readPipeline } from './pipeline-to-load.ts'
@@ -18,7 +18,7 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) return restored(warehouse, earlier)
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
-  if (await isToBeDropped(parts.db, { client: claim.client, schema, table }))
+  if (await isTableDropPending(parts.db, { client: claim.client, schema, table }))
     throw new WarehouseProblem(
       'NOTHING_TO_RESTORE',
       `A deleted pipeline left ${schema}.${table}, and its rows are not restored. Run this pipeline first.`,

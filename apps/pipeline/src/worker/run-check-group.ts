@@ -1,8 +1,8 @@
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
-import { ambiguousRefused } from '../checks/check-refusals.ts'
-import { checksOfGroup, openInput, valuesFor } from '../checks/check-inputs.ts'
-import { forgetResults, keepResult } from '../checks/keep-results.ts'
-import { qualityFailed, verdictOn } from '../checks/record-group-run.ts'
+import { refuseAmbiguousTables } from '../checks/check-refusals.ts'
+import { listGroupChecks, readSealedVariables, readRunVariables } from '../checks/check-inputs.ts'
+import { deleteCheckResults, insertCheckResult } from '../checks/keep-results.ts'
+import { qualityFailedCode, summarizeOutcomes } from '../checks/record-group-run.ts'
 import { type CheckOutcome, runChecks } from '../checks/run-checks.ts'
 import type { RunLog } from '../runs/run-log.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
@@ -18,9 +18,9 @@ async function runCheckGroup(
   { claim, log, signal }: RunAttempt,
 ): Promise<RunSuccess> {
   const { client, subject } = claim
-  await forgetResults(db, claim)
-  const checks = await checksOfGroup(db, subject.id)
-  const variables = await valuesFor(db, client, keyRing, await openInput(db, claim, keyRing))
+  await deleteCheckResults(db, claim)
+  const checks = await listGroupChecks(db, subject.id)
+  const variables = await readRunVariables(db, client, keyRing, await readSealedVariables(db, claim, keyRing))
   redaction.add(...variables.spellings)
   const warehouse = await warehouses.find(client)
   const schemas = (await warehouse?.catalog.listSchemas()) ?? []
@@ -31,15 +31,15 @@ async function runCheckGroup(
     schemas,
     limits: queuedLimits,
     slotTimeoutSeconds: querySlotTimeout,
-    refusal: ambiguousRefused(warehouse),
+    refusal: refuseAmbiguousTables(warehouse),
     signal,
   })) {
     outcomes.push(outcome)
-    await keepResult(db, claim, outcomes.length, outcome)
+    await insertCheckResult(db, claim, outcomes.length, outcome)
     logOutcome(log, outcome)
   }
-  const { status, message } = verdictOn(outcomes)
-  if (status !== 'OK') throw new LoadProblem(qualityFailed, message)
+  const { status, message } = summarizeOutcomes(outcomes)
+  if (status !== 'OK') throw new LoadProblem(qualityFailedCode, message)
   return {
     state: outcomes.length === 0 ? 'WARNING' : 'OK',
     message,

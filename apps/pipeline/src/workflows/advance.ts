@@ -1,16 +1,16 @@
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import { type RunJob, nextAction } from './next-step.ts'
-import { type StoredJob, type WorkflowRun, jobsOf, lockRun, strategyOf, writeWorkflowLog } from './workflow-run.ts'
+import { type RunJob, chooseNextAction } from './next-step.ts'
+import { type StoredJob, type WorkflowRun, listJobs, lockRun, getStrategy, writeLog } from './workflow-run.ts'
 import { queueRun } from '../runs/queue-run.ts'
 import type { RunMode, RunnableKind } from '../runs/runnable.ts'
 import { failpoint } from '@sluice/process'
 import { isSerializationFailure } from '../runs/run-transaction.ts'
 
 /**
- * Advances a workflow's run: takes over the results of ended jobs, and queues the next ones. The state is in the rows, so
- * further calls are harmless. Returns the run if this ended it; the caller then calls `onRunFinished`.
+ * Advances a workflow's run: copies the results of ended jobs, and queues the next jobs. Safe to repeat, because the state is in the
+ * database. Returns the run if this call ended it; the caller must then call `onRunFinished`.
  */
 export async function advanceWorkflow(
   trx: Transaction<DB>,
@@ -20,10 +20,10 @@ export async function advanceWorkflow(
   const run = await lockRun(trx, runId)
   if (!run) return undefined
   for (;;) {
-    await takeOverJobResults(trx, run)
+    await copyJobResults(trx, run)
     if (run.state !== 'RUNNING') return undefined
-    const jobs = await jobsOf(trx, run.id)
-    const next = nextAction(jobs, strategyOf(run), await now(trx))
+    const jobs = await listJobs(trx, run.id)
+    const next = chooseNextAction(jobs, getStrategy(run), await now(trx))
     switch (next.act) {
       case 'start':
         for (const job of next.jobs) await startJob(trx, queue, run, job)
@@ -54,7 +54,7 @@ async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly S
     .where('state', '=', 'WAITING')
     .execute()
   const many = jobs.length === 1 ? '1 job' : `${jobs.length} jobs`
-  await writeWorkflowLog(trx, run, 'WARN', 'HIGH', `The workflow stops at errors: ${many} skipped.`)
+  await writeLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${many} skipped.`)
 }
 
 async function writeDueTime(
@@ -73,7 +73,7 @@ async function writeDueTime(
     .where('step', '=', first.step)
     .where('job', '=', first.job)
     .execute()
-  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `Step ${first.step} begins at ${due.toISOString()}.`)
+  await writeLog(trx, run, 'INFO', 'LOW', `Step ${first.step} starts at ${due.toISOString()}.`)
 }
 
 async function end(
@@ -86,7 +86,7 @@ async function end(
   const [level, importance] = (
     { OK: ['INFO', 'MEDIUM'], WARNING: ['WARN', 'MEDIUM'], FAILED: ['ERROR', 'HIGH'] } as const
   )[state]
-  await writeWorkflowLog(trx, run, level, importance, message)
+  await writeLog(trx, run, level, importance, message)
   return trx
     .updateTable('runs')
     .set({ state, message, error_code: state === 'FAILED' ? 'JOBS_FAILED' : null, finished_at: sql`clock_timestamp()` })
@@ -101,10 +101,10 @@ interface EndedJob {
 }
 
 /**
- * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING if
- * the warehouse had committed it before.
+ * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING later, if
+ * the warehouse had committed its rows before.
  */
-async function takeOverJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
+async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
   const { rows } = await sql<EndedJob>`
     update workflow_run_jobs j
     set state = coalesce(c.state, 'FAILED'), finished_at = coalesce(c.finished_at, now())
@@ -116,13 +116,13 @@ async function takeOverJobResults(trx: Transaction<DB>, run: WorkflowRun): Promi
     returning j.name, j.state`.execute(trx)
   for (const { name, state } of rows) {
     const level = state === 'OK' ? 'INFO' : state === 'WARNING' ? 'WARN' : 'ERROR'
-    await writeWorkflowLog(trx, run, level, 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
+    await writeLog(trx, run, level, 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
   }
 }
 
 /**
- * Queues the run of a job, or skips the job if its object is disabled or was deleted. An object has one run at a time, so the job
- * waits for a run that is already queued or running.
+ * Queues the run of a job, or skips the job if its object is disabled or was deleted. If the object already has a queued or running run,
+ * the job waits for that run, because an object has one run at a time.
  */
 async function startJob(
   trx: Transaction<DB>,
@@ -141,7 +141,7 @@ async function startJob(
   if (!runnable || runnable.disabled) {
     await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
     const why = runnable ? 'is disabled' : 'was deleted'
-    await writeWorkflowLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, and is skipped.`)
+    await writeLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, so it is skipped.`)
     return
   }
 
@@ -153,7 +153,7 @@ async function startJob(
     { id: runnable.id, client: runnable.client, kind: runnable.kind as RunnableKind },
     { trigger: 'WORKFLOW', workflowRunId: workflowRun.id, mode, createdBy: workflowRun.created_by },
   )
-  // The end of the run waits for this lock and then finds the job, or it has already happened and the next iteration finds it.
+  // With this lock, the transaction that ends the run either finds the job later, or has ended it and the next iteration sees that.
   if (existing) await trx.selectFrom('runs').select('id').where('id', '=', run.id).forShare().executeTakeFirst()
   await updateJob(trx, workflowRun, job, {
     state: 'RUNNING',
@@ -162,7 +162,7 @@ async function startJob(
     started_at: sql`now()`,
   })
   const sentence = existing ? 'has a queued or running run already; the workflow waits for it.' : 'is queued.'
-  await writeWorkflowLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
+  await writeLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
 }
 
 async function updateJob(trx: Transaction<DB>, { id }: WorkflowRun, { step, job }: StoredJob, columns: object) {
@@ -193,22 +193,22 @@ function workflowMessage(jobs: readonly NamedJob[]): string {
     of('SKIPPED'),
   ]
   if (failed.length + cancelled.length + done.length === 0)
-    return 'No job ran: the workflow has none, or all of them are disabled.'
+    return 'No job ran, because the workflow has no enabled jobs. Add or enable jobs.'
   return [
-    failed.length > 0 && `${jobsWord(failed)} failed: ${named(failed)}.`,
-    cancelled.length > 0 && `${jobsWord(cancelled)} cancelled: ${named(cancelled)}.`,
-    done.length > 0 && `${jobsWord(done)} ended${warned.length > 0 ? '' : ' well'}.`,
-    warned.length > 0 && `With warnings: ${named(warned)}.`,
-    skipped.length > 0 && `Skipped: ${named(skipped)}.`,
-    failed.length + cancelled.length > 0 && 'Look at their runs, then run the workflow again.',
+    failed.length > 0 && `${countJobs(failed)} failed: ${joinNames(failed)}.`,
+    cancelled.length > 0 && `${countJobs(cancelled)} cancelled: ${joinNames(cancelled)}.`,
+    done.length > 0 && `${countJobs(done)} ended${warned.length > 0 ? '' : ' well'}.`,
+    warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
+    skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
+    failed.length + cancelled.length > 0 && 'Correct the errors of their runs, then run the workflow again.',
   ]
     .filter((sentence) => sentence !== false)
     .join(' ')
 }
 
-const jobsWord = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
+const countJobs = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
 
-function named(jobs: readonly NamedJob[]): string {
+function joinNames(jobs: readonly NamedJob[]): string {
   const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)
   if (jobs.length > maxNamed) names.push(`${jobs.length - maxNamed} more`)
   const last = names.pop()!
@@ -245,8 +245,8 @@ export async function advanceWaitingWorkflows(
 }
 
 /**
- * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run still ends. `advanceDueWorkflows` retries
- * the workflow and reports the error. A deadlock is rethrown, because the whole transaction must be repeated.
+ * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run can still end. `advanceDueWorkflows` retries the
+ * workflow and logs the error. A serialization failure is rethrown, because the whole transaction must be repeated.
  */
 async function withSavepoint<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T | undefined> {
   await sql`savepoint workflow`.execute(trx)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
-import { type ErrorStrategy, nextAction, type RunJob } from './next-step.ts'
+import { type ErrorStrategy, chooseNextAction, type RunJob } from './next-step.ts'
 
 type Outcome = 'OK' | 'WARNING' | 'FAILED' | 'CANCELLED'
 
@@ -70,7 +70,7 @@ function advance(world: World): void {
     for (const job of world.jobs)
       if (job.state === 'RUNNING' && job.over)
         Object.assign(job, { state: job.outcome, finishedAt: new Date(world.clock * 1000) })
-    const next = nextAction(world.jobs, world.strategy, new Date(world.clock * 1000))
+    const next = chooseNextAction(world.jobs, world.strategy, new Date(world.clock * 1000))
     if (next.act === 'wait') return
     if (next.act === 'end') world.end = next.state
     else if (next.act === 'skip') for (const job of next.jobs) job.state = 'SKIPPED'
@@ -151,7 +151,7 @@ describe('a workflow', () => {
   it('begins all jobs of a parallel step at once', () => {
     fc.assert(
       fc.property(worlds, (world) => {
-        const next = nextAction(world.jobs, world.strategy, new Date(0))
+        const next = chooseNextAction(world.jobs, world.strategy, new Date(0))
         const waiting = world.jobs.filter(({ state }) => state === 'WAITING')
         const first = waiting.filter(({ step }) => step === waiting[0]?.step)
         if (next.act !== 'start') return expect([next.act, waiting.length]).toEqual(['end', 0])
@@ -170,7 +170,7 @@ describe('a workflow', () => {
       finishedAt,
     })
     const jobs = [job(1, 'OK', new Date(5_000)), job(2, 'SKIPPED', null), job(3, 'WAITING', null)]
-    expect(nextAction(jobs, 'STOP', new Date(14_999))).toEqual({ act: 'wait', until: new Date(15_000) })
-    expect(nextAction(jobs, 'STOP', new Date(15_000))).toEqual({ act: 'start', jobs: [jobs[2]] })
+    expect(chooseNextAction(jobs, 'STOP', new Date(14_999))).toEqual({ act: 'wait', until: new Date(15_000) })
+    expect(chooseNextAction(jobs, 'STOP', new Date(15_000))).toEqual({ act: 'start', jobs: [jobs[2]] })
   })
 })

@@ -3,10 +3,9 @@ import type { DB, Runs } from '../database.ts'
 import { type Importance, type Level, storable } from '../runs/run-log.ts'
 import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
 
-/** The row of a workflow's run, locked. */
+/** The locked row of a workflow's run. */
 export type WorkflowRun = Selectable<Runs>
 
-/** A stored job of a workflow's run. */
 export interface StoredJob extends RunJob {
   name: string
   kind: string
@@ -16,7 +15,7 @@ export interface StoredJob extends RunJob {
 }
 
 /** The error strategy of the workflow when the run started. */
-export const strategyOf = ({ input }: WorkflowRun): ErrorStrategy =>
+export const getStrategy = ({ input }: WorkflowRun): ErrorStrategy =>
   (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
 
 /** Locks the row of a workflow's run, so that one transaction at a time advances it. */
@@ -24,8 +23,8 @@ export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun |
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Returns all jobs of a run in order. */
-export async function jobsOf(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
+/** Lists all jobs of a workflow's run in order. */
+export async function listJobs(trx: Transaction<DB>, run: number): Promise<StoredJob[]> {
   const rows = await trx
     .selectFrom('workflow_run_jobs')
     .selectAll()
@@ -47,8 +46,8 @@ export async function jobsOf(trx: Transaction<DB>, run: number): Promise<StoredJ
   }))
 }
 
-/** Writes a line to the workflow's log, in the transaction that changes the workflow, so that it is written once. */
-export async function writeWorkflowLog(
+/** Writes a log line of the workflow's run in the transaction that changes the run, so that the line is written exactly once. */
+export async function writeLog(
   trx: Transaction<DB>,
   { id, runnable_id }: Pick<WorkflowRun, 'id' | 'runnable_id'>,
   level: Level,
@@ -68,8 +67,8 @@ export async function writeWorkflowLog(
     .execute()
 }
 
-/** Returns the names of at most five workflows that run an object. An object with workflows cannot be deleted. */
-export async function usedByWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
+/** Lists the names of at most five workflows that run an object; it cannot be deleted while there are any. */
+export async function listUsingWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from workflows
     where id in (select workflow_id from workflow_jobs where runnable_id = ${runnableId})

@@ -44,7 +44,7 @@ const runGroup = async (id: string, by = owner) =>
   (await by.post(`/data-quality-check-groups/${id}/run`).send({}).expect(200)).body as GroupResult
 
 const sentence = (table: string) =>
-  `Several schemas have a table "${table}": "archive", "health". Write the one that is meant before its name, such as archive.${table}.`
+  `Several schemas have a table "${table}": "archive", "health". Write the schema before the name, such as archive.${table}.`
 
 describe('a table name without a schema', () => {
   it.each([
@@ -138,7 +138,7 @@ describe('values for a run', () => {
     expect(body).toMatchObject({
       status: 'ERROR',
       message:
-        "The variable ${F} stands in quotes with other text. Write '${F}' for the value alone, and join it with other text by || or concat().",
+        "The variable ${F} is in quotes with other text. Write '${F}' for the value alone, and join it with other text by || or concat().",
     })
   })
 

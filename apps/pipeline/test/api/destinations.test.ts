@@ -159,7 +159,7 @@ describe('a test of a target', () => {
       httpStatusCode: 200,
       statusCode: 200,
       errorCode: 'OK',
-      message: `DHIS2 2.41.3 answers at 127.0.0.1:${dhis2.port}, and takes user "importer".`,
+      message: `DHIS2 2.41.3 answers at 127.0.0.1:${dhis2.port} and accepts the user "importer".`,
       messageKey: 'destination.ok',
       data: { version: '2.41.3', username: 'importer' },
     })
@@ -254,7 +254,7 @@ describe('a run', () => {
         rowsWritten: 1,
         progress: { rowsRead: 3, rowsRejected: 1 },
         message: expect.stringMatching(
-          /^Sent 2 values of .* 1 imported, 0 updated, 0 deleted and 1 ignored\. 1 row without a value was skipped\. 1 row was refused/,
+          /^Sent 2 values of .* 1 imported, 0 updated, 0 deleted and 1 ignored\. 1 row without a value was skipped\. 1 row was rejected/,
         ),
       })
       const { body: rejected } = await owner.get(`/destinations/${id}/runs/${run.taskId}/rejected-rows`).expect(200)

@@ -127,7 +127,7 @@ describe('a variable in the query of a source', () => {
     await service.stack.db.updateTable('data_pipelines').set({ settings }).where('uid', '=', uid).execute()
     expect(await ran(uid)).toMatchObject({
       status: 'WARNING',
-      message: expect.stringMatching(/^Nothing was loaded, and the old rows stay\. The variable .* stands in quotes/),
+      message: expect.stringMatching(/^Nothing was loaded, and the old rows stay\. The variable .* is in quotes/),
     })
     expect(await rowsOf(uid)).toEqual([[1]])
   }, 60_000)

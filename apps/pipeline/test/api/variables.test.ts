@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
-import { variablesOf } from '../../src/variables/variables.ts'
+import { readVariables } from '../../src/variables/variables.ts'
 import type { Person } from '../identity.ts'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 
@@ -24,7 +24,7 @@ const body = (changes: object = {}) => ({
 })
 const create = async (changes: object = {}) => (await owner.post('/variables').send(body(changes)).expect(201)).body
 const opened = async (client = person.client) =>
-  variablesOf(service.stack.db, client, keyRing(service.environment['SECRET_KEYS']!))
+  readVariables(service.stack.db, client, keyRing(service.environment['SECRET_KEYS']!))
 
 describe('variables', () => {
   it('are kept with all that was given, and can be sent back as they were read', async () => {
@@ -178,7 +178,7 @@ it('a value given to a run takes the place of the stored one, and is as secured 
     .send([body({ name: 'a', secured: true }), body({ name: 'b' })])
     .expect(200)
   const ring = keyRing(service.environment['SECRET_KEYS']!)
-  const variables = await variablesOf(service.stack.db, id, ring, [
+  const variables = await readVariables(service.stack.db, id, ring, [
     { name: 'a', value: 'given 1' },
     { name: 'c', value: 'given 2', secured: true },
   ])

@@ -48,7 +48,7 @@ describe('a run of a view', () => {
       .execute()
     const stale = await run(second.id)
     expect(stale).toMatchObject({ status: 'OK', rowsWritten: 1 })
-    expect(stale.message).toMatch(`older than their own sources: ${first.name}.`)
+    expect(stale.message).toMatch(`It reads outdated views; refresh them first: ${first.name}.`)
     expect((await run(first.id)).message).toBe(`Refreshed ${first.qualifiedDataWarehouseViewName}: 1 row.`)
     expect((await run(second.id)).message).not.toContain('older')
     expect(await rowsOf(second.id)).toEqual([[10]])

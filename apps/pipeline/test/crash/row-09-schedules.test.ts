@@ -34,7 +34,7 @@ describe('schedulers', () => {
     expect(await runsOf(stack, thing!)).toMatchObject([
       {
         trigger: 'MANUAL',
-        said: [expect.stringMatching(/ 00:00 \(UTC\) is skipped: this run had not ended yet\.$/)],
+        said: [expect.stringMatching(/ 00:00 \(UTC\) was skipped, because this run had not ended yet\.$/)],
       },
     ])
   })

@@ -58,7 +58,7 @@ export async function outcomes({ db }: Stack, things: readonly Scheduled[]) {
     select s.id,
       (select count(*) from runs r where r.runnable_id = s.id and r.trigger = 'SCHEDULE' and r.scheduled_for is not null) as runs,
       (select count(*) from run_logs l
-       where l.runnable_id = s.id and l.message like 'The run that was due at % skipped: this run had not ended yet.') as left_out
+       where l.runnable_id = s.id and l.message like 'The run that was due at % skipped, because this run had not ended yet.') as left_out
     from runnables s where s.id = any(${ids}) order by s.id`.execute(db)
   return rows
 }

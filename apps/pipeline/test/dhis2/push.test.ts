@@ -77,7 +77,7 @@ describe('the rows of a view', () => {
     await expect(pushed(dhis2, { columns: columnsOf('dx', 'pe', 'name'), rows: fine(1) })).rejects.toMatchObject({
       code: 'COLUMN_MISSING',
       message:
-        'The view has no column for org_unit and value: name them so in the view\'s query. Its columns are "dx", "pe", "name". Nothing was sent.',
+        'The view has no column named org_unit and value. Add them to the view\'s query. Its columns are "dx", "pe", "name". Nothing was sent.',
     })
     await expect(pushed(dhis2, { columns: columnsOf('dx', 'data_element'), rows: [] })).rejects.toMatchObject({
       code: 'COLUMN_TWICE',

@@ -14,7 +14,7 @@ describe('a request that DHIS2 does not take', () => {
     [
       'a conflict without a summary',
       { status: 409, body: { status: 'ERROR', message: 'User has no write access', errorCode: 'E2014' } },
-      { code: 'TARGET_REFUSED', message: 'DHIS2 refuses the import. It says: E2014: User has no write access' },
+      { code: 'TARGET_REFUSED', message: 'DHIS2 rejected the import. Its message: E2014: User has no write access' },
     ],
     [
       'a summary of nothing but an error',
@@ -31,7 +31,10 @@ describe('a request that DHIS2 does not take', () => {
           },
         },
       },
-      { code: 'TARGET_REFUSED', message: 'DHIS2 refuses the import. It says: The import failed Data set is closed' },
+      {
+        code: 'TARGET_REFUSED',
+        message: 'DHIS2 rejected the import. Its message: The import failed Data set is closed',
+      },
     ],
     ['a page of another system', { status: 200, body: '<html>hello</html>' }, { code: 'OTHER_PROTOCOL' }],
     ['a login page', { status: 302, headers: { location: '/login' }, body: '' }, { code: 'REDIRECTED' }],

@@ -45,7 +45,7 @@ describe('what DHIS2 says of single values', () => {
     expect(result).toMatchObject({ rows: 6, sent: 5, imported: 0, updated: 2, rejected: 4 })
     expect(rejected.find(({ line }) => line === 4)).toMatchObject({
       column: 'dataElement',
-      reason: 'Data element nowhere is in no data set that the user of DHIS2 may see.',
+      reason: 'Data element nowhere is in no data set that the DHIS2 user can read. Add it to one.',
     })
   })
 

@@ -417,7 +417,7 @@ describe('an alert', () => {
     await until(async () => (await alerts()).every(({ last_problem }) => last_problem))
     const [call, mail] = await alerts()
     expect([call!.last_problem, mail!.last_problem]).toEqual([
-      'The webhook answers 500.',
+      'The webhook returned the status 500.',
       expect.stringContaining('Try later'),
     ])
     expect(mail!.try_after.getTime()).toBeGreaterThan(Date.now())
@@ -440,7 +440,7 @@ describe('an alert', () => {
     await using _posting = posting()
     await until(async () => (await alerts()).every(({ given_up_at }) => given_up_at))
     expect((await alerts()).map(({ last_problem }) => last_problem)).toEqual([
-      'The webhook answers 503.',
+      'The webhook returned the status 503.',
       expect.stringContaining('No such user'),
     ])
   })
@@ -584,9 +584,9 @@ describe('alerts of many organisations', () => {
     const sent: Parameters<SendMail>[0][] = []
     await using _posting = posting({ mail: async (one) => void sent.push(one), url: '' })
     await until(async () => (await mails()).every(({ sent_at }) => sent_at))
-    const last = sent.filter(({ text }) => text.includes('at most 20 such mails an hour'))
+    const last = sent.filter(({ text }) => text.includes('at most 20 such emails an hour'))
     expect(last.map(({ recipient }) => recipient).toSorted()).toEqual(['ada@example.org', 'grace@example.org'])
-    expect(last[0]!.text).toMatch(/No further ones are sent until \d+ \w+ \d{4}, \d\d:\d\d UTC: look at the status/)
+    expect(last[0]!.text).toMatch(/No further emails are sent until \d+ \w+ \d{4}, \d\d:\d\d UTC: look at the status/)
     await age(3_700)
     await ended(pipelines[21]!)
     expect((await mails()).at(-1)!.content).toMatchObject({ event: 'FAILED' })

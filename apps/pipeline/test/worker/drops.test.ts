@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLogger, Redaction } from '@sluice/process'
 import { sql } from 'kysely'
 import type { Client } from 'pg'
-import { clearTheWay, dropWaiting, isToBeDropped, noteDrop } from '../../src/drops/drops.ts'
+import { dropLeftover, executeDueDrops, isTableDropPending, recordDrop } from '../../src/drops/drops.ts'
 import { dropDeleted } from '../../src/worker/maintenance/maintain-warehouses.ts'
 import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/rows'
 import { type Pipeline, startStack, type Stack } from './stack.ts'
@@ -28,7 +28,7 @@ async function loaded() {
   return { pipeline, warehouse }
 }
 const note = (target: Pipeline | Omit<Pipeline, 'table'>) =>
-  stack.db.transaction().execute((trx) => noteDrop(trx, target))
+  stack.db.transaction().execute((trx) => recordDrop(trx, target))
 const waiting = ({ client }: Pipeline) =>
   stack.db.selectFrom('warehouse_drops').selectAll().where('client', '=', client).execute()
 
@@ -42,7 +42,7 @@ describe('what was deleted', () => {
     const { pipeline, warehouse } = await loaded()
     await note({ id: 0, client: pipeline.client, schema: pipeline.schema })
     await note(pipeline)
-    expect(await isToBeDropped(stack.db, pipeline)).toBe(true)
+    expect(await isTableDropPending(stack.db, pipeline)).toBe(true)
     expect(await dropDeleted({ ...stack, logger }).run(never)).toBe(2)
     expect(await waiting(pipeline)).toEqual([])
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
@@ -53,7 +53,7 @@ describe('what was deleted', () => {
   it('is forgotten where no warehouse was made', async () => {
     const pipeline = await stack.pipeline()
     await note(pipeline)
-    expect(await dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)).toBe(1)
+    expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(1)
     expect(await stack.db.selectFrom('warehouses').where('client', '=', pipeline.client).execute()).toEqual([])
   })
 
@@ -63,14 +63,14 @@ describe('what was deleted', () => {
     await inside.query(`create view ${pipeline.schema}.seen as select * from ${pipeline.schema}.cases`)
     await note(pipeline)
     const failures: unknown[] = []
-    expect(await dropWaiting(stack.db, stack.warehouses, (error) => failures.push(error), pipeline.client)).toBe(0)
+    expect(await executeDueDrops(stack.db, stack.warehouses, (error) => failures.push(error), pipeline.client)).toBe(0)
     expect(failures).toMatchObject([{ code: 'VIEWS_DEPEND' }])
     const [drop] = await waiting(pipeline)
     expect(drop).toMatchObject({ tries: 1 })
     expect(drop!.try_after.getTime()).toBeGreaterThan(Date.now() + 30_000)
-    await expect(clearTheWay(stack.db, warehouse, pipeline)).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
+    await expect(dropLeftover(stack.db, warehouse, pipeline)).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
     await inside.query(`drop view ${pipeline.schema}.seen`)
-    await clearTheWay(stack.db, warehouse, pipeline)
+    await dropLeftover(stack.db, warehouse, pipeline)
     expect(await waiting(pipeline)).toEqual([])
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
   })
@@ -78,9 +78,9 @@ describe('what was deleted', () => {
   it('is never the table that somebody else has loaded since', async () => {
     const { pipeline, warehouse } = await loaded()
     await note(pipeline)
-    await clearTheWay(stack.db, warehouse, pipeline)
+    await dropLeftover(stack.db, warehouse, pipeline)
     await loadAll(warehouse, { ...pipeline, columns: two }, numbered(7))
-    expect(await dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
+    expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 7 })
   })
 
@@ -89,11 +89,11 @@ describe('what was deleted', () => {
     await note(pipeline)
     await using inside = await stack.inside(pipeline.client)
     await inside.query(`begin; lock table ${pipeline.schema}.cases in access share mode`)
-    const dropping = dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)
+    const dropping = executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)
     await until(() => waitsInside(inside))
-    expect(await dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
+    expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(0)
     let clear = false
-    const clearing = clearTheWay(stack.db, warehouse, pipeline).then(() => (clear = true))
+    const clearing = dropLeftover(stack.db, warehouse, pipeline).then(() => (clear = true))
     await until(waitsHere)
     expect(clear).toBe(false)
     await inside.query('commit')
@@ -106,10 +106,10 @@ describe('what was deleted', () => {
     await using inside = await stack.inside(pipeline.client)
     await inside.query(`create table ${pipeline.schema}.theirs (id int)`)
     await note({ ...pipeline, table: 'theirs' })
-    expect(await dropWaiting(stack.db, stack.warehouses, fail, pipeline.client)).toBe(1)
+    expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(1)
     expect((await inside.query(`select from ${pipeline.schema}.theirs`)).rowCount).toBe(0)
     await note({ id: 0, client: pipeline.client, schema: pipeline.schema })
-    await clearTheWay(stack.db, warehouse, pipeline)
+    await dropLeftover(stack.db, warehouse, pipeline)
     expect(await waiting(pipeline)).toEqual([])
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 3 })
   })

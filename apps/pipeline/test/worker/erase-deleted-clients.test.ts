@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Redaction, createLogger } from '@sluice/process'
 import { sql } from 'kysely'
-import { heldClients } from '../../src/erasure/erase-client.ts'
+import { listClientsWithData } from '../../src/erasure/erase-client.ts'
 import { eraseDeletedClients } from '../../src/worker/maintenance/erase-deleted-clients.ts'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/rows'
@@ -69,10 +69,10 @@ describe('what is held of a deleted client', () => {
     const deleted = new Date()
     const just = [{ id: gone.client, deleted }]
     expect(await job(just, new Date(deleted.getTime() + 29 * day)).run(never)).toBe(0)
-    expect(await heldClients(stack.db)).toContain(gone.client)
+    expect(await listClientsWithData(stack.db)).toContain(gone.client)
 
     expect(await job(just, new Date(deleted.getTime() + 30 * day)).run(never)).toBe(1)
-    expect(await heldClients(stack.db)).toEqual([staying.client])
+    expect(await listClientsWithData(stack.db)).toEqual([staying.client])
     const { rows } = await sql`select from runs where id = ${gone.run.id}`.execute(stack.db)
     expect(rows).toEqual([])
     expect(await serverHas(gone.key)).toBe(0)
@@ -93,6 +93,6 @@ describe('what is held of a deleted client', () => {
   it('stays where the identity service does not say that the client was deleted', async () => {
     const unknown = await fullClient()
     expect(await job([], new Date(Date.now() + 365 * day)).run(never)).toBe(0)
-    expect(await heldClients(stack.db)).toContain(unknown.client)
+    expect(await listClientsWithData(stack.db)).toContain(unknown.client)
   })
 })

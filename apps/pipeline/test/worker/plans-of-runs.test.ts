@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { addMonthPartitions } from '@sluice/database'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
-import { listResults } from '../../src/checks/keep-results.ts'
+import { listCheckResults } from '../../src/checks/keep-results.ts'
 import { hasClientCapacity } from '../../src/runs/claim.ts'
 import { beforeRun, followedRun, linesAfter } from '../../src/runs/follow-run.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
@@ -89,7 +89,11 @@ describe('at some thousand runs, by the planner’s own choice', () => {
     ['the lines behind one', newestLines, async (db) => linesAfter(db, followed, await lastLine())],
     ['the lines of a run', linesOfRun, (db) => listLogs(db, one, { taskId: run.uid }, page)],
     ['where the lines of a run begin', linesOfRun, (db) => beforeRun(db, followed, run.id)],
-    ['what the checks of a run found', /data_quality_results_check_key/, (db) => listResults(db, one, run.uid, page)],
+    [
+      'what the checks of a run found',
+      /data_quality_results_check_key/,
+      (db) => listCheckResults(db, one, run.uid, page),
+    ],
     ['the rejected rows of a run', /rejected_rows_run/, (db) => listRejectedRows(db, one, run.uid, page)],
     [
       'whether a client has room',

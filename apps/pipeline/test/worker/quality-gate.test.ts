@@ -118,7 +118,7 @@ describe('a pipeline with a group of checks', () => {
     const first = await load(uid, good)
     expect(first).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED' })
     expect(first.message).toContain(
-      `“${checks[0].name}”: It names ${schema.schemaName}.named with its schema, where nothing was published yet. Write “named” without a schema: `,
+      `“${checks[0].name}”: The query reads ${schema.schemaName}.named, which was not published yet. Write “named” without a schema to `,
     )
     expect(first.message).toContain(
       `“${checks[1].name}”: The check could not be run. Users with read access to the check can see the reason.`,
@@ -132,7 +132,7 @@ describe('a pipeline with a group of checks', () => {
     await owner.put(`/data-quality-checks/${checks[0].id}`).send(checks[0]).expect(200)
     const { message } = await load(uid, good)
     expect(message).toContain(
-      `It names ${schema.schemaName}.named with its schema, which is the rows of the last load. Write “named” without a schema`,
+      `The query reads ${schema.schemaName}.named, which has the rows of the last load. Write “named” without a schema`,
     )
   })
 
@@ -166,7 +166,7 @@ describe('a pipeline with a group of checks', () => {
     ])
     const { message } = await load(uid, good)
     expect(message).toBe(
-      `1 of 2 checks is not OK. “${checks[1].name}”: Several schemas have a table "lookup": "aaa", "bbb". Write the one that is meant before its name, such as aaa.lookup. The rows are not published: the old data stays.`,
+      `1 of 2 checks is not OK. “${checks[1].name}”: Several schemas have a table "lookup": "aaa", "bbb". Write the schema before the name, such as aaa.lookup. The rows are not published: the old data stays.`,
     )
   })
 

@@ -99,7 +99,7 @@ describe('the scheduler', () => {
         state: 'QUEUED',
         tick: '2026-11-22T19:00:00.000Z',
         said: [
-          'MEDIUM This run was due at 2026-11-22 19:00 (UTC). It also covers 9 earlier runs, due from 2026-11-22 10:00 (UTC) on: no worker was running.',
+          'MEDIUM This run was due at 2026-11-22 19:00 (UTC). It also covers 9 earlier runs, due from 2026-11-22 10:00 (UTC) on: no worker was running at that time.',
         ],
       },
     ])
@@ -116,7 +116,9 @@ describe('the scheduler', () => {
     expect(await runsOf(stack, pipeline)).toMatchObject([
       {
         tick: '2026-11-22T10:00:00.000Z',
-        said: ['MEDIUM The run that was due at 2026-11-22 11:00 (UTC) is skipped: this run had not ended yet.'],
+        said: [
+          'MEDIUM The run that was due at 2026-11-22 11:00 (UTC) was skipped, because this run had not ended yet.',
+        ],
       },
     ])
     await end(stack, pipeline)
@@ -136,8 +138,8 @@ describe('the scheduler', () => {
     expect(await tick()).toHaveLength(1)
     expect(await tick()).toHaveLength(1)
     expect((await tick())[0]!.said).toEqual([
-      'LOW The run that was due at 2026-11-22 12:00 (UTC) is skipped: file, options and variables are those of the last load.',
-      'LOW The run that was due at 2026-11-22 13:00 (UTC) is skipped: file, options and variables are those of the last load.',
+      'LOW The run that was due at 2026-11-22 12:00 (UTC) was skipped, because file, options and variables have not changed since the last load.',
+      'LOW The run that was due at 2026-11-22 13:00 (UTC) was skipped, because file, options and variables have not changed since the last load.',
     ])
     await upload('one')
     expect(await tick()).toHaveLength(1)

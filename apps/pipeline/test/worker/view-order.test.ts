@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { mustWaitForInputs, staleInputs } from '../../src/views/inputs.ts'
-import { keepSources } from '../../src/views/sources.ts'
+import { mustWaitForInputs, listStaleInputs } from '../../src/views/inputs.ts'
+import { storeViewSources } from '../../src/views/sources.ts'
 import { createRun } from '../../src/runs/queue-run.ts'
 import { startStack, type Pipeline, type Stack } from './stack.ts'
 import { spawnWorker } from './worker-process.ts'
@@ -28,7 +28,7 @@ async function view(reads: string[], materialized = true, query = '') {
     .values({ ...values, run_trigger: 'NEVER', filled_at: new Date() })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await keepSources(
+  await storeViewSources(
     stack.db,
     id,
     reads.map((read) => ({ schema: pipeline.schema, name: read })),
@@ -90,7 +90,7 @@ describe('a materialised view that is due', () => {
     const input = await view([pipeline.table])
     const between = await view([input.name])
     const last = await view([between.name])
-    expect(await staleInputs(stack.db, last.id)).toEqual([])
+    expect(await listStaleInputs(stack.db, last.id)).toEqual([])
     await stack.db
       .insertInto('runs')
       .values({ runnable_id: pipeline.id, client: pipeline.client, trigger: 'MANUAL', state: 'OK', input: '{}' })
@@ -101,10 +101,10 @@ describe('a materialised view that is due', () => {
       .set({ finished_at: new Date(Date.now() + 1000) })
       .where('runnable_id', '=', pipeline.id)
       .execute()
-    expect(await staleInputs(stack.db, last.id)).toEqual([input.name])
+    expect(await listStaleInputs(stack.db, last.id)).toEqual([input.name])
     const filled = new Date(Date.now() + 2000)
     await stack.db.updateTable('views').set({ filled_at: filled }).where('id', '=', input.id).execute()
-    expect(await staleInputs(stack.db, last.id)).toEqual([between.name])
+    expect(await listStaleInputs(stack.db, last.id)).toEqual([between.name])
   })
 
   it('is filled after what it reads by a real worker, whichever was queued first', async () => {

@@ -92,7 +92,7 @@ describe('a run of a workflow', () => {
     expect(await jobStates(stack, run)).toEqual([['SKIPPED'], ['SKIPPED', 'RUNNING']])
     await finish(stack, one)
     expect((await stack.state(run)).state).toBe('OK')
-    expect((await logOf(run)).join('\n')).toContain('is disabled, and is skipped.')
+    expect((await logOf(run)).join('\n')).toContain('is disabled, so it is skipped.')
     const idle = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [two] }]))
     expect(idle).toMatchObject({ state: 'WARNING', message: expect.stringContaining('No job ran') })
   })

@@ -95,17 +95,11 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
     define: async () => (await import('../sormas/sormas-settings.ts')).sormasDefinition,
     load: loadHttp(async () => (await import('../sormas/sormas.ts')).sormas),
   },
-  SQL_DATABASE_A: loadDatabase(
-    'SQL_DATABASE_A',
-    async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer,
-  ),
-  SQL_DATABASE_B: loadDatabase('SQL_DATABASE_B', async () => (await import('../mysql/mysql-connector.ts')).mysql),
-  SQL_DATABASE_C: loadDatabase('SQL_DATABASE_C', async () => (await import('../oracle/oracle-connector.ts')).oracle),
-  SQL_DATABASE_D: loadDatabase(
-    'SQL_DATABASE_D',
-    async () => (await import('../postgres/postgres-connector.ts')).postgres,
-  ),
-  WAREHOUSE_A: loadDatabase('WAREHOUSE_A', async () => (await import('../redshift/redshift-connector.ts')).redshift),
+  [sqlServer]: loadDatabase(sqlServer, async () => (await import('../sql-server/sql-server-connector.ts')).sqlServer),
+  [mysql]: loadDatabase(mysql, async () => (await import('../mysql/mysql-connector.ts')).mysql),
+  [oracle]: loadDatabase(oracle, async () => (await import('../oracle/oracle-connector.ts')).oracle),
+  [postgres]: loadDatabase(postgres, async () => (await import('../postgres/postgres-connector.ts')).postgres),
+  [redshift]: loadDatabase(redshift, async () => (await import('../redshift/redshift-connector.ts')).redshift),
 }
 
 export function loadHttp(load: () => Promise<HttpSystem>): (context: ConnectorContext) => Promise<Connector> {

@@ -6,7 +6,7 @@ import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { FeedMemory } from '@sluice/warehouses/shape/feed-memory'
 import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
 import { sourceProblemCode, translate } from '../../problems/problems.ts'
-import { sourceDefinitionDigest, memoryFor } from '../../source-definition.ts'
+import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition.ts'
 import type { RequestContext } from '../operation.ts'
 import { schemaOf } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
@@ -63,7 +63,7 @@ export async function checkUpload(
     return 'UNKNOWN' as const
   })
   const last = lastLoad === 'UNKNOWN' ? undefined : lastLoad
-  const remembered = memoryFor(definition, last?.feed)
+  const remembered = discardOutdatedMemory(definition, last?.feed)
   const outcome = await readFirstRow(input, pipeline, file, remembered)
   if ('checkSkipped' in outcome) return outcome
   if (lastLoad === 'UNKNOWN') return skipped('the warehouse did not answer')

@@ -1,6 +1,6 @@
 import type { DataQuery, QueryResult, Table } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
-import { isToBeDropped } from '../../drops/drops.ts'
+import { isTableDropPending } from '../../drops/drops.ts'
 import { presentTable, type TableLabels } from '../present-table.ts'
 import { readPage } from '../read-page.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -47,7 +47,7 @@ export async function findLoaded(
   pipeline: DataPipelineRow,
 ) {
   const [schema, warehouse] = [await schemaOf(db, pipeline), await warehouses.find(pipeline.client)]
-  const left = await isToBeDropped(db, { client: pipeline.client, schema, table: pipeline.table_name })
+  const left = await isTableDropPending(db, { client: pipeline.client, schema, table: pipeline.table_name })
   const table = left ? undefined : await warehouse?.catalog.findTable(schema, pipeline.table_name)
   return warehouse && table && { warehouse, table }
 }

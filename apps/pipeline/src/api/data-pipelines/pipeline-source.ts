@@ -2,16 +2,16 @@ import type { DataPipelineBody, SourceBody } from '@sluice/contracts'
 import type { KeyRing } from '@sluice/database'
 import { type Caller, type OperationInput, Problem, problems } from '@sluice/http-server'
 import { sealSourceSecrets, type SecretAddress, type SentSecrets, unsealSource } from '../../secrets/sealed-secrets.ts'
-import { givenForNow, isSameAddress } from '../../variables/given-for.ts'
+import { createSecretAddress, isSameAddress } from '../../variables/given-for.ts'
 import { type GivenSecrets, definedSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type AnyDefinition, getDefinition } from '@sluice/connectors/registry/definitions'
 import type { ReadRequest } from '@sluice/connectors/connector'
 import type { PipelineContext } from '../operation.ts'
 import { namesVariables } from '../../variables/replace.ts'
-import { withValuesOf } from '../../variables/source-values.ts'
-import { variablesOf } from '../../variables/variables.ts'
-import { hider } from '../../checks/redact-variables.ts'
+import { fillVariables } from '../../variables/source-values.ts'
+import { readVariables } from '../../variables/variables.ts'
+import { createRedactor } from '../../checks/redact-variables.ts'
 import { throwIfSourceProblem, translate } from '../../problems/problems.ts'
 
 /**
@@ -30,7 +30,7 @@ export async function sourceColumns(
   const given = definition.getSecrets?.(body) ?? {}
   const stored = current && Object.values(given).includes(undefined) ? current : undefined
   const some = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
-  const now = some ? await givenForNow(definition.secretAudience?.of(settings), variables) : undefined
+  const now = some ? await createSecretAddress(definition.secretAudience?.of(settings), variables) : undefined
   const { secrets } = stored
     ? mergeSourceSecrets(definition, stored, settings, given, ring, { now })
     : { secrets: definedSecrets(given) }
@@ -112,7 +112,7 @@ async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefin
   return { file }
 }
 
-type CellHider = ReturnType<typeof hider>
+type CellHider = ReturnType<typeof createRedactor>
 
 type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Caller }
 
@@ -127,11 +127,11 @@ export async function withVariables<T>(
   work: (reading: ReadRequest, hide: (sentence: string) => string, hideCells: CellHider) => Promise<T>,
 ): Promise<T> {
   const { settings, secrets } = reading
-  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, hider([]))
-  const variables = await variablesOf(db, caller.client, keyRing)
-  const ready = { ...reading, ...withValuesOf({ type: reading.type, settings, secrets, givenFor }, variables) }
+  if (!namesVariables(settings, secrets)) return work(reading, (sentence) => sentence, createRedactor([]))
+  const variables = await readVariables(db, caller.client, keyRing)
+  const ready = { ...reading, ...fillVariables({ type: reading.type, settings, secrets, givenFor }, variables) }
   try {
-    return await work(ready, (sentence) => variables.hideIn(sentence), hider(variables.secured))
+    return await work(ready, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {
     // Leaves out the cause, because the driver repeats the values in it. Keeps the code for the check of an upload.
     throwIfSourceProblem(error, (text) => variables.hideIn(text))

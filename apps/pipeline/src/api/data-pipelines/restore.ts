@@ -1,7 +1,7 @@
 import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
 import { type OperationInput, Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
-import { isToBeDropped } from '../../drops/drops.ts'
+import { isTableDropPending } from '../../drops/drops.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { refusalTitle } from '../../problems/problem-catalogue.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -25,7 +25,7 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
   assertUndo(provider)
   const warehouse = await warehouses.find(row.client)
   // A deleted pipeline may have left a table that is still to be dropped. Its rows are not restored.
-  const left = await isToBeDropped(db, { client: row.client, schema, table: row.table_name })
+  const left = await isTableDropPending(db, { client: row.client, schema, table: row.table_name })
   const previous = left ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
   if (!previous)
     throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
@@ -65,5 +65,6 @@ export async function placeOfPipeline(
 /** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
 export function assertUndo(provider: (typeof providerSchemas)[number]): void {
   const detail = undoRefusal(provider)
-  if (detail !== undefined) throw new Problem(422, 'not-supported-here', 'The warehouse refused.', { detail })
+  if (detail !== undefined)
+    throw new Problem(422, 'not-supported-here', 'The warehouse rejected the request.', { detail })
 }

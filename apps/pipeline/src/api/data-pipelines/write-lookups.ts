@@ -3,7 +3,7 @@ import { type Caller, problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
-import { type Variables, variablesOf } from '../../variables/variables.ts'
+import { type Variables, readVariables } from '../../variables/variables.ts'
 import { writableSchema } from '../schemas/records.ts'
 import { defaultAccess } from '../object-access.ts'
 
@@ -40,7 +40,7 @@ export function lookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
       return (await views.where('view_name', '=', name).executeTakeFirst()) !== undefined
     },
     defaultAccess: () => defaultAccess(trx, caller.client),
-    variables: (ring) => variablesOf(trx, caller.client, ring),
+    variables: (ring) => readVariables(trx, caller.client, ring),
   }
 }
 

@@ -4,12 +4,12 @@ import type { DataPipelineBody, SentDataPipelineBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { noteDrop } from '../../drops/drops.ts'
+import { recordDrop } from '../../drops/drops.ts'
 import { filesOfPipeline, removeUnneededFiles } from '../../runs/needed-files.ts'
 import { assertVariablesPlaced } from '../../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../../variables/source-values.ts'
-import { warehouseLanguage } from '../../variables/sql-language.ts'
-import { viewsReading } from '../../views/sources.ts'
+import { getWarehouseLanguage } from '../../variables/sql-language.ts'
+import { listReadingViews } from '../../views/sources.ts'
 import { identifierProblem, identifiers } from '@sluice/row-stream'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertIdle } from '../assert-not-in-use.ts'
@@ -55,13 +55,13 @@ export const dataPipelineWriting: RecordWriter<
       .where('id', '=', row.schema_id)
       .executeTakeFirstOrThrow()
     const place = { schema: schema.schema_name, name: row.table_name }
-    const views = await viewsReading(trx, row.client, place, { besides: true })
+    const views = await listReadingViews(trx, row.client, place, { besides: true })
     if (views.length > 0)
       throw problems.conflict(
         '/',
         `Views read this pipeline's table: ${views.map((name) => `"${name}"`).join(', ')}. Change or delete them first.`,
       )
-    await noteDrop(trx, { client: row.client, schema: place.schema, table: place.name })
+    await recordDrop(trx, { client: row.client, schema: place.schema, table: place.name })
     return { files: await filesOfPipeline(trx, row.id) }
   },
 
@@ -129,7 +129,7 @@ async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPi
     .where('uid', '=', body.dataWarehouseTarget.schema.id)
     .executeTakeFirst()
   for (const { statement } of statements)
-    assertVariablesPlaced(statement, warehouseLanguage(schema?.provider_schema ?? 'NA'))
+    assertVariablesPlaced(statement, getWarehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
 /** Returns the columns of the target table. It is fixed after the first load, because queries and views name the table. */

@@ -1,8 +1,8 @@
 import type { GroupResult, ResultEnvelope, RunInput } from '@sluice/contracts'
 import { type OperationInput, problems } from '@sluice/http-server'
-import { ambiguousRefused } from '../../checks/check-refusals.ts'
-import { checksOfGroup, sealInput, valuesFor } from '../../checks/check-inputs.ts'
-import { recordGroupRun, verdictOn } from '../../checks/record-group-run.ts'
+import { refuseAmbiguousTables } from '../../checks/check-refusals.ts'
+import { listGroupChecks, storeSealedVariables, readRunVariables } from '../../checks/check-inputs.ts'
+import { recordGroupRun, summarizeOutcomes } from '../../checks/record-group-run.ts'
 import { type CheckOutcome, runChecks, checkNotRun } from '../../checks/run-checks.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { whileConnected } from '../while-connected.ts'
@@ -25,17 +25,17 @@ const longest = 60
 export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const { db, caller, params, body, warehouses, keyRing, request, write, queue } = input
   const group = await groups.readToWrite(db, caller, params.uid, undefined)
-  const checks = await checksOfGroup(db, group.id)
+  const checks = await listGroupChecks(db, group.id)
   await assertKnownVariables(db, group.client, checks, body.variables)
   const [variables, warehouse] = await Promise.all([
-    valuesFor(db, group.client, keyRing, body.variables),
+    readRunVariables(db, group.client, keyRing, body.variables),
     warehouses.find(group.client),
   ])
   const startedAt = new Date()
   const outcomes: CheckOutcome[] = []
   const run = async (signal: AbortSignal): Promise<void> => {
     const schemas = (await warehouse?.catalog.listSchemas()) ?? []
-    const refusal = ambiguousRefused(warehouse)
+    const refusal = refuseAmbiguousTables(warehouse)
     const checkContext = { warehouse, variables, schemas, limits, seconds: longest, refusal, signal }
     for await (const outcome of runChecks(checks, checkContext)) outcomes.push(outcome)
   }
@@ -52,7 +52,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   for (const check of checks.slice(outcomes.length))
     outcomes.push(checkNotRun(check, `It was not run: the ${longest} seconds that there are were over.`))
 
-  const verdict = verdictOn(outcomes)
+  const verdict = summarizeOutcomes(outcomes)
   const ended = await write(async (trx) => {
     const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
     const subject = { id, client, createdBy: caller.uid, startedAt }
@@ -83,10 +83,10 @@ export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope
   const given = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await groups.lock(trx, caller, params.uid, undefined)
-    await assertKnownVariables(trx, client, await checksOfGroup(trx, id), given)
+    await assertKnownVariables(trx, client, await listGroupChecks(trx, id), given)
     const runnable = { id, client, kind: 'DATA_QUALITY_CHECK_GROUP' as const }
     const started = await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
-    if (!started.existing) await sealInput(trx, started.run, given, keyRing)
+    if (!started.existing) await storeSealedVariables(trx, started.run, given, keyRing)
     else if (given.length > 0)
       throw problems.conflict(
         '/variables',

@@ -5,9 +5,9 @@ import { type PipelineContext, operation } from '../operation.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
 import { checkWriting } from './write.ts'
-import { ambiguousRefused } from '../../checks/check-refusals.ts'
+import { refuseAmbiguousTables } from '../../checks/check-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../checks/run-checks.ts'
-import { valuesFor } from '../../checks/check-inputs.ts'
+import { readRunVariables } from '../../checks/check-inputs.ts'
 import { whileConnected } from '../while-connected.ts'
 import { shares } from '../shares.ts'
 import { presentOutcome } from '../data-quality/results.ts'
@@ -27,7 +27,7 @@ async function runOneCheck(
   const check = { uid, name, query }
   await assertKnownVariables(db, client, [check], body.variables)
   const [variables, warehouse] = await Promise.all([
-    valuesFor(db, client, keyRing, body.variables),
+    readRunVariables(db, client, keyRing, body.variables),
     warehouses.find(client),
   ])
   const late = (): CheckOutcome =>
@@ -36,7 +36,7 @@ async function runOneCheck(
     { socket: request.stream.socket, queue: shares.checks.queueOf(client), longest, late },
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []
-      const refusal = ambiguousRefused(warehouse)
+      const refusal = refuseAmbiguousTables(warehouse)
       return runCheck(check, { warehouse, variables, schemas, limits, refusal, signal })
     },
   )

@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type CheckOutcome, type CheckStatus, type CheckFindings, couldNotBeRun } from '../../checks/run-checks.ts'
 import { presentAnswer } from '../present-table.ts'
-import { listResults } from '../../checks/keep-results.ts'
+import { listCheckResults } from '../../checks/keep-results.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
 
 /** Finds the checks that the caller may read. The response leaves out the rows of the others. */
@@ -56,7 +56,7 @@ export const qualityResultsOf =
     const { db, caller, params, query, request } = input
     const { id } = await records.read(db, caller, params.uid)
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 20 }
-    const found = isUid(params.taskId) && (await listResults(db, id, params.taskId, page))
+    const found = isUid(params.taskId) && (await listCheckResults(db, id, params.taskId, page))
     if (!found) throw problems.notFound('run')
     const readable = await readableChecks(
       db,

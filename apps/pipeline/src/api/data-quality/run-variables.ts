@@ -2,7 +2,7 @@ import type { RunInput, Violation } from '@sluice/contracts'
 import { Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { variablesIn } from '../../variables/place-variables.ts'
+import { findVariablesInSql } from '../../variables/place-variables.ts'
 
 type GivenVariables = NonNullable<RunInput['variables']>
 
@@ -23,7 +23,7 @@ export async function assertKnownVariables(
     .execute()
   const known = new Set(stored.map(({ name }) => name))
   // A variable inside quotes counts as used. The result of its check reports that it is misplaced.
-  for (const { query } of checks) for (const name of variablesIn(query, 'postgres')) known.add(name)
+  for (const { query } of checks) for (const name of findVariablesInSql(query, 'postgres')) known.add(name)
   const errors = names.flatMap((name, index): Violation[] => {
     const wrong = names.indexOf(name) < index ? twice(name) : known.has(name) ? undefined : unknown(name, checks.length)
     return wrong ? [{ pointer: `/variables/${index}/name`, detail: wrong }] : []

@@ -1,7 +1,7 @@
 import { pipelineOperations, type DeletedClient } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { isUid } from '@sluice/records'
-import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../erasure/erase-client.ts'
+import { eraseAfterDays, eraseBulkData, eraseClientRows, listClientsWithData } from '../../erasure/erase-client.ts'
 import { operation, type PipelineContext } from '../operation.ts'
 
 const { deletedClients: signatures } = pipelineOperations
@@ -10,7 +10,7 @@ const day = 86_400_000
 
 export const deletedClientOperations = {
   list: operation(signatures.list, async (input): Promise<DeletedClient[]> => {
-    const deleted = await input.identity.deletedClients(await heldClients(input.db))
+    const deleted = await input.identity.deletedClients(await listClientsWithData(input.db))
     return deleted.slice(0, 1000).map((client) => ({
       ...client,
       eraseAfter: new Date(Date.parse(client.deleted) + eraseAfterDays * day).toISOString(),
@@ -21,8 +21,8 @@ export const deletedClientOperations = {
     const { db, warehouses, files, params, write, request } = input
     const { code } = await readDeleted(params.uid, input)
     const client = params.uid.toLowerCase()
-    await eraseBulk({ db, warehouses, filesDirectory: files.directory }, client)
-    await write(async (trx) => request.audit(client, { code, erased: await eraseRows(trx, client) }))
+    await eraseBulkData({ db, warehouses, filesDirectory: files.directory }, client)
+    await write(async (trx) => request.audit(client, { code, erased: await eraseClientRows(trx, client) }))
     return undefined
   }),
 }
@@ -30,7 +30,7 @@ export const deletedClientOperations = {
 /** 404 for a client that is there, that never was, or of which nothing is held. */
 async function readDeleted(uid: string, { db, identity }: Pick<PipelineContext, 'db' | 'identity'>) {
   const client = uid.toLowerCase()
-  const held = isUid(uid) && (await heldClients(db)).includes(client)
+  const held = isUid(uid) && (await listClientsWithData(db)).includes(client)
   const [found] = held ? await identity.deletedClients([client]) : []
   if (!found) throw problems.notFound('deleted client')
   return found

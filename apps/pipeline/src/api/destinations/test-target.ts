@@ -3,8 +3,8 @@ import { type OperationInput, problems } from '@sluice/http-server'
 import type { KeyRing } from '@sluice/database'
 import { DestinationProblem } from '../../destinations/destination-problem.ts'
 import type { TargetTestResult } from '../../destinations/destinations.ts'
-import { type Target, baseUrl, openTargetSecrets, sameAddress, targetOf } from '../../destinations/target.ts'
-import { withTargetValues } from '../../destinations/destination-to-push.ts'
+import { type Target, baseUrl, unsealTargetSecrets, isSameTarget, createTarget } from '../../destinations/target.ts'
+import { replaceTargetVariables } from '../../destinations/destination-to-push.ts'
 import type { PipelineContext } from '../operation.ts'
 import { whileConnected } from '../while-connected.ts'
 import { resultEnvelope } from '../result-envelope.ts'
@@ -52,7 +52,7 @@ async function secretsOf(
   { db, caller, keyRing }: TargetContext,
   { password, authToken, ...target }: Target,
 ): Promise<Target> {
-  return { ...target, ...(await withTargetValues(db, caller.client, keyRing, { password, authToken })) }
+  return { ...target, ...(await replaceTargetVariables(db, caller.client, keyRing, { password, authToken })) }
 }
 
 /** Lists the choices that a DHIS2 server offers. Errors of the server are reported as 422. */
@@ -114,11 +114,11 @@ function mergeSavedTarget(given: GivenTarget, row: DestinationRow, ring: KeyRing
   const byToken = given.authToken !== undefined || (given.username === undefined && given.password === undefined)
   if (byToken && (given.authToken !== undefined || 'apiTokenTarget' in settings)) {
     const secrets = mergeTargetSecrets(url, { authToken: given.authToken }, row, ring)
-    return targetOf({ apiTokenTarget: { url } }, secrets)
+    return createTarget({ apiTokenTarget: { url } }, secrets)
   }
   const stored = 'apiTarget' in settings ? settings.apiTarget.username : undefined
   const secrets = mergeTargetSecrets(url, { password: given.password }, row, ring)
-  return targetOf({ apiTarget: { url, username: given.username ?? stored } }, secrets)
+  return createTarget({ apiTarget: { url, username: given.username ?? stored } }, secrets)
 }
 
 function mergeTargetSecrets(
@@ -129,9 +129,9 @@ function mergeTargetSecrets(
 ) {
   const [name] = Object.keys(given)
   return mergeSecrets({
-    stored: openTargetSecrets(row, ring),
+    stored: unsealTargetSecrets(row, ring),
     given,
-    moved: sameAddress(urlOf(row.settings), url) ? undefined : `/${name}`,
+    moved: isSameTarget(urlOf(row.settings), url) ? undefined : `/${name}`,
   })
 }
 

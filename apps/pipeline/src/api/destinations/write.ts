@@ -10,7 +10,7 @@ import type { PipelineContext } from '../operation.ts'
 import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { DestinationRow } from './records.ts'
-import { type TargetSettings, openTargetSecrets, sameAddress, sealTargetSecrets } from '../../destinations/target.ts'
+import { type TargetSettings, unsealTargetSecrets, isSameTarget, sealTargetSecrets } from '../../destinations/target.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {
@@ -82,9 +82,9 @@ function targetColumns(
   const kept = current && Object.values(given).includes(undefined)
   const secrets = kept
     ? mergeSecrets({
-        stored: openTargetSecrets(current, ring),
+        stored: unsealTargetSecrets(current, ring),
         given,
-        moved: sameAddress(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
+        moved: isSameTarget(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
       })
     : definedSecrets(given)
   return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
@@ -92,7 +92,7 @@ function targetColumns(
 
 /** True if the body sends the rows to another system than before. */
 function isElsewhere(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
-  return !sameAddress(urlOf(settings), urlOf(targetGiven(body).settings))
+  return !isSameTarget(urlOf(settings), urlOf(targetGiven(body).settings))
 }
 
 /** Returns the target of a body. Throws 422 for a body without a target or with two. */

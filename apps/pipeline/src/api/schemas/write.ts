@@ -3,7 +3,7 @@ import { type OperationInput, Problem, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { noteDrop } from '../../drops/drops.ts'
+import { recordDrop } from '../../drops/drops.ts'
 import { identifierProblem, identifiers } from '@sluice/row-stream'
 import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
@@ -69,7 +69,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     assertNotUsed(await firstNames(pipelines), 'Data pipelines load into this schema', before)
     const views = trx.selectFrom('views').select('name').where('schema_id', '=', row.id)
     assertNotUsed(await firstNames(views), 'Views are in this schema', before)
-    await noteDrop(trx, { client: row.client, schema: row.schema_name })
+    await recordDrop(trx, { client: row.client, schema: row.schema_name })
   },
 
   /** Drops the schema now if the warehouse allows it; otherwise a worker drops it later. */

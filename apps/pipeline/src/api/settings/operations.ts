@@ -6,7 +6,7 @@ import { mailableAddress } from '@sluice/mail/settings'
 import type { DB, Settings } from '../../database.ts'
 import {
   formatAlertSetting,
-  mostNoSuccessHours,
+  maxNoSuccessHours,
   noMailServer,
   parseAlertSetting,
   settingDefaults,
@@ -139,8 +139,8 @@ function alertEmail(value: string): string {
       `Mail cannot be sent to ${shown(unmailable)}: use up to 64 unaccented letters, digits and signs before the @, and a valid domain after it.`,
     )
   const { noSuccessHours: hours } = setting
-  if (hours !== undefined && (hours < 1 || hours > mostNoSuccessHours))
-    throw refused(`NO_SUCCESS_${hours}_HOURS: the number of hours is from 1 to ${mostNoSuccessHours}.`)
+  if (hours !== undefined && (hours < 1 || hours > maxNoSuccessHours))
+    throw refused(`NO_SUCCESS_${hours}_HOURS: the number of hours is from 1 to ${maxNoSuccessHours}.`)
   if (setting.addresses.length === 0) throw refused('No address for mail is set. Add an address.')
   if (new Set(setting.addresses).size > mostAddresses)
     throw refused(`At most ${mostAddresses} addresses are written to.`)

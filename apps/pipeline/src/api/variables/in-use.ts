@@ -6,10 +6,10 @@ import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { variablesInSql } from '../../variables/bind.ts'
 import { namesVariables, variablesInSettings } from '../../variables/replace.ts'
-import { openTargetSecrets } from '../../destinations/target.ts'
-import { variablesIn } from '../../variables/place-variables.ts'
-import { languageOf } from '../../variables/source-values.ts'
-import { warehouseLanguage } from '../../variables/sql-language.ts'
+import { unsealTargetSecrets } from '../../destinations/target.ts'
+import { findVariablesInSql } from '../../variables/place-variables.ts'
+import { findSourceLanguage } from '../../variables/source-values.ts'
+import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { unsealSourceSecrets } from '../../secrets/sealed-secrets.ts'
 import { maxNamedUsers } from '../assert-not-in-use.ts'
 import type { VariableRow } from './records.ts'
@@ -118,12 +118,13 @@ interface PipelineRow {
 
 function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
   const { sqlQuery, ...settings } = row.settings as { sqlQuery?: unknown }
-  const language = languageOf(row.type)
+  const language = findSourceLanguage(row.type)
   const query =
-    typeof sqlQuery === 'string' && language ? variablesIn(sqlQuery, language) : variablesInSettings(sqlQuery)
+    typeof sqlQuery === 'string' && language ? findVariablesInSql(sqlQuery, language) : variablesInSettings(sqlQuery)
   if (query.has(name)) return true
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
-  if (statements.some(({ statement }) => variablesIn(statement, warehouseLanguage(row.provider)).has(name))) return true
+  if (statements.some(({ statement }) => findVariablesInSql(statement, getWarehouseLanguage(row.provider)).has(name)))
+    return true
   const parts = [settings, opened(() => unsealSourceSecrets(row, keyRing))]
   return namesVariables(...parts) && variablesInSettings(...parts).has(name)
 }
@@ -143,7 +144,7 @@ async function destinationsUsing(
     .where('r.target_secrets', 'is not', null)
     .orderBy('r.id')
     .execute()
-  const found = rows.filter((row) => variablesInSettings(opened(() => openTargetSecrets(row, keyRing))).has(name))
+  const found = rows.filter((row) => variablesInSettings(opened(() => unsealTargetSecrets(row, keyRing))).has(name))
   return found.slice(0, Math.max(0, most))
 }
 

@@ -9,7 +9,7 @@ import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { writableSchema } from '../schemas/records.ts'
 import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { ViewRow } from './records.ts'
-import { sqlPieces } from '../../variables/sql-pieces.ts'
+import { splitSql } from '../../variables/sql-pieces.ts'
 
 /** The columns of a view. The named ones define it in the warehouse. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
@@ -125,7 +125,7 @@ export async function checkView(body: ViewBody, input: RequestContext): Promise<
 /** Throws 422 for a query with variables. The warehouse would store their values, readable for every user. */
 export function checkQuery(query: string): void {
   if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
-  for (const { kind, text: piece } of sqlPieces(query)) {
+  for (const { kind, text: piece } of splitSql(query)) {
     const text = kind === 'comment' ? undefined : /\$\{[^{}\n]*\}/.exec(piece)?.[0]
     if (text !== undefined)
       throw problems.refused(

@@ -3,11 +3,11 @@ import { type JsonResponse, type OperationInput, problems } from '@sluice/http-s
 import { redactSecrets } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { clearTheWay, noteDrop } from '../../drops/drops.ts'
+import { dropLeftover, recordDrop } from '../../drops/drops.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
-import { type MadeView, makeView, selectsAll } from '../../views/make-view.ts'
-import { buildPendingViews, keepPending } from '../../views/pending-views.ts'
-import { keepSources, renameSource, viewsReading } from '../../views/sources.ts'
+import { type MadeView, makeView, hasSelectAll } from '../../views/make-view.ts'
+import { queuePendingViews, storePendingReason } from '../../views/pending-views.ts'
+import { storeViewSources, renameSource, listReadingViews } from '../../views/sources.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../while-connected.ts'
 import type { PipelineContext, RequestContext } from '../operation.ts'
@@ -69,7 +69,7 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
   const was = await placeOf(db, before)
   const now = { schema: planned.schema, name: planned.columns.view_name }
-  if (isSame(before, was, planned) && before.pending === null && !selectsAll(before.query))
+  if (isSame(before, was, planned) && before.pending === null && !hasSelectAll(before.query))
     return saveUpdate(input, before, was, undefined)
   return inSlot(input, async (signal) => {
     await assertAtRest(db, before)
@@ -170,7 +170,7 @@ async function buildView(
   const startedAt = new Date()
   const warehouse = await warehouses.open(view.client)
   const { uid: id, view_name: name, query, materialized } = view
-  await clearTheWay(db, warehouse, { client: view.client, schema, table: name })
+  await dropLeftover(db, warehouse, { client: view.client, schema, table: name })
   return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 
@@ -181,10 +181,10 @@ async function recordBuiltView(
   row: ViewRow,
   { reads, unfinished, startedAt, pending }: BuiltView,
 ): Promise<ViewRow> {
-  await keepPending(trx, row.id, pending ?? null)
+  await storePendingReason(trx, row.id, pending ?? null)
   if (pending !== undefined) return { ...row, pending }
-  await buildPendingViews(trx, queue, row.client, [row.view_name])
-  if (reads) await keepSources(trx, row.id, reads)
+  await queuePendingViews(trx, queue, row.client, [row.view_name])
+  if (reads) await storeViewSources(trx, row.id, reads)
   if (unfinished) {
     const runnable = { id: row.id, client: row.client, kind: 'VIEW' as const }
     await startRun(trx, queue, runnable, { trigger: 'MANUAL', createdBy: caller.uid })
@@ -252,7 +252,7 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
     const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
     const place = await placeOf(trx, locked)
     await assertUnused(trx, locked, place, byHand)
-    await noteDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
+    await recordDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await views.remove(trx, locked)
     request.audit(locked.uid, { before: redactSecrets(locked) })
     return locked
@@ -275,7 +275,7 @@ async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: TablePlac
   const before = 'Change or delete them first.'
   const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
   assertNotUsed(await firstNames(destinations), 'Destinations push this view', before)
-  assertNotUsed(await viewsReading(trx, row.client, place), 'Other views read this view', before)
+  assertNotUsed(await listReadingViews(trx, row.client, place), 'Other views read this view', before)
   const made = byHand.slice(0, maxNamedUsers)
   assertNotUsed(made, 'Views in the warehouse that were made by hand read this view', before)
   await assertIdle(trx, row, 'VIEW', 'refresh')

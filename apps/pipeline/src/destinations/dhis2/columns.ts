@@ -5,7 +5,7 @@ import { DestinationProblem } from '../destination-problem.ts'
  * The fields of a data value, each with the column names that map to it. Names match in any case, with or without underscores
  * and spaces.
  */
-const names = {
+const aliases = {
   dataElement: ['dataelement', 'dx'],
   period: ['period', 'pe'],
   orgUnit: ['orgunit', 'organisationunit', 'ou'],
@@ -18,22 +18,22 @@ const names = {
   dataSet: ['dataset', 'ds'],
 } as const
 
-export type Field = keyof typeof names
+export type Field = keyof typeof aliases
 
-const required: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
+const requiredFields: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
 
-/** The position of each field in a row, and the columns that map to no field. */
+/** `places` has the position of each field in a row. `left` has the columns that map to no field. */
 export interface FieldPlaces {
   places: ReadonlyMap<Field, number>
   left: string[]
 }
 
-/** Throws `DestinationProblem`: COLUMN_MISSING names all missing required fields, COLUMN_TWICE two columns for one field. */
-export function fieldPlaces(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): FieldPlaces {
+/** Finds the column of each field. Throws `DestinationProblem` if a required field has no column, or a field has two columns. */
+export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'label'>[]): FieldPlaces {
   const places = new Map<Field, number>()
   const left: string[] = []
   columns.forEach(({ name }, index) => {
-    const field = fieldOf(name)
+    const field = findField(name)
     if (!field) return left.push(name)
     const earlier = places.get(field)
     if (earlier !== undefined)
@@ -43,11 +43,11 @@ export function fieldPlaces(columns: readonly Pick<WarehouseColumn, 'name' | 'la
       )
     return places.set(field, index)
   })
-  const missing = required.filter((field) => !places.has(field))
+  const missing = requiredFields.filter((field) => !places.has(field))
   if (missing.length > 0)
     throw new DestinationProblem(
       'COLUMN_MISSING',
-      `The view has no column for ${inWords(missing)}: name ${missing.length === 1 ? 'it' : 'them'} so in the view's query. Its columns are ${columns
+      `The view has no column named ${joinFieldNames(missing)}. Add ${missing.length === 1 ? 'it' : 'them'} to the view's query. Its columns are ${columns
         .map(({ name }) => `"${name}"`)
         .slice(0, 20)
         .join(', ')}. Nothing was sent.`,
@@ -55,15 +55,15 @@ export function fieldPlaces(columns: readonly Pick<WarehouseColumn, 'name' | 'la
   return { places, left }
 }
 
-function fieldOf(column: string): Field | undefined {
+function findField(column: string): Field | undefined {
   const plain = column.toLowerCase().replaceAll(/[_\s-]/g, '')
-  return (Object.keys(names) as Field[]).find((field) => (names[field] as readonly string[]).includes(plain))
+  return (Object.keys(aliases) as Field[]).find((field) => (aliases[field] as readonly string[]).includes(plain))
 }
 
-function inWords(fields: readonly Field[]): string {
-  const spelled = fields.map((field) => snake(field))
+function joinFieldNames(fields: readonly Field[]): string {
+  const spelled = fields.map((field) => toSnakeCase(field))
   return spelled.length === 1 ? spelled[0]! : `${spelled.slice(0, -1).join(', ')} and ${spelled.at(-1)}`
 }
 
 /** Returns the snake_case name of a field, such as `data_element`, because SQL folds unquoted names to lower case. */
-const snake = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const toSnakeCase = (field: string) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

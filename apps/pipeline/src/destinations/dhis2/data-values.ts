@@ -1,24 +1,24 @@
 import type { RowCell, QueryRows } from '@sluice/warehouses/warehouse'
 import type { Field, FieldPlaces } from './columns.ts'
 
-/** One value as it is sent. All fields except the two flags are text, as DHIS2 expects. */
+/** A data value in the format of DHIS2: all fields except the two flags are text. */
 export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {
   followUp?: boolean
   deleted?: boolean
 }
 
-/** A row of the view: a value to send, one that has no value, or one that cannot be sent. */
-export type Converted = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
+/** A converted row of the view: a value to send, EMPTY if the row has no value, or the reason why it cannot be sent. */
+export type ConvertedRow = { value: DataValue } | 'EMPTY' | { column: Field; reason: string; value: DataValue }
 
 /** Returns a function that converts rows with these columns to data values. */
-export function dataValues(
+export function createRowConverter(
   { places }: FieldPlaces,
   columns: QueryRows['columns'],
-): (row: readonly RowCell[]) => Converted {
+): (row: readonly RowCell[]) => ConvertedRow {
   const fields = [...places].map(([field, index]) => ({
     field,
     index,
-    write: written(field, columns[index]!.dataType),
+    write: createFormatter(field, columns[index]!.dataType),
   }))
 
   return (row) => {
@@ -27,9 +27,9 @@ export function dataValues(
       const cell = row[index] ?? null
       if (cell === null) continue
       if (field === 'followUp' || field === 'deleted') value[field] = cell === true || cell === 'true'
-      else value[field] = write(textOf(cell))
+      else value[field] = write(toText(cell))
     }
-    // A value to delete may be empty.
+    // A row that deletes a value needs no value.
     if (value.value === undefined && !value.deleted) return 'EMPTY'
     const absent = (['dataElement', 'period', 'orgUnit'] as const).find((field) => !value[field]?.trim())
     return absent ? { column: absent, reason: `The row has no ${absent}.`, value } : { value }
@@ -37,20 +37,20 @@ export function dataValues(
 }
 
 /** Returns a function that formats the texts of a column for DHIS2: a day as a period, timestamps as ISO 8601. */
-function written(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
+function createFormatter(field: Field, dataType: QueryRows['columns'][number]['dataType']): (text: string) => string {
   if (dataType === 'DATE' && field === 'period') return (text) => text.replaceAll('-', '')
   if (dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ')
     return (text) => text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z')
   return (text) => text
 }
 
-function textOf(cell: Exclude<RowCell, null>): string {
-  if (typeof cell === 'number') return plainNumber(cell)
+function toText(cell: Exclude<RowCell, null>): string {
+  if (typeof cell === 'number') return formatPlainNumber(cell)
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
 }
 
 /** Formats a number without an exponent, because DHIS2 cannot read exponents. */
-function plainNumber(value: number): string {
+function formatPlainNumber(value: number): string {
   const text = String(value)
   const [, sign = '', first = '', rest = '', exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? []
   if (exponent === undefined) return text

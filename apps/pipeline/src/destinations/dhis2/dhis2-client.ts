@@ -3,22 +3,22 @@ import { createAuthHeaders, missingCredentials } from '@sluice/connectors/dhis2/
 import { secretRedactor } from '@sluice/process'
 import { DestinationProblem } from '../destination-problem.ts'
 import { type Target, baseUrl } from '../target.ts'
-import { messageOf } from './import-summary.ts'
+import { findErrorMessage } from './import-summary.ts'
 
-type Parameters = Readonly<Record<string, string | undefined>>
+type QueryParameters = Readonly<Record<string, string | undefined>>
 
 /** A client for one DHIS2 with one account. Every method throws `DestinationProblem`, or the signal's reason. */
-export interface Dhis2 {
+export interface Dhis2Api {
   /** Returns the parsed JSON of a path below /api. */
-  get(path: string, parameters: Parameters, signal: AbortSignal): Promise<unknown>
-  /** Sends JSON. A 409 is a result too, because import summaries with conflicts have this status. */
-  post(path: string, parameters: Parameters, body: string, signal: AbortSignal): Promise<unknown>
-  /** Returns a text of the server without the secrets that it may repeat. */
+  get(path: string, parameters: QueryParameters, signal: AbortSignal): Promise<unknown>
+  /** Sends JSON. Returns a response with status 409 too, because import summaries with conflicts have this status. */
+  post(path: string, parameters: QueryParameters, body: string, signal: AbortSignal): Promise<unknown>
+  /** Redacts the target's secrets in a text of the server, which may repeat them. */
   words(text: string): string
 }
 
-/** Returns the host. The address can be invalid if it contains a variable. */
-function hostOf(url: string): string {
+/** Returns the host of an address. The address is checked here, because a variable in it can make it invalid. */
+function parseHost(url: string): string {
   if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host
   throw new DestinationProblem(
     'ADDRESS_INVALID',
@@ -26,8 +26,8 @@ function hostOf(url: string): string {
   )
 }
 
-export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 {
-  const host = hostOf(target.url)
+export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2Api {
+  const host = parseHost(target.url)
   const credentialHeaders = authorizationHeaders(target)
   const { username = '', password = '', authToken = '' } = target
   const words = secretRedactor([password, authToken, `${username}:${password}`])
@@ -35,12 +35,12 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 
   async function request(
     method: 'GET' | 'POST',
     path: string,
-    parameters: Parameters,
+    parameters: QueryParameters,
     body?: string,
     signal?: AbortSignal,
   ) {
     try {
-      const response = await http.fetch(addressOf(target.url, path, parameters), {
+      const response = await http.fetch(buildUrl(target.url, path, parameters), {
         method,
         headers: {
           ...credentialHeaders,
@@ -59,7 +59,7 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 
       })
     } catch (error) {
       signal?.throwIfAborted()
-      throw networkProblem(error)
+      throw toDestinationProblem(error)
     }
   }
 
@@ -70,7 +70,7 @@ export function dhis2(http: Pick<GuardedFetch, 'fetch'>, target: Target): Dhis2 
   }
 }
 
-function networkProblem(error: unknown): unknown {
+function toDestinationProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
   const more =
@@ -84,7 +84,7 @@ function networkProblem(error: unknown): unknown {
   })
 }
 
-function addressOf(url: string, path: string, parameters: Parameters): URL {
+function buildUrl(url: string, path: string, parameters: QueryParameters): URL {
   const address = new URL(`${baseUrl(url)}/api/${path}`)
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) address.searchParams.set(name, value)
   return address
@@ -102,28 +102,28 @@ interface Dhis2Response {
   headers: Headers
   text: string
   host: string
-  /** Returns a text of the server without secrets. */
+  /** Redacts the target's secrets in a text of the server. */
   words(text: string): string
 }
 
-/** Returns the JSON of a successful response, or of a 409, which import summaries with conflicts have. Throws for all others. */
+/** Returns the JSON of a response with status 2xx or 409; see `post`. Throws `DestinationProblem` for all other responses. */
 function parseResponse(answer: Dhis2Response): unknown {
   const { status, headers, text, host } = answer
-  const json = parsed(text)
+  const json = parseJson(text)
   if ((status >= 200 && status < 300) || status === 409) {
     if (json !== undefined) return json
     const page = /html/.test(headers.get('content-type') ?? '') || /^\s*</.test(text)
     throw new DestinationProblem(
       'OTHER_PROTOCOL',
-      `${host} answers with ${page ? 'a web page' : 'something other than JSON'} where DHIS2's API should be: check the address, up to but without /api.`,
+      `${host} answers with ${page ? 'a web page' : 'something other than JSON'} instead of the DHIS2 API. Enter the address without /api.`,
     )
   }
-  throw problemOf(answer, json)
+  throw createResponseProblem(answer, json)
 }
 
-function problemOf({ status, headers, host, words }: Dhis2Response, json: unknown): DestinationProblem {
-  const said = messageOf(json)
-  const says = said ? ` It says: ${words(said)}` : ''
+function createResponseProblem({ status, headers, host, words }: Dhis2Response, json: unknown): DestinationProblem {
+  const serverMessage = findErrorMessage(json)
+  const says = serverMessage ? ` It says: ${words(serverMessage)}` : ''
   const retryAfter = parseRetryAfter(headers)
   switch (status) {
     case 401:
@@ -139,7 +139,7 @@ function problemOf({ status, headers, host, words }: Dhis2Response, json: unknow
     case 404:
       return new DestinationProblem(
         'NOT_FOUND',
-        `${host} has no DHIS2 API at this address (404). Check the path, up to but without /api.${says}`,
+        `${host} has no DHIS2 API at this address (404). Check the path, and enter it without /api.${says}`,
       )
     case 413:
       return new DestinationProblem(
@@ -161,7 +161,7 @@ function problemOf({ status, headers, host, words }: Dhis2Response, json: unknow
       })
     default:
       return status >= 500
-        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} fails (${status}).${says}`, {
+        ? new DestinationProblem('TARGET_FAILED', `DHIS2 at ${host} failed (${status}). Check its log.${says}`, {
             retryable: true,
             retryAfter,
           })
@@ -169,7 +169,7 @@ function problemOf({ status, headers, host, words }: Dhis2Response, json: unknow
   }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {

@@ -27,129 +27,131 @@ export interface Conflict {
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Returns the import summary of a response: the response itself (before 2.38) or a part of a web message. Undefined if the
- * response contains no summary. Callers read the success from the summary and not from the HTTP status, because DHIS2 also
- * returns 409 when it stored values.
+ * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Undefined without
+ * a summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
  */
-export function importSummaryOf(answer: unknown): ImportSummary | undefined {
-  const summary = objectOf(objectOf(answer)?.['response']) ?? objectOf(answer)
-  const counts = objectOf(summary?.['importCount'])
+export function parseImportSummary(answer: unknown): ImportSummary | undefined {
+  const summary = asObject(asObject(answer)?.['response']) ?? asObject(answer)
+  const counts = asObject(summary?.['importCount'])
   if (!summary || !counts) return undefined
-  const conflicts = arrayOf(summary['conflicts']).map(conflictOf)
+  const conflicts = asArray(summary['conflicts']).map(parseConflict)
   const said = String(summary['status'])
   return {
     status: said === 'ERROR' ? 'ERROR' : said === 'WARNING' || conflicts.length > 0 ? 'WARNING' : 'SUCCESS',
-    imported: countOf(counts['imported']),
-    updated: countOf(counts['updated']),
-    ignored: countOf(counts['ignored']),
-    deleted: countOf(counts['deleted']),
+    imported: asCount(counts['imported']),
+    updated: asCount(counts['updated']),
+    ignored: asCount(counts['ignored']),
+    deleted: asCount(counts['deleted']),
     conflicts,
-    rejected: Array.isArray(summary['rejectedIndexes']) ? indexesOf(summary['rejectedIndexes']) : undefined,
-    description: textOf(summary['description']),
+    rejected: Array.isArray(summary['rejectedIndexes']) ? asIndexes(summary['rejectedIndexes']) : undefined,
+    description: asText(summary['description']),
   }
 }
 
-/** Returns the message of a response that is not a summary. */
-export function messageOf(answer: unknown): string | undefined {
-  const message = objectOf(answer)
-  const response = objectOf(message?.['response'])
-  const [first] = arrayOf(response?.['conflicts'] ?? message?.['conflicts']).map(conflictOf)
-  const said = textOf(message?.['message']) ?? textOf(response?.['description']) ?? textOf(message?.['description'])
-  const code = textOf(message?.['errorCode']) ?? textOf(response?.['errorCode'])
+/** Returns the error message of a response without a summary. */
+export function findErrorMessage(answer: unknown): string | undefined {
+  const message = asObject(answer)
+  const response = asObject(message?.['response'])
+  const [first] = asArray(response?.['conflicts'] ?? message?.['conflicts']).map(parseConflict)
+  const said = asText(message?.['message']) ?? asText(response?.['description']) ?? asText(message?.['description'])
+  const code = asText(message?.['errorCode']) ?? asText(response?.['errorCode'])
   const parts = [code && said ? `${code}: ${said}` : said, first?.reason].filter((part) => part !== undefined)
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
-function conflictOf(given: unknown): Conflict {
-  const conflict = objectOf(given) ?? {}
-  const code = textOf(conflict['errorCode'])
-  const reason = textOf(conflict['value']) ?? 'DHIS2 gives no reason.'
+function parseConflict(given: unknown): Conflict {
+  const conflict = asObject(given) ?? {}
+  const code = asText(conflict['errorCode'])
+  const reason = asText(conflict['value']) ?? 'DHIS2 gives no reason.'
   return {
     reason: code ? `${code}: ${reason}` : reason,
-    property: textOf(conflict['property']),
-    object: textOf(conflict['object']),
-    indexes: indexesOf(arrayOf(conflict['indexes'])),
+    property: asText(conflict['property']),
+    object: asText(conflict['object']),
+    indexes: asIndexes(asArray(conflict['indexes'])),
   }
 }
 
-const objectOf = (value: unknown): Json | undefined =>
+const asObject = (value: unknown): Json | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined
-const arrayOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
-const countOf = (value: unknown): number => (Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0)
-const indexesOf = (values: unknown[]): number[] =>
+const asArray = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+const asText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const asCount = (value: unknown): number => (Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0)
+const asIndexes = (values: unknown[]): number[] =>
   values.filter((value): value is number => Number.isSafeInteger(value) && Number(value) >= 0)
 
-interface Judged {
-  /** One for each reason of a row, up to the maximum. */
+interface Rejects {
+  /** One entry for each reason of a row, up to the maximum. */
   rows: RejectedRow[]
   /** Number of rejected rows. */
   rejected: number
 }
 
-const gaveNone = 'DHIS2 gives no reason.'
+const noReasonGiven = 'DHIS2 gives no reason.'
 
 /**
- * Maximum number of reasons of one request: a conflict of an old DHIS2 can concern every row, and a response can have
- * thousands of conflicts.
+ * Maximum number of reasons of one request. A response can have thousands of conflicts, and before DHIS2 2.38 each can concern every row.
  */
-const mostReasons = 20_000
+const maxReasons = 20_000
 
-/** Returns the rejected values of a summary and the reasons. */
-export function judged(summary: ImportSummary, items: readonly ValueItem[], words: (text: string) => string): Judged {
-  const blamed = new Set<number>()
+/** Returns the values of a request that DHIS2 rejected, with the reasons. `words` redacts secrets. */
+export function listRejects(
+  summary: ImportSummary,
+  items: readonly ValueItem[],
+  words: (text: string) => string,
+): Rejects {
+  const rejectedIndexes = new Set<number>()
   const rows: RejectedRow[] = []
-  const placesOf = placing(items)
+  const findIndexes = createConflictFinder(items)
 
-  function blame(index: number, reason: string, column?: string): void {
-    blamed.add(index)
-    keep(index, reason, column)
+  function reject(index: number, reason: string, column?: string): void {
+    rejectedIndexes.add(index)
+    addReason(index, reason, column)
   }
-  function keep(index: number, reason: string, column?: string): void {
+  function addReason(index: number, reason: string, column?: string): void {
     const { line, json: raw } = items[index]!
-    if (rows.length < mostReasons) rows.push({ line, ...(column && { column }), reason, raw })
+    if (rows.length < maxReasons) rows.push({ line, ...(column && { column }), reason, raw })
   }
 
   for (const conflict of summary.conflicts) {
-    const indexes = placesOf(conflict)
+    const indexes = findIndexes(conflict)
     const column = conflict.property && words(conflict.property).slice(0, 100)
-    const reason = words(indexes.length === 0 ? about(conflict) : conflict.reason)
-    for (const index of indexes) blame(index, reason, column)
-    // A conflict that concerns no row is stored with the first row of the request.
-    if (indexes.length === 0) keep(0, reason, column)
+    const reason = words(indexes.length === 0 ? describeConflict(conflict) : conflict.reason)
+    for (const index of indexes) reject(index, reason, column)
+    // The reason of a conflict without rows is stored with the first row of the request.
+    if (indexes.length === 0) addReason(0, reason, column)
   }
   const named = summary.rejected && new Set(summary.rejected.filter((index) => index < items.length))
-  for (const index of named ?? []) if (!blamed.has(index)) blame(index, gaveNone)
+  for (const index of named ?? []) if (!rejectedIndexes.has(index)) reject(index, noReasonGiven)
   const vague = summary.conflicts.length > 0 ? Math.min(summary.ignored, items.length) : 0
-  return { rows, rejected: named ? named.size : blamed.size || vague }
+  return { rows, rejected: named ? named.size : rejectedIndexes.size || vague }
 }
 
-const about = ({ object, reason }: Conflict): string =>
+const describeConflict = ({ object, reason }: Conflict): string =>
   object !== undefined && !reason.includes(object) ? `${object}: ${reason}` : reason
 
 /**
  * Returns a function that finds the values of a conflict. Before 2.38, a conflict names an id or a value and concerns every
  * row that has it.
  */
-function placing(items: readonly ValueItem[]): (conflict: Conflict) => readonly number[] {
-  let holders: Map<string, number[]> | undefined
+function createConflictFinder(items: readonly ValueItem[]): (conflict: Conflict) => readonly number[] {
+  let indexesByText: Map<string, number[]> | undefined
 
   return ({ indexes, object }) => {
     if (indexes.length > 0) return [...new Set(indexes)].filter((index) => index < items.length)
     if (object === undefined) return []
-    holders ??= holdersOf(items)
-    return holders.get(object) ?? []
+    indexesByText ??= indexByFieldText(items)
+    return indexesByText.get(object) ?? []
   }
 }
 
-function holdersOf(items: readonly ValueItem[]): Map<string, number[]> {
-  const holders = new Map<string, number[]>()
+function indexByFieldText(items: readonly ValueItem[]): Map<string, number[]> {
+  const indexesByText = new Map<string, number[]>()
   items.forEach(({ json }, index) => {
     for (const text of new Set(Object.values(JSON.parse(json) as object).map(String))) {
-      const known = holders.get(text)
+      const known = indexesByText.get(text)
       if (known) known.push(index)
-      else holders.set(text, [index])
+      else indexesByText.set(text, [index])
     }
   })
-  return holders
+  return indexesByText
 }

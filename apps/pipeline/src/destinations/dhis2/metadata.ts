@@ -1,6 +1,6 @@
 import { parseRelease } from '@sluice/connectors/dhis2/dhis2-api'
 import { DestinationProblem } from '../destination-problem.ts'
-import type { Dhis2 } from './dhis2-client.ts'
+import type { Dhis2Api } from './dhis2-client.ts'
 import { createOptionsQuery, parseOptions, findObjectPath } from '@sluice/connectors/dhis2/dhis2-api'
 import type { ImportOptions } from '../target.ts'
 
@@ -11,14 +11,14 @@ export interface Dhis2System {
   /** Release: 41; 0 if it is unknown. */
   release: number
   username: string
-  /** Undefined if the server does not return them. */
+  /** Undefined if the server does not return the authorities. */
   authorities: ReadonlySet<string> | undefined
 }
 
 /** Reads the version and the user. Throws `DestinationProblem`, with OTHER_PROTOCOL if the server is not DHIS2. */
-export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<Dhis2System> {
-  const me = fields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
-  const info = fields(await dhis2.get('system/info', {}, signal))
+export async function readSystem(dhis2: Dhis2Api, signal: AbortSignal): Promise<Dhis2System> {
+  const me = asFields(await dhis2.get('me', { fields: 'id,username,authorities' }, signal))
+  const info = asFields(await dhis2.get('system/info', {}, signal))
   const { version } = info
   if (typeof me['id'] !== 'string' || typeof version !== 'string')
     throw new DestinationProblem(
@@ -34,10 +34,10 @@ export async function systemOf(dhis2: Dhis2, signal: AbortSignal): Promise<Dhis2
   }
 }
 
-export const mayImport = ({ authorities }: Dhis2System): boolean =>
+export const canImportValues = ({ authorities }: Dhis2System): boolean =>
   !authorities || authorities.has('ALL') || authorities.has('F_DATAVALUE_ADD')
 
-const fields = (answer: unknown): Readonly<Record<string, unknown>> =>
+const asFields = (answer: unknown): Readonly<Record<string, unknown>> =>
   typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>) : {}
 
 export interface Choice {
@@ -47,8 +47,8 @@ export interface Choice {
 }
 
 /** Returns the first `most` options by name whose name contains `query`. Undefined for an unknown kind. */
-export async function lookUp(
-  dhis2: Dhis2,
+export async function searchOptions(
+  dhis2: Dhis2Api,
   kind: string,
   { query, most }: { query: string; most: number },
   signal: AbortSignal,
@@ -58,10 +58,10 @@ export async function lookUp(
   return (parseOptions(await dhis2.get(plural, createOptionsQuery(query, most), signal), plural) ?? []).slice(0, most)
 }
 
-/** From this release on, the values of a request must belong to one data set. */
-export const oneDataSetFrom = 43
+/** From this release of DHIS2 on, all values of a request must belong to one data set. */
+export const oneDataSetRelease = 43
 
-/** Returns the id of the data set that contains a data element, as named in the view; undefined if no data set contains it. */
+/** Returns the id of the data set of a data element, which is named as in the view. Undefined if no data set contains it. */
 export type DataSetOf = (dataElement: string) => string | undefined
 
 interface DataElement {
@@ -75,10 +75,10 @@ interface DataSet {
   dataSetElements?: { dataElement?: DataElement }[]
 }
 
-/** Reads the data elements of each data set. An element of several sets gets the largest one, so that few requests are needed. */
-export async function dataSetsOf(dhis2: Dhis2, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
+/** Reads which data set contains each data element. If several do, the largest one is chosen, so that few requests are needed. */
+export async function readDataSets(dhis2: Dhis2Api, options: ImportOptions, signal: AbortSignal): Promise<DataSetOf> {
   const scheme = options.dataElementIdScheme ?? options.idScheme ?? 'UID'
-  const named = nameBy(scheme)
+  const nameOfElement = createNameReader(scheme)
   const element = /^attribute:/i.test(scheme) ? 'id,attributeValues[value,attribute[id]]' : 'id,code,name'
   const answer = (await dhis2.get(
     'dataSets',
@@ -91,16 +91,16 @@ export async function dataSetsOf(dhis2: Dhis2, options: ImportOptions, signal: A
       (one.dataSetElements?.length ?? 0) - (other.dataSetElements?.length ?? 0) ||
       String(other.id).localeCompare(String(one.id)),
   )
-  const found = new Map<string, string>()
+  const dataSetByElement = new Map<string, string>()
   for (const { id, dataSetElements = [] } of smallestFirst)
     for (const { dataElement } of dataSetElements) {
-      const name = dataElement && named(dataElement)
-      if (id && name) found.set(name, id)
+      const name = dataElement && nameOfElement(dataElement)
+      if (id && name) dataSetByElement.set(name, id)
     }
-  return (dataElement) => found.get(dataElement)
+  return (dataElement) => dataSetByElement.get(dataElement)
 }
 
-function nameBy(scheme: string): (dataElement: DataElement) => string | undefined {
+function createNameReader(scheme: string): (dataElement: DataElement) => string | undefined {
   const [, attribute] = /^attribute:(\w+)$/i.exec(scheme) ?? []
   if (attribute)
     return ({ attributeValues = [] }) => attributeValues.find((one) => one.attribute?.id === attribute)?.value

@@ -1,22 +1,22 @@
 import type { RetryPolicy } from '@sluice/http-client'
 import type { QueryRows } from '@sluice/warehouses/warehouse'
 import { defaultRetryPolicy, retryRequest } from '../retry.ts'
-import { type ChunkLimits, chunksOf, type ValueItem } from '../chunks.ts'
+import { type ChunkLimits, splitChunks, type ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
-import type { PushResult, PushReport } from '../push.ts'
+import type { PushResult, PushReport, RejectedRow } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2 } from './dhis2-client.ts'
-import { fieldPlaces } from './columns.ts'
-import { judged, type ImportSummary } from './import-summary.ts'
-import { type DataSetOf, dataSetsOf, oneDataSetFrom, mayImport, systemOf } from './metadata.ts'
-import { dataValues } from './data-values.ts'
+import type { Dhis2Api } from './dhis2-client.ts'
+import { mapFields } from './columns.ts'
+import { listRejects, type ImportSummary } from './import-summary.ts'
+import { type DataSetOf, readDataSets, oneDataSetRelease, canImportValues, readSystem } from './metadata.ts'
+import { createRowConverter } from './data-values.ts'
 import { type DataSet, sendChunk } from './send-chunk.ts'
 
 /** DHIS2 is designed for requests of 10,000 values, and most proxies accept 4 MB. */
-const limitsAtFirst: ChunkLimits = { values: 10_000, bytes: 4_000_000 }
+const initialLimits: ChunkLimits = { values: 10_000, bytes: 4_000_000 }
 
-interface Pushing {
-  dhis2: Dhis2
+interface PushOptions {
+  dhis2: Dhis2Api
   options: ImportOptions
   /** The columns of the view, and its rows in pages. */
   columns: QueryRows['columns']
@@ -27,7 +27,7 @@ interface Pushing {
   policy?: RetryPolicy
 }
 
-interface Value extends ValueItem {
+interface OutgoingValue extends ValueItem {
   dataSet: DataSet | undefined
 }
 
@@ -35,27 +35,27 @@ interface Value extends ValueItem {
  * Sends the rows of a view as data values. Safe to repeat. Keeps one page and one chunk in memory. Throws `DestinationProblem`, the
  * errors of the pages, or the signal's reason.
  */
-export async function pushValues(pushing: Pushing): Promise<PushResult> {
+export async function pushValues(pushing: PushOptions): Promise<PushResult> {
   const { dhis2, options, columns, pages, report, signal, policy = defaultRetryPolicy } = pushing
-  const places = fieldPlaces(columns)
-  const limits = { ...(pushing.limits ?? limitsAtFirst) }
+  const places = mapFields(columns)
+  const limits = { ...(pushing.limits ?? initialLimits) }
   const { log } = report
   const retryOptions = { policy, signal, log }
-  const system = await retryRequest(() => systemOf(dhis2, signal), retryOptions)
-  if (!mayImport(system))
+  const system = await retryRequest(() => readSystem(dhis2, signal), retryOptions)
+  if (!canImportValues(system))
     throw new DestinationProblem(
       'PERMISSION_DENIED',
-      `The user "${system.username}" of DHIS2 lacks the authority to import data values (F_DATAVALUE_ADD).`,
+      `The user "${system.username}" of DHIS2 lacks the authority to import data values. Grant F_DATAVALUE_ADD in DHIS2.`,
     )
   log('INFO', 'LOW', `DHIS2 ${system.version} answers, as user "${system.username}".`)
   // If the view has a column for data sets, its values are used.
-  const grouped = system.release >= oneDataSetFrom && !places.places.has('dataSet')
-  const dataSetOf = grouped ? await retryRequest(() => dataSetsOf(dhis2, options, signal), retryOptions) : undefined
+  const mustGroup = system.release >= oneDataSetRelease && !places.places.has('dataSet')
+  const dataSetOf = mustGroup ? await retryRequest(() => readDataSets(dhis2, options, signal), retryOptions) : undefined
   if (places.left.length > 0)
     log(
       'INFO',
       'LOW',
-      `These columns are not sent, because DHIS2 has no such fields: ${places.left.slice(0, 20).join(', ')}.`,
+      `These columns are not sent, because data values have no such fields: ${places.left.slice(0, 20).join(', ')}.`,
     )
 
   const pushed: PushResult = {
@@ -71,7 +71,7 @@ export async function pushValues(pushing: Pushing): Promise<PushResult> {
     deleted: 0,
     warning: undefined,
   }
-  const reject = (row: Parameters<PushReport['reject']>[0]) => {
+  const reject = (row: RejectedRow) => {
     pushed.firstRejected ??= `row ${row.line}: ${row.reason}`
     report.reject(row)
   }
@@ -81,7 +81,7 @@ export async function pushValues(pushing: Pushing): Promise<PushResult> {
   }
 
   const sent = (items: readonly ValueItem[], summary: ImportSummary, bytes: number) => {
-    const { rows, rejected } = judged(summary, items, dhis2.words)
+    const { rows, rejected } = listRejects(summary, items, dhis2.words)
     for (const row of rows) reject(row)
     pushed.sent += items.length
     pushed.bytes += bytes
@@ -92,8 +92,8 @@ export async function pushValues(pushing: Pushing): Promise<PushResult> {
     reportTotals()
   }
   const sending = { dhis2, options, policy, limits, signal, log, sent }
-  const valueOf = reader(dataValues(places, columns), dataSetOf)
-  for await (const chunk of chunksOf(valuesOf(pages, { valueOf, pushed, reject, reportTotals }), () => limits)) {
+  const valueOf = createReader(createRowConverter(places, columns), dataSetOf)
+  for await (const chunk of splitChunks(readValues(pages, { valueOf, pushed, reject, reportTotals }), () => limits)) {
     signal.throwIfAborted()
     for (const items of Map.groupBy(chunk, ({ dataSet }) => dataSet?.id).values())
       await sendChunk(sending, items, items[0]!.dataSet)
@@ -102,16 +102,16 @@ export async function pushValues(pushing: Pushing): Promise<PushResult> {
 }
 
 interface ValueReader {
-  valueOf: ReturnType<typeof reader>
+  valueOf: ReturnType<typeof createReader>
   pushed: PushResult
   reject: PushReport['reject']
   reportTotals(): void
 }
 
-async function* valuesOf(
+async function* readValues(
   pages: AsyncIterable<QueryRows>,
   { valueOf, pushed, reject, reportTotals }: ValueReader,
-): AsyncGenerator<Value> {
+): AsyncGenerator<OutgoingValue> {
   for await (const { rows } of pages) {
     for (const row of rows) {
       pushed.rows += 1
@@ -127,11 +127,9 @@ async function* valuesOf(
   }
 }
 
-type Refusal = Parameters<PushReport['reject']>[0]
-
-const reader =
-  (convert: ReturnType<typeof dataValues>, dataSetOf: DataSetOf | undefined) =>
-  (row: QueryRows['rows'][number], line: number): Value | 'EMPTY' | Refusal => {
+const createReader =
+  (convert: ReturnType<typeof createRowConverter>, dataSetOf: DataSetOf | undefined) =>
+  (row: QueryRows['rows'][number], line: number): OutgoingValue | 'EMPTY' | RejectedRow => {
     const converted = convert(row)
     if (converted === 'EMPTY') return converted
     const { dataSet: named, ...value } = converted.value
@@ -139,7 +137,7 @@ const reader =
     if ('reason' in converted) return { line, column: converted.column, reason: converted.reason, raw: json }
     if (!dataSetOf) return { line, json, dataSet: named === undefined ? undefined : { id: named } }
     const id = dataSetOf(value.dataElement!)
-    const reason = `Data element ${value.dataElement} is in no data set that the user of DHIS2 may see.`
+    const reason = `Data element ${value.dataElement} is in no data set that the DHIS2 user can read. Add it to one.`
     return id === undefined
       ? { line, column: 'dataElement', reason, raw: json }
       : { line, json, dataSet: { id, idScheme: 'UID' } }

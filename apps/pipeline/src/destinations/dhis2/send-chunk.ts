@@ -4,14 +4,14 @@ import type { ChunkLimits, ValueItem } from '../chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { PushReport } from '../push.ts'
 import type { ImportOptions } from '../target.ts'
-import type { Dhis2 } from './dhis2-client.ts'
-import { type ImportSummary, importSummaryOf, messageOf } from './import-summary.ts'
+import type { Dhis2Api } from './dhis2-client.ts'
+import { type ImportSummary, parseImportSummary, findErrorMessage } from './import-summary.ts'
 
-/** Smaller requests are not halved, because their size is not the cause. */
+/** Requests with at most this number of values are not halved, because another cause is more likely than their size. */
 const minValues = 100
 
-interface Sending {
-  dhis2: Dhis2
+interface SendOptions {
+  dhis2: Dhis2Api
   options: ImportOptions
   policy: RetryPolicy
   /** Halved for all further requests after a request was too large. */
@@ -22,22 +22,22 @@ interface Sending {
   sent(items: readonly ValueItem[], summary: ImportSummary, bytes: number): void
 }
 
-/** The data set of all values of a request, if DHIS2 requires one. */
+/** The data set of all values in a request. Newer releases of DHIS2 require it. */
 export interface DataSet {
   id: string
-  /** UID if the service determined the data set; undefined for a value of the view's column. */
+  /** UID if this service chose the data set; undefined if a column of the view names it. */
   idScheme?: 'UID'
 }
 
-/** Sends values. Halves requests that are too large. */
-export async function sendChunk(sending: Sending, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
+/** Sends values in one or several requests. Halves the size of further requests if one is too large. */
+export async function sendChunk(sending: SendOptions, items: readonly ValueItem[], dataSet?: DataSet): Promise<void> {
   const { limits, policy, signal, log, sent } = sending
   // The limit may have decreased since the chunk was collected.
   for (let at = 0; at < items.length; ) {
     const part = items.slice(at, at + limits.values)
-    const body = bodyOf(part, dataSet)
+    const body = createBody(part, dataSet)
     try {
-      const summary = await retryRequest(() => post(sending, body, dataSet), { policy, signal, log })
+      const summary = await retryRequest(() => postValues(sending, body, dataSet), { policy, signal, log })
       sent(part, summary, Buffer.byteLength(body))
       at += part.length
     } catch (error) {
@@ -48,15 +48,15 @@ export async function sendChunk(sending: Sending, items: readonly ValueItem[], d
   }
 }
 
-const bodyOf = (items: readonly ValueItem[], dataSet: DataSet | undefined): string =>
+const createBody = (items: readonly ValueItem[], dataSet: DataSet | undefined): string =>
   `{${dataSet ? `"dataSet":${JSON.stringify(dataSet.id)},` : ''}"dataValues":[${items.map(({ json }) => json).join(',')}]}`
 
 class RequestTooLarge extends Error {
   override readonly name = 'RequestTooLarge'
 }
 
-async function post(
-  { dhis2, options, signal, limits }: Sending,
+async function postValues(
+  { dhis2, options, signal, limits }: SendOptions,
   body: string,
   dataSet?: DataSet,
 ): Promise<ImportSummary> {
@@ -65,7 +65,7 @@ async function post(
     ...schemes,
     dataSetIdScheme: dataSet?.idScheme,
     dryRun: String(dryRun ?? false),
-    // With this strategy, values can be sent again.
+    // This strategy makes the import idempotent.
     importStrategy: 'CREATE_AND_UPDATE',
   }
   let answer: unknown
@@ -76,21 +76,21 @@ async function post(
       throw new RequestTooLarge(error.message)
     throw error
   }
-  const summary = importSummaryOf(answer)
-  if (!summary) throw refused(dhis2, answer)
+  const summary = parseImportSummary(answer)
+  if (!summary) throw createRefusal(dhis2, answer)
   const { status, imported, updated, ignored, deleted, conflicts, rejected } = summary
-  const nothing = imported + updated + ignored + deleted === 0 && !rejected?.length
-  if (status === 'ERROR' && nothing && conflicts.every(({ indexes }) => indexes.length === 0))
-    throw refused(dhis2, answer)
+  const hasNoCounts = imported + updated + ignored + deleted === 0 && !rejected?.length
+  if (status === 'ERROR' && hasNoCounts && conflicts.every(({ indexes }) => indexes.length === 0))
+    throw createRefusal(dhis2, answer)
   return summary
 }
 
-function refused(dhis2: Dhis2, answer: unknown): DestinationProblem {
-  const said = messageOf(answer)
+function createRefusal(dhis2: Dhis2Api, answer: unknown): DestinationProblem {
+  const said = findErrorMessage(answer)
   return new DestinationProblem(
     'TARGET_REFUSED',
     said
-      ? `DHIS2 refuses the import. It says: ${dhis2.words(said)}`
+      ? `DHIS2 rejected the import. Its message: ${dhis2.words(said)}`
       : 'DHIS2 answered without an import summary, so the result is unknown: check its version and the address.',
   )
 }

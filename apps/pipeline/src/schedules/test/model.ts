@@ -1,6 +1,6 @@
 import { CronExpressionParser } from 'cron-parser'
 import fc from 'fast-check'
-import { wallAt } from '../wall-clock.ts'
+import { toWallClockTime } from '../wall-clock.ts'
 
 export const minute = 60_000
 const hour = 60 * minute
@@ -36,9 +36,9 @@ export function modelTicks(expression: string, zone: string, after: number, hour
   const found = new Set<number>()
   const begin = Math.floor(after / minute) * minute - 6 * hour
   const seen = new Set<number>()
-  let before = wallAt(zone, begin - minute)
+  let before = toWallClockTime(zone, begin - minute)
   for (let instant = begin; instant <= after + hours * hour; instant += minute) {
-    const wall = wallAt(zone, instant)
+    const wall = toWallClockTime(zone, instant)
     for (let missed = before + minute; missed < wall; missed += minute)
       if (comes(missed)) found.add(instant + (missed - before - minute))
     if (comes(wall) && (everyHour || !seen.has(wall))) found.add(instant)

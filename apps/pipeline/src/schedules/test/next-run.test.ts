@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals'
 import { runTriggers } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
-import { expressionOf } from '../expression.ts'
-import { nextRun, ticksDue } from '../next-run.ts'
+import { toCronExpression } from '../expression.ts'
+import { computeNextRun, countDueTicks } from '../next-run.ts'
 import type { Schedule } from '../schedule.ts'
-import { wallAt } from '../wall-clock.ts'
+import { toWallClockTime } from '../wall-clock.ts'
 import { nextRunInNewZone } from '../follow-zones.ts'
 import { anyMoment, anyZone, minute } from './model.ts'
 
@@ -37,7 +37,7 @@ describe('a trigger', () => {
   } as const
 
   it.each(Object.entries(fixed))('%s is %s', (runTrigger, expression) => {
-    expect(expressionOf(schedule({ runTrigger: runTrigger as keyof typeof fixed }))).toBe(expression)
+    expect(toCronExpression(schedule({ runTrigger: runTrigger as keyof typeof fixed }))).toBe(expression)
   })
 
   it.each([
@@ -48,9 +48,9 @@ describe('a trigger', () => {
     const seen = new Set<string>()
     fc.assert(
       fc.property(anyUid, (uid) => {
-        const expression = expressionOf(schedule({ uid, runTrigger }))
+        const expression = toCronExpression(schedule({ uid, runTrigger }))
         expect(expression).toMatch(form)
-        expect(expressionOf(schedule({ uid, runTrigger, disabled: true }))).toBe(expression)
+        expect(toCronExpression(schedule({ uid, runTrigger, disabled: true }))).toBe(expression)
         seen.add(expression!)
       }),
       { numRuns: 500 },
@@ -61,7 +61,7 @@ describe('a trigger', () => {
   it('spreads a thousand nights over all five hours', () => {
     const hours = Array.from({ length: 1_000 }, (_, index) => {
       const uid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
-      return Number(expressionOf(schedule({ uid, runTrigger: 'EVERY_NIGHT_RANDOM' }))!.split(' ')[1])
+      return Number(toCronExpression(schedule({ uid, runTrigger: 'EVERY_NIGHT_RANDOM' }))!.split(' ')[1])
     })
     for (const each of [0, 1, 2, 3, 4]) expect(hours.filter((found) => found === each).length).toBeGreaterThan(140)
   })
@@ -71,11 +71,11 @@ describe('a trigger', () => {
     fc.assert(
       fc.property(anyZone, anyMoment, anyUid, fc.constantFrom(...triggers), (zone, now, uid, runTrigger) => {
         const given = schedule({ uid, runTrigger, cronExpression: '0 12 * * *' })
-        const { run, full } = nextRun(given, zone, now)
+        const { run, full } = computeNextRun(given, zone, now)
         expect(run).toBeGreaterThan(now)
         expect(run).toBe(full)
-        expect(nextRun({ ...given, disabled: true }, zone, now)).toEqual({})
-        expect(nextRun({ ...given, runTrigger: 'NEVER' }, zone, now)).toEqual({})
+        expect(computeNextRun({ ...given, disabled: true }, zone, now)).toEqual({})
+        expect(computeNextRun({ ...given, runTrigger: 'NEVER' }, zone, now)).toEqual({})
       }),
       { numRuns: 200 },
     )
@@ -95,12 +95,12 @@ describe('continuous updates', () => {
         fc.integer({ min: 1, max: 48 }),
         (uid, now, minutes, factor) => {
           const given = continuous(minutes, factor * minutes, { uid })
-          const first = nextRun(given, 'UTC', now)
-          const second = nextRun(given, 'UTC', first.run!)
+          const first = computeNextRun(given, 'UTC', now)
+          const second = computeNextRun(given, 'UTC', first.run!)
           expect(first.run! - now).toBeLessThanOrEqual(minutes * minute)
           expect(second.run! - first.run!).toBe(minutes * minute)
           expect((first.full! - first.run!) % (minutes * minute)).toBe(0)
-          expect(nextRun(given, 'UTC', first.full!).full! - first.full!).toBe(factor * minutes * hour)
+          expect(computeNextRun(given, 'UTC', first.full!).full! - first.full!).toBe(factor * minutes * hour)
         },
       ),
     )
@@ -108,8 +108,8 @@ describe('continuous updates', () => {
 
   it('are replaced in full when their trigger says so, too', () => {
     const given = continuous(10, null, { runTrigger: 'EVERY_DAY_2AM' })
-    expect(nextRun(given, 'Europe/Oslo', at('2026-11-22T00:55Z')).full).toBe(at('2026-11-22T01:00Z'))
-    expect(nextRun(continuous(10, null), 'Europe/Oslo', 0)).not.toHaveProperty('full')
+    expect(computeNextRun(given, 'Europe/Oslo', at('2026-11-22T00:55Z')).full).toBe(at('2026-11-22T01:00Z'))
+    expect(computeNextRun(continuous(10, null), 'Europe/Oslo', 0)).not.toHaveProperty('full')
   })
 })
 
@@ -118,16 +118,16 @@ describe('ticks that went by', () => {
 
   it('make one run, which stands for the newest of them', () => {
     const planned = at('2026-11-22T10:00Z')
-    expect(ticksDue(quarter, 'UTC', planned, at('2026-11-22T12:20Z'))).toEqual({
+    expect(countDueTicks(quarter, 'UTC', planned, at('2026-11-22T12:20Z'))).toEqual({
       tick: at('2026-11-22T12:15Z'),
       missed: 9,
       more: false,
     })
-    expect(ticksDue(quarter, 'UTC', planned, planned)).toEqual({ tick: planned, missed: 0, more: false })
+    expect(countDueTicks(quarter, 'UTC', planned, planned)).toEqual({ tick: planned, missed: 0, more: false })
   })
 
   it('are counted up to a thousand', () => {
-    const due = ticksDue(quarter, 'UTC', at('2025-01-01T00:00Z'), at('2026-01-01T00:00Z'))
+    const due = countDueTicks(quarter, 'UTC', at('2025-01-01T00:00Z'), at('2026-01-01T00:00Z'))
     expect(due).toMatchObject({ missed: 1_000, more: true })
   })
 })
@@ -178,10 +178,10 @@ describe('a client that moves to another zone', () => {
   it('has a daily run on every day of the calendar once, whenever and wherever it moves', () => {
     fc.assert(
       fc.property(anyZone, anyZone, anyMoment, (from, to, now) => {
-        const before = nextRun(daily, from, now - 30 * hour).run!
-        const last = ticksDue(daily, from, before, now).tick
+        const before = computeNextRun(daily, from, now - 30 * hour).run!
+        const last = countDueTicks(daily, from, before, now).tick
         const { run } = nextRunInNewZone(daily, from, to, now)
-        const dayOf = (zone: string, moment: number) => Math.floor(wallAt(zone, moment) / (24 * hour))
+        const dayOf = (zone: string, moment: number) => Math.floor(toWallClockTime(zone, moment) / (24 * hour))
         expect(dayOf(to, run!)).toBe(dayOf(from, last) + 1)
       }),
       { numRuns: 300 },

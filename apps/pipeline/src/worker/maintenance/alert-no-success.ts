@@ -3,12 +3,12 @@ import { readAlertSetting } from '../../settings.ts'
 import type { DB, Runnables } from '../../database.ts'
 import type { IdentityLookups } from '../../identity/lookups.ts'
 import type { AlertContent } from '../../alerts/alert.ts'
-import { mailLimit, mostRecipients } from '../../alerts/write-alerts.ts'
+import { checkMailLimit, maxRecipients } from '../../alerts/write-alerts.ts'
 import type { RunnableKind } from '../../runs/runnable.ts'
 import { successful, underWay } from '../../runs/states.ts'
-import { nextRun } from '../../schedules/next-run.ts'
+import { computeNextRun } from '../../schedules/next-run.ts'
 import { computeNextRunOrDisable } from '../../schedules/plan-runs.ts'
-import { scheduleOf } from '../../schedules/schedule.ts'
+import { toSchedule } from '../../schedules/schedule.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
 interface NoSuccessOptions {
@@ -68,7 +68,7 @@ export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptio
 
 const wasDue = (row: Overdue, now: number): boolean => {
   const { run } = computeNextRunOrDisable(
-    () => nextRun(scheduleOf(row), row.zone ?? 'UTC', row.since.getTime()),
+    () => computeNextRun(toSchedule(row), row.zone ?? 'UTC', row.since.getTime()),
     () => {},
   )
   return run !== undefined && run + hour <= now
@@ -112,10 +112,10 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
       select from runnables where id = ${row.id} and ${isNotReported(row.id, row.since)} for no key update skip locked`.execute(
       trx,
     )
-    const recipients = [...new Set((await readAlertSetting(trx, row.client)).addresses.slice(0, mostRecipients))]
+    const recipients = [...new Set((await readAlertSetting(trx, row.client)).addresses.slice(0, maxRecipients))]
     if (rows.length === 0 || recipients.length === 0) return 0
     // The next round finds a suppressed alert again.
-    const { reached, ...limit } = await mailLimit(trx, row.client)
+    const { reached, ...limit } = await checkMailLimit(trx, row.client)
     if (reached) return 0
     const content: AlertContent = {
       event: 'NO_SUCCESS',

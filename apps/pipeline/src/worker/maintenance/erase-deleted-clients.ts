@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely'
 import { catalogueClient } from '../../warehouses/catalogue-client.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityLookups } from '../../identity/lookups.ts'
-import { eraseAfterDays, eraseBulk, eraseRows, heldClients } from '../../erasure/erase-client.ts'
+import { eraseAfterDays, eraseBulkData, eraseClientRows, listClientsWithData } from '../../erasure/erase-client.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
@@ -36,15 +36,15 @@ export function eraseDeletedClients({
     async run(signal) {
       if (performance.now() - lookedAt < hour) return 0
       lookedAt = performance.now()
-      const held = (await heldClients(parts.db)).filter((client) => client !== catalogueClient)
+      const held = (await listClientsWithData(parts.db)).filter((client) => client !== catalogueClient)
       if (held.length === 0) return 0
       const before = now().getTime() - eraseAfterDays * day
       const due = (await identity.deletedClients(held)).filter(({ deleted }) => Date.parse(deleted) <= before)
       for (const { id: client, code } of due) {
         signal.throwIfAborted()
-        await eraseBulk(parts, client)
+        await eraseBulkData(parts, client)
         await parts.db.transaction().execute(async (trx) => {
-          const erased = await eraseRows(trx, client)
+          const erased = await eraseClientRows(trx, client)
           await recordAudit(trx, {
             operation: 'deletedClients.erase',
             actor: null,

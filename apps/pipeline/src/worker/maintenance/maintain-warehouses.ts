@@ -6,7 +6,7 @@ import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import type { Logger } from '@sluice/process'
-import { dropWaiting } from '../../drops/drops.ts'
+import { executeDueDrops } from '../../drops/drops.ts'
 
 const day = 86_400_000
 
@@ -95,7 +95,7 @@ export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouse
   return {
     name: 'deleted tables',
     run: () =>
-      dropWaiting(db, warehouses, (error, { client, schema_name: schema, table_name: table }) =>
+      executeDueDrops(db, warehouses, (error, { client, schema_name: schema, table_name: table }) =>
         logger.warn({ err: error, client, schema, table }, 'a deleted table or schema could not be dropped yet'),
       ),
   }
