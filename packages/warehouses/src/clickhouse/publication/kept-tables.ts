@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
-import { type PublishedRow, publicationOf } from '../ledger.ts'
+import { type PublishedRow, listLastPublication } from '../ledger.ts'
 import { databaseOf, keptPrefix, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
 import { codes, isCode } from '../problems.ts'
 import { type TableMark, markIn, readShape } from '../table-shape.ts'
@@ -32,7 +32,7 @@ export async function findPrevious(
 ): Promise<PreviousPublication | undefined> {
   const loadAt = async (place: { schema: string; table: string }) =>
     (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
-  const rows = await publicationOf(access, await loadAt({ schema, table }))
+  const rows = await listLastPublication(access, await loadAt({ schema, table }))
   const hidden = await hiddenTables(access)
   const tables: PreviousPublication['tables'] = []
   for (const row of rows) {

@@ -25,7 +25,7 @@ interface MergeInput {
 }
 
 /** Returns SQL for all rows of the merged table, with the types of the staging table. */
-export function mergedRows({ staging, columns, keys, replaced, live, records }: MergeInput): string {
+export function buildMergeQuery({ staging, columns, keys, replaced, live, records }: MergeInput): string {
   const there = new Set(live.columns.map(({ name }) => name))
   const table = qualified(live.database, live.name)
   const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
@@ -63,7 +63,7 @@ function mergedColumns(load: ClickHouseStagedTable, staging: ClickHouseShape) {
 }
 
 /** Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the key. */
-function rowsAfterMerge(
+function buildTableMergeQuery(
   load: ClickHouseStagedTable,
   records: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
@@ -75,7 +75,7 @@ function rowsAfterMerge(
       'NULL_KEY',
       `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
     )
-  return mergedRows({
+  return buildMergeQuery({
     staging: load.stagingTable,
     columns: mergedColumns(load, staging),
     keys: load.keys,
@@ -95,7 +95,7 @@ export async function countMerged(
 ): Promise<number> {
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
-    `select count() as rows from (${rowsAfterMerge(load, records, staging, live)})`,
+    `select count() as rows from (${buildTableMergeQuery(load, records, staging, live)})`,
     { signal, settings: { ...joining, max_execution_time: maxStatementSeconds } },
   )
   return row!.rows
@@ -115,7 +115,7 @@ export async function writeMergedTable(
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string }> {
   const columns = mergedColumns(load, staging)
-  const rows = rowsAfterMerge(load, records, staging, live)
+  const rows = buildTableMergeQuery(load, records, staging, live)
   const merged = randomUUID()
   const name = `merged_${merged}`
   const place = qualified(load.database, name)

@@ -11,12 +11,12 @@ import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
 import { execute } from '../protocol/http.ts'
 import { findPrevious, keepReplaced, moveTable, nothingKept, type PreviousPublication } from './kept-tables.ts'
-import { type ProposedTable, entryOf, propose, findPublication } from '../ledger.ts'
+import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../ledger.ts'
 import { databaseOf, literal, qualified, quoted, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
 import { waitForDecision } from './publish.ts'
-import { concurrentlyChanged, recover, recoverPending, ignoreBusy } from './recovery.ts'
+import { concurrentlyChanged, applyDecision, recoverPending, ignoreBusy } from './recovery.ts'
 import {
   type ClickHouseShape,
   columnText,
@@ -61,11 +61,11 @@ export async function restore(
       decisions.push(await makeProposal(access, { run, attempt, publication, database }, one))
     await failpoint('before-swap')
     signal.throwIfAborted()
-    await propose(access, decisions)
+    await writeProposal(access, decisions)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     decided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(target))
-    await recover(access, publication)
+    await applyDecision(access, publication)
     const published = await findPublication(access, run)
     if (!published) throw concurrentlyChanged(target)
     await failpoint('published')
@@ -122,7 +122,7 @@ async function makeProposal(
     )
   const changes = changesOf(live, kept, new Set(stay.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
-  const last = await entryOf(access, kept.mark.load)
+  const last = await findLedgerEntry(access, kept.mark.load)
   const vanished = stay.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,

@@ -22,7 +22,7 @@ import {
   runDatabase,
   quotePlace,
 } from '../names.ts'
-import { entryOf } from '../ledger.ts'
+import { findLedgerEntry } from '../ledger.ts'
 import { fedColumns } from '../../shape/feed-memory.ts'
 import type { LoadedFeed } from '../../shape/load-shape.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
@@ -206,7 +206,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
     assertTableOwned(existing, place)
-    const entry = await entryOf(access, existing?.mark?.load)
+    const entry = await findLedgerEntry(access, existing?.mark?.load)
     const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
     if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
@@ -266,7 +266,7 @@ export async function completeStaging(
   if (!staging) return
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   load.brought ??= staging.columns.map(({ name }) => name)
-  const entry = await entryOf(access, live?.mark?.load)
+  const entry = await findLedgerEntry(access, live?.mark?.load)
   load.fedBefore = fedColumns(feedOf(live, entry))
   const { table: plan } = planTableAfterLoad(
     live,
