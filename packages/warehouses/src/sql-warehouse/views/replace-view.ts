@@ -30,7 +30,7 @@ import {
   dropRetiredTables,
   withPublishLock,
   retryOnMissingTable,
-  recover,
+  lockAndApplyDecisions,
   inTransactionIfSupported,
 } from '../recovery.ts'
 import { concurrentlyChanged, viewsDepend } from '../problems.ts'
@@ -193,7 +193,7 @@ export async function replaceByDecision(dialect: Dialect, { place, instead, made
     steps.push(...instead.filter((relation) => !isHere(relation)).flatMap(dropped))
     await recordDecision(dialect, sessions, { steps, marks, forgotten: instead.map(({ id }) => id) })
   })
-  await dropRetiredTables(dialect, await recover(dialect))
+  await dropRetiredTables(dialect, await lockAndApplyDecisions(dialect))
   const now = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
   if (now?.mark?.view?.id !== mark.view?.id) throw concurrentlyChanged(quotePlace(place))
 }
