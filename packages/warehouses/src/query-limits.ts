@@ -9,7 +9,7 @@ export const defaultQuerySeconds = 30
 const maxQuerySeconds = 86_400
 
 const waitMs = 15_000
-const title = 'Many queries are running in this warehouse just now. Try again in a moment.'
+const title = 'Too many queries are running in this warehouse. Try again in a moment.'
 
 /** SQL of users at once in this process, shared by warehouse: of a client, that is. Pushes read for as long as their target takes. */
 const shares = {
@@ -48,5 +48,5 @@ export function clampLimit(requested: number | undefined, most: number, defaultV
 
 export function rowTooLarge(bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('ROW_TOO_LARGE', `One row is larger than ${most}, the most that is shown.`)
+  return new WarehouseProblem('ROW_TOO_LARGE', `One row of the result is larger than the limit of ${most}. Select fewer columns, or shorten its values.`)
 }

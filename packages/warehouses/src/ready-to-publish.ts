@@ -54,7 +54,7 @@ export function describeReadyTable(
 export const noKey = (place: string) =>
   new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows can be merged into ${place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
+    `Rows can be merged into ${place} only by a primary key, and the source has none. Set primaryKey on the columns that identify a row, or load with mode REPLACE.`,
   )
 
 export interface Increment {

@@ -127,10 +127,10 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     const pour = (type: string, value: string) => dialect.copyRows(filling({ x: type }), given([[value]]), never)
     await expect(pour('DOUBLE', 'NaN')).rejects.toMatchObject({
       code: 'BAD_VALUE',
-      message: expect.stringContaining('column "x" does not fit: SQL Server has no number that is NaN'),
+      message: expect.stringContaining('column "x": SQL Server cannot store the number NaN'),
     })
     await expect(pour('DECIMAL', '1234567890123456789')).rejects.toMatchObject({
-      message: expect.stringContaining('more than 18 digits before its point'),
+      message: expect.stringContaining('more than 18 digits before the decimal point'),
     })
     expect(server.statements.filter(({ rows }) => rows && rows.length > 0)).toEqual([])
   })

@@ -59,7 +59,7 @@ export async function prepareQuery(
   { text, values = [], texts, schemas = [] }: UserQuery,
   { whole = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
-  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
   const there = await listRelations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
   const parameters: Record<string, string | null> = {}
   const around = {
@@ -251,5 +251,5 @@ async function* queryPages(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`)
 }

@@ -146,7 +146,7 @@ export async function stageTable(
     })
   } catch (error) {
     if ((error as { code?: string }).code === '42P07')
-      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+      throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     if (signal.aborted) throw error
     throw warehouseProblem(error, scene)
   }
@@ -188,7 +188,7 @@ async function retryAfterMakingRoom(
 }
 
 export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
-  return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
+  return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} no longer exists. Another attempt may have taken over the run.`)
 }
 
 function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {

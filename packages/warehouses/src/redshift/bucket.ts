@@ -108,11 +108,11 @@ function bucketProblem({ bucket }: StagingLocation, answer: BucketRefusal | Erro
   if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
     return new WarehouseProblem(
       'WAREHOUSE_UNAVAILABLE',
-      'The bucket through which rows go to Redshift is not reachable just now. Try again in a moment.',
+      'The staging bucket for Redshift is unreachable. Try again in a moment.',
       { retryable: true, cause: answer instanceof Error ? answer : undefined },
     )
   return new WarehouseProblem(
     'WAREHOUSE_ACCESS_DENIED',
-    `Rows cannot be put into bucket "${bucket}" on their way to Redshift (${answer.status}${answer.code && ` ${answer.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
+    `Sluice cannot access the staging bucket "${bucket}" for Redshift (${answer.status}${answer.code && ` ${answer.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
   )
 }

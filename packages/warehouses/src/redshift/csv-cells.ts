@@ -62,7 +62,7 @@ function dayText(days: number): string {
   const year = date.getUTCFullYear()
   if (!(year >= 1 && year <= 9999))
     throw new MisfitCell(
-      'the date is not between 0001-01-01 and 9999-12-31, which is what can be loaded into Redshift. Load the column as text, or mend it at the source',
+      'the date is not between 0001-01-01 and 9999-12-31, the range of dates that Redshift loads. Load the column as text, or correct the value at the source',
     )
   return date.toISOString().slice(0, 10)
 }
@@ -92,7 +92,7 @@ function text(type: SqlType): CellWriter {
   return (from, at, length, out) => {
     if (length > most)
       throw new MisfitCell(
-        `the text has ${length.toLocaleString('en')} bytes, and ${most.toLocaleString('en')} are the most that the column has in Redshift. Leave it out or shorten it at the source`,
+        `the text has ${length.toLocaleString('en')} bytes, and ${most.toLocaleString('en')} is the maximum of the column in Redshift. Shorten the text at the source, or exclude the column`,
       )
     const { bytes } = out
     let to = out.at

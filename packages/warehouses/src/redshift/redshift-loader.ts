@@ -50,7 +50,7 @@ export async function copyRows(
     if (Number(row!.n) !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${row!.n} rows of ${quotedPlace} where ${counted.rows} were sent.`,
+        `The warehouse stored ${row!.n} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     return counted
@@ -111,7 +111,7 @@ async function loadError(
     const label = columns.find((column) => column.name === name)?.label ?? name
     return new WarehouseProblem(
       'BAD_VALUE',
-      `A value for ${quotedPlace}${name && `, column "${label}"`} does not fit: ${asSentence(found.reason.trim())}`,
+      `The warehouse cannot store a value of ${quotedPlace}${name && `, column "${label}"`}: ${asSentence(found.reason.trim())}`,
     )
   }
   return undefined

@@ -103,7 +103,7 @@ function stagingPlace(url: string): Pick<StagingLocation, 'bucket' | 'prefix'> {
   if (bucket === undefined)
     throw new WarehouseProblem(
       'WAREHOUSE_NOT_SET_UP',
-      'REDSHIFT_STAGING does not name a place in a bucket. Write it like s3://bucket/prefix.',
+      'REDSHIFT_STAGING is not a bucket URL. Write it as s3://bucket/prefix.',
     )
   return { bucket, prefix: prefix.replaceAll(/^\/+|\/+$/g, '') }
 }

@@ -69,9 +69,9 @@ describe('rows for Redshift', () => {
   })
 
   it.each<[StoredType, string, RegExp]>([
-    [{ dataType: 'TEXT' }, 'ü'.repeat(32_768), /column "Column 1" does not fit: the text has 65,536 bytes, and 65,535/],
-    [{ dataType: 'DECIMAL' }, '1e18', /more than 18 digits before its point/],
-    [{ dataType: 'DECIMAL' }, 'NaN', /Redshift has no decimal that is not a number. Load the column as text/],
+    [{ dataType: 'TEXT' }, 'ü'.repeat(32_768), /column "Column 1": the text has 65,536 bytes, and 65,535/],
+    [{ dataType: 'DECIMAL' }, '1e18', /more than 18 digits before the decimal point/],
+    [{ dataType: 'DECIMAL' }, 'NaN', /Redshift cannot store NaN or infinity in a decimal column. Load the column as text/],
   ])('are refused with their column where it cannot hold them: %j', async (stored, value, message) => {
     await expect(csvOf([stored], [[value]])).rejects.toMatchObject({
       code: 'BAD_VALUE',
@@ -93,7 +93,7 @@ describe('times that no calendar has', () => {
     await expect(Array.fromAsync(rows)).rejects.toMatchObject({
       code: 'BAD_VALUE',
       message: expect.stringContaining(
-        'column "Column 1" does not fit: the date is not between 0001-01-01 and 9999-12-31',
+        'column "Column 1": the date is not between 0001-01-01 and 9999-12-31',
       ),
     })
   })

@@ -85,10 +85,10 @@ function taken(out: GrowingBuffer): Buffer {
 }
 
 const malformed = (place: string) =>
-  new WarehouseProblem('BAD_VALUE', `A value for ${place} does not fit: incorrect binary data format.`)
+  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}: incorrect binary data format.`)
 
 const badValue = (place: string, { label }: ColumnWriter, why: string) =>
-  new WarehouseProblem('BAD_VALUE', `A value for ${place}, column "${label}" does not fit: ${why}.`)
+  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}, column "${label}": ${why}.`)
 
 const nullKey = (place: string, { label }: ColumnWriter) =>
   new WarehouseProblem('NULL_KEY', `A row of ${place} has no value in primary key column "${label}".`)

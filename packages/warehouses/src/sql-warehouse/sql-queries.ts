@@ -72,7 +72,7 @@ export async function prepareQuery(
   { text, values = [], schemas = [] }: UserQuery,
   { literals = false, substitutes }: { literals?: boolean; substitutes?: TableSubstitutes } = {},
 ): Promise<ResolvedQuery> {
-  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
   const relations = await withSession(dialect, { role: 'service' }, async (session) =>
     listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
@@ -244,7 +244,7 @@ async function* queryPages(
   let id: string | undefined
   try {
     const schema = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
-    if (schema === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
+    if (schema === undefined) throw new WarehouseProblem('QUERY_FAILED', 'The warehouse has no schema to query yet. Create a schema and load a table first.')
     const kept = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
       const { text: whole } = await prepareQuery(dialect, given, { literals: true })
@@ -287,7 +287,7 @@ export async function readColumns(
   opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
 ): Promise<readonly ReadColumn[]> {
   const columns = await withSession(dialect, { role: 'read', ...opening }, (session) => session.columns(text))
-  if (columns.length === 0) throw new WarehouseProblem('QUERY_FAILED', 'The query has no columns.')
+  if (columns.length === 0) throw new WarehouseProblem('QUERY_FAILED', 'The query returns no columns. Select at least one.')
   return columns
 }
 
@@ -344,5 +344,5 @@ async function* pagesOf(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`)
 }

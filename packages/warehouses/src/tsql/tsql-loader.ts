@@ -50,7 +50,7 @@ export async function bulkLoad(
     if (taken !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${taken} rows of ${quotedPlace} where ${counted.rows} were sent.`,
+        `The warehouse stored ${taken} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     return counted

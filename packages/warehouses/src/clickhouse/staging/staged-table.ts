@@ -130,7 +130,7 @@ export class ClickHouseStagedTable implements StagedTable {
     if (rows !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${rows} rows of ${place} where ${counted.rows} were sent.`,
+        `The warehouse stored ${rows} rows of ${place}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     await this.#dropIgnored()
@@ -211,7 +211,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
     if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
-        `${place} would have more than 1,600 columns, counting those that vanished from the source.`,
+        `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
       )
     load.fedBefore = fedColumns(feedOf(existing, entry))
     const fed = new Set(load.fed)
@@ -223,7 +223,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
     return load
   } catch (error) {
     if (isCode(error, codes.tableExists))
-      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+      throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     throw warehouseProblem(error, place)
   }
 }
@@ -249,7 +249,7 @@ export function assertTableOwned(existing: ClickHouseShape | undefined, place: s
   if (existing && existing.mark?.load === undefined)
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
-      `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
+      `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
     )
 }
 

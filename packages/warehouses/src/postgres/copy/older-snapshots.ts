@@ -62,7 +62,7 @@ export async function waitForOlderSnapshots(
     if (!isNotified && waited > notifyAfterMs) {
       isNotified = true
       onWait?.(
-        `${describeReaders(left)} in a transaction since before the rows were written. They are published once it has ended.`,
+        `${describeReaders(left)} in a transaction that began before the rows were written. The rows are published when it has ended.`,
       )
     }
     await sleep(Math.min(2_000, pollIntervalMs + waited / 10), undefined, { signal }).catch(() => {})
@@ -73,6 +73,6 @@ export async function waitForOlderSnapshots(
 const describeReaders = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
 
 function readersNeverEnd(left: number): WarehouseProblem {
-  const sentence = `${describeReaders(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is retried.`
+  const sentence = `${describeReaders(left)} in a transaction that began before the rows were written, and would find an empty table. The old data stays, and the run is retried automatically.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

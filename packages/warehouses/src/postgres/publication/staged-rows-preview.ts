@@ -170,7 +170,7 @@ export function rowsAfterPublication(
   const old = qualified('sluice', live.partition)
   const same = merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
   const brought = new Set(merge.columns ?? known)
-  const merged = columns.map((column) => `${brought.has(column) ? 'came' : 'old'}.${escapeIdentifier(column)}`)
+  const merged = columns.map((column) => `${brought.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`)
   const { records } = merge
   const notReplacedParts = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
   return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as incoming where ${same})${notReplacedParts}

@@ -142,7 +142,7 @@ function watchOf(key: object, poolOf: () => Pool): StatementWatch {
 const tooManyLocks = (locks: number) =>
   new WarehouseProblem(
     'TOO_MANY_LOCKS',
-    `The statement held ${locks.toLocaleString('en')} locks and was stopped: ${mostLocks.toLocaleString('en')} are allowed, one for each table, index or sequence that it touches. Split it into several statements.`,
+    `The statement was stopped because it held ${locks.toLocaleString('en')} locks of ${mostLocks.toLocaleString('en')} allowed, one per table, index or sequence. Split it into several statements.`,
   )
 
 /** Process number at the server. */
@@ -219,7 +219,7 @@ export async function runStoppable<T>(
   } catch (error) {
     if (beyond) throw beyond
     if (!late || signal.aborted) throw error
-    const sentence = `${what} took longer than ${seconds} seconds and was stopped.`
+    const sentence = `${what} took longer than ${seconds} seconds and was stopped. Process fewer rows or simplify it.`
     throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })
   } finally {
     clearTimeout(timer)

@@ -178,7 +178,7 @@ function provisioningProblem(error: unknown, database: string): unknown {
 }
 
 function databaseNotOwned(database: string): string {
-  return `Database ${database} or its roles exist already and belong to someone else, or the administrator’s role lacks CREATEDB or CREATEROLE.`
+  return `Database ${database} or its roles already exist and belong to another role, or the administrator’s role lacks CREATEDB or CREATEROLE. Choose another key, or grant these rights.`
 }
 
 const iterations = 4096

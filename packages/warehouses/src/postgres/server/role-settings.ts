@@ -80,6 +80,6 @@ export async function assertRoleSettings(client: ClientBase): Promise<void> {
   if (rows[0])
     throw new WarehouseProblem(
       'WAREHOUSE_OUTDATED',
-      `The warehouse’s role for loading was given another ${rows[0].name}. Provision it again.`,
+      `The default ${rows[0].name} of the warehouse’s load role was changed. Provision the warehouse again.`,
     )
 }

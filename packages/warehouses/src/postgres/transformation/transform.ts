@@ -103,10 +103,10 @@ async function runStatement(
     throw statementProblem(error, named, statement)
   })
   if (dry && client.getTransactionStatus() !== 'T')
-    throw transformationFailed(`${named} ends the transaction of the dry run. Leave COMMIT and ROLLBACK out.`)
+    throw transformationFailed(`${named} ends the transaction of the dry run. Remove COMMIT and ROLLBACK.`)
   if (!dry && client.getTransactionStatus() !== 'I')
     throw transformationFailed(
-      `${named} begins a transaction and does not end it. Each statement has its own; leave BEGIN out.`,
+      `${named} begins a transaction and does not end it. Remove BEGIN, because each statement runs in its own transaction.`,
     )
 }
 
@@ -141,16 +141,16 @@ function statementProblem(error: unknown, named: string, statement: string): unk
   }
   if (/^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i.test(statement))
     return transformationFailed(
-      `${named} is COPY FROM STDIN, which has nothing to read here. Insert the rows by INSERT.`,
+      `${named} is COPY FROM STDIN, which is not available in a transformation. Use INSERT instead.`,
       error,
     )
   if (code === '57014' || known.code === 'QUERY_TIMEOUT')
     return transformationFailed(
-      `${named} was stopped: a transformation may take ${transformationSeconds / 3_600} hours in all.`,
+      `${named} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
       error,
     )
   if (code === '42601' && message.includes('multiple commands'))
-    return transformationFailed(`${named} consists of several. Make each of them a statement of its own.`, error)
+    return transformationFailed(`${named} consists of several statements. Enter each as a separate statement.`, error)
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
   return transformationFailed(
     `${named} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`,
@@ -204,6 +204,6 @@ async function assertNothingWrittenElsewhere(
   const changedNames = [...new Set(names)].toSorted()
   const more = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
   throw transformationFailed(
-    `A dry run changes only the rows that are being loaded, and the transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}. It was rolled back.`,
+    `The transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
   )
 }

@@ -159,7 +159,7 @@ export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: reado
     error,
     place,
     (reason) =>
-      `${above.join(', ')} would make no sense over the new ${place}: ${reason} Change or drop them and try again. Nothing has changed.`,
+      `${above.join(', ')} would be invalid over the new ${place}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
 /** Works like `putInPlace` on servers whose transactions do not cover views and tables: records a decision and carries it out. */
