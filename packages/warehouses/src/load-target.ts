@@ -1,7 +1,10 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Evidence } from './shape/feed-memory.ts'
 
-/** A column to be created. Structurally what a source's feed offers, so neither module imports the other. */
+/**
+ * A column that a load creates or fills. `WarehouseColumn` describes a column of an existing table. The type is structurally equal
+ * to a source's column, so neither module imports the other.
+ */
 export interface TargetColumn {
   name: string
   label: string
@@ -34,18 +37,18 @@ export interface ColumnProfile {
 }
 
 export interface ShapeRequest {
-  /** EVOLVE if absent. */
+  /** The policy for changes of columns; EVOLVE if absent. */
   schemaChanges?: SchemaChanges
   rebuild?: boolean
   /**
    * A digest of the query or selection that the load reads; a different digest than the last load's lets the table change its shape.
    */
   definition?: string
-  /** The source leaves out columns that no record has a value for. */
+  /** True if the source omits columns that no record has a value for. */
   sparse?: boolean
-  /** A sentence about parts of the source that were not read. */
+  /** A sentence about parts of the source that were not read, for the user. */
   unread?: string
-  /** The rows are merged into those of the table. */
+  /** True if the rows are merged into those of the table. */
   merging?: boolean
 }
 
@@ -91,7 +94,7 @@ export interface TableChange {
   to?: string
   /** Rows of the source. */
   rows?: number
-  /** The change gives the run the status WARNING. */
+  /** True if the change gives the run the status WARNING. */
   warning?: true
 }
 

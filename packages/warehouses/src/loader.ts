@@ -28,12 +28,15 @@ export interface Loader {
     signal: AbortSignal,
     options?: { retain?: boolean; dry?: boolean },
   ): Promise<void>
-  /** Lets role `read` query the rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
+  /**
+   * Lets role `read` query the staged rows of ready tables while a `gate` checks them. Readers of the published tables see no
+   * change.
+   */
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
-   * Publishes the staged tables of one run in one transaction with its ledger row: readers see the old rows or the new. Calls
-   * `isCurrentAttempt` inside that transaction, just before the swap; if it returns false, everything is rolled back with
-   * `LeaseLost`. If the run's ledger row already exists, it changes nothing and returns that row.
+   * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none. Calls
+   * `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published and `LeaseLost` is
+   * thrown. If the ledger already contains the run, it changes nothing and returns that publication.
    */
   publish(
     tables: readonly StagedTable[],
@@ -52,16 +55,15 @@ export interface Loader {
    */
   describeStaged(tables: readonly StagedTable[], signal: AbortSignal): Promise<unknown>
   /**
-   * Takes staged tables of a schema over from an earlier attempt of their run. From then on the earlier attempt can neither publish
-   * nor drop them. Undefined if this is not possible for all of them: a staging table is gone, published, in use or a later
-   * attempt's.
+   * Takes over the staged tables of a schema from an earlier attempt of the run, which can then neither publish nor drop them.
+   * Returns undefined if one of them cannot be taken over: it is missing, published, in use, or belongs to a later attempt.
    */
   adoptStaged(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<StagedTable[] | undefined>
   findPublication(run: string): Promise<Publication | undefined>
   /**
-   * Returns the run's publication after waiting for an attempt that has passed `isCurrentAttempt`, or after preventing that
-   * attempt from publishing. Later attempts may still publish the run. Throws `WarehouseProblem`, a retryable one if another
-   * process publishes for too long.
+   * Fences this attempt and earlier ones: afterwards none of them can publish the run. If one of them has already passed its
+   * `isCurrentAttempt` check, waits for it. Returns the run's publication if there is one. Later attempts may still publish the
+   * run. Throws `WarehouseProblem`, which is retryable if another process publishes for too long.
    */
   fenceRun(run: string, attempt: number): Promise<Publication | undefined>
   /** Returns the cursor that the table's last publication stored for its source; undefined if it stored none. */
@@ -94,7 +96,10 @@ export interface TupleChunk {
   release?(): void
 }
 
-/** The input of a load. Structurally equal to a source's feed, so neither module imports the other. */
+/**
+ * The rows of a load and what its source reports about them. Structurally equal to `RowContent` of a source, so neither module
+ * imports the other.
+ */
 export interface LoadContent {
   format: 'copy-binary'
   rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>

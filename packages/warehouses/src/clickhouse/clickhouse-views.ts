@@ -94,7 +94,7 @@ async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: read
     )
 }
 
-/** Finds the view with this id. While a view moves, the result briefly contains it twice. */
+/** Finds the views with this id. While a view moves to another place, there are two for a moment. */
 async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
@@ -169,7 +169,7 @@ export async function assertUnread(access: ClientAccess, { schema, name }: Table
 const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
   execute(service, `drop table if exists ${qualified(databaseOf({ key, schema }), name)}`)
 
-/** Lists views that an operator made: they carry no mark. */
+/** Lists the views without the service's metadata: users created them manually. */
 async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name }: TablePlace): Promise<string[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(

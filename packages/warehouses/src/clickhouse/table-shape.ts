@@ -1,4 +1,4 @@
-import { measuredColumn, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
+import { toColumnStatistics, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
@@ -162,7 +162,7 @@ export async function describeTable(
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
-    ...measuredColumn(profiles.get(column.name)),
+    ...toColumnStatistics(profiles.get(column.name)),
   }))
   return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
 }

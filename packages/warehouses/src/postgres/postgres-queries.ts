@@ -41,7 +41,10 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
 })
 
-/** Seconds. A page that is pushed to a slow system may take long; by then the server holds no lock and no snapshot. */
+/**
+ * The idle time-out in seconds between two pages. Sending a page to a slow system may take long; by then the server holds neither
+ * lock nor snapshot.
+ */
 const defaultSecondsOf = { page: defaultQuerySeconds, all: 1_800 }
 const pushIdle = 14_400
 
@@ -56,7 +59,7 @@ async function query(access: WarehouseAccess, userQuery: UserQuery, signal?: Abo
   return await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, moment + userQuery.text, userQuery.values, userQuery.texts)
-    // Once more before each of them: rows that were read may have called set_config.
+    // Sets the time limit again before each fetch, because functions in the query may have called set_config.
     if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
     const fetched = await fetchRows(client, rows + 1, bytes, allowed)
     if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
@@ -87,7 +90,7 @@ async function* queryPages(
     await executeOne(client, kept + userQuery.text, userQuery.values, userQuery.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
-    // How values are written was set for the transaction, which is over.
+    // The output formats were set for the transaction, which has ended.
     const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
     await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'; ${written}`)
     const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
@@ -137,7 +140,7 @@ function openQuerySession(
   const allowed = `set local statement_timeout = '${seconds}s'`
 
   return {
-    /** `work` gets the statement that allows the next one its time. Not for two at once. */
+    /** Runs `work` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
     async run<T>(work: (client: ReturnType<typeof readClient>, allowed: string) => Promise<T>): Promise<T> {
       signal?.throwIfAborted()
       const stop = (reason: unknown) => {

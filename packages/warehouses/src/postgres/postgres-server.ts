@@ -27,7 +27,7 @@ export interface PostgresServer {
   run<T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T>
 }
 
-/** Two hours: longer than any reader has. */
+/** Two hours, which is longer than the time limit of any reader. */
 const readerWaitMs = 7_200_000
 const defaultViewBytes = 50 * 1024 ** 3
 
@@ -37,7 +37,7 @@ export function postgresServer(
   { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,
 ): PostgresServer {
   const retention = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
-  // The two more are for a load that was cut off and is not quite gone.
+  // Two more connections serve loads that were aborted and whose connections are still closing.
   const pools: PostgresPools = {
     copies: loadPool(access, 2 * loads + 2),
     transactions: loadPool(access, loads + 2),

@@ -40,7 +40,7 @@ const busy: ProblemTemplate = [
 /** Maps SQLSTATEs to problems; the first two characters are the class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
 const problemTemplates: Record<string, ProblemTemplate> = {
   '08': unavailable,
-  // A tuple whose bytes do not add up: no connection is to blame, and no other try helps.
+  // The bytes of a tuple are malformed. The connection is not the cause, so a retry does not help.
   '08P01': ['BAD_VALUE', badValue],
   '57P01': unavailable,
   '57P02': unavailable,
@@ -133,8 +133,8 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
 }
 
 /**
- * The server's CONTEXT reads `COPY table, line 3, column age`. Its line number counts the rows of one connection, which means
- * nothing to users.
+ * The server's CONTEXT is, for example, `COPY table, line 3, column age`. Only the column is used: the line counts the rows of one
+ * connection.
  */
 function badValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
@@ -142,7 +142,7 @@ function badValue({ place, labels }: ProblemContext, error: DatabaseError): stri
   return `The warehouse cannot store a value of ${place}${named}: ${asSentence(error.message)}`
 }
 
-/** Reports views that another role owns: a publication does not drop and recreate those. */
+/** Reports views that another role owns; a publication cannot recreate those. */
 export function viewsDepend({ place }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
   const sentence = `A column of ${place} needs a wider type, but views that Sluice does not manage read it (${views}); the old data stays. Drop those views, run again, and recreate them.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })

@@ -27,7 +27,10 @@ export class PostgresStagedTable implements StagedTable {
   readonly target: LoadTarget
   readonly stagingTable: string
   readonly problemContext: ProblemContext
-  /** The counts of `write`, after it has finished. A transformation changes `rows`; `sourceRows` is the number of rows of the source. */
+  /**
+   * The counts of `write` after it has finished. A transformation may change `rows`; `sourceRows` stays the number of rows of the
+   * source.
+   */
   written: (CopyResult & { sourceRows?: number }) | undefined
   /** The transactions that must end before the rows may be published; empty if every row is frozen. */
   older: OlderSnapshots[] = []
@@ -35,11 +38,11 @@ export class PostgresStagedTable implements StagedTable {
   transformed = false
   /** The column profile that the source measured, as long as it is valid. */
   profile: ColumnProfile[] | undefined
-  /** The columns that the source fed before, as the last look at the table found them. */
+  /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
-  /** The load of the records that its rows are parts of, if the run has one. */
+  /** The load of the records that these rows are parts of, if the run has one. */
   records: PostgresStagedTable | undefined
-  /** Rows of the table that were brought over to be merged, and the run they were published by. */
+  /** Published rows that were copied to the staging table for a merge: their number, and the run that published them. */
   copiedRows: { rows: number; from: string } | undefined
   published = false
   /** The stored types of the target's columns before the transformation. */
@@ -48,7 +51,7 @@ export class PostgresStagedTable implements StagedTable {
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown
-  /** The columns that the source or a transformation filled, once nothing changes them any more. */
+  /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined
   /** Bytes of this table and of the tables that the run staged before, if the run replaces them. */
   readonly replacedBytes: number
@@ -83,7 +86,7 @@ export class PostgresStagedTable implements StagedTable {
         throw (await retryAfterMakingRoom(error, this.#pools)) ?? error
       },
     )
-    // COPY may have written more since the last check.
+    // COPY may have written more since the last check of the disk limit.
     await assertFree?.()
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
     await this.#dropIgnored(signal)
@@ -95,7 +98,7 @@ export class PostgresStagedTable implements StagedTable {
     return { rows: written.rows, bytes: written.bytes }
   }
 
-  /** The columns that the source feeds and the table is to have. */
+  /** The columns that the source feeds and the table includes. */
   get fed(): string[] {
     return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
   }

@@ -1,5 +1,5 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
-import { measuredColumn, type TablePlace } from '../catalog.ts'
+import { toColumnStatistics, type TablePlace } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
@@ -119,7 +119,7 @@ export async function describeTable(dialect: Dialect, session: Session, shape: T
     name: shape.name,
     columns: shape.columns.map((column) => ({
       ...describeColumn(dialect, column),
-      ...measuredColumn(profiles.get(column.name)),
+      ...toColumnStatistics(profiles.get(column.name)),
     })),
     rowCount: shape.mark?.rows ?? 0,
     size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),

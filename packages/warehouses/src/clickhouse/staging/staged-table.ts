@@ -60,7 +60,7 @@ export class ClickHouseStagedTable implements StagedTable {
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown
-  /** The columns that the source or a transformation filled, once nothing changes them any more. */
+  /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined
   readonly place: string
   written: Counted | undefined
@@ -69,7 +69,7 @@ export class ClickHouseStagedTable implements StagedTable {
   /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
   profile: ColumnProfile[] | undefined
-  /** The recovery of the publication needs the table, even if this process never learns the outcome. */
+  /** True once the publication may be decided. Recovery then needs the table, even if this process never learns the outcome. */
   decided = false
   readonly #access: ClientAccess
   #isWritten = false
@@ -228,7 +228,7 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
   }
 }
 
-/** Returns an empty string if the table does not exist. */
+/** Returns the uuid of a table; an empty string if the table does not exist. */
 export async function uuidOf({ service }: ClientAccess, database: string, name: string): Promise<string> {
   const [row] = await rowsOf<{ uuid: string }>(
     service,

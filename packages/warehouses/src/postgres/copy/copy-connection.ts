@@ -12,11 +12,11 @@ export interface CopyStatement {
   freeze: boolean
 }
 
-/** Signature, flags, no extension; and the field count -1 that ends it all. */
+/** The header of binary COPY: signature, flags, and no extension. The trailer is a field count of -1. */
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 const trailer = Buffer.from([0xff, 0xff])
 
-/** One connection, one transaction, one COPY. Disposing of an uncommitted one closes the connection. */
+/** A connection with one transaction that runs one COPY. Disposing of it before the commit closes the connection. */
 export class CopyConnection implements Disposable {
   /** Chunks that the socket has not accepted yet. */
   pending = 0
@@ -31,8 +31,8 @@ export class CopyConnection implements Disposable {
   }
 
   /**
-   * TRUNCATE in the same transaction makes FREEZE possible: frozen rows are visible to every snapshot. It locks the
-   * table, so a connection that freezes rows is the only one.
+   * Starts COPY. With FREEZE, a TRUNCATE in the same transaction is required; it locks the table, so only one connection can write.
+   * Frozen rows are visible to every snapshot.
    */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement

@@ -3,17 +3,17 @@ import { missingTableAdvice, type UserQuery, WarehouseProblem } from '../../ware
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
 
-/** The text before the user's query, in characters, and the query's time limit. */
+/** The length in characters of the text before the user's query, and the query's time limit. */
 export interface QueryContext {
   query: UserQuery
   prefix: number
   seconds: number
 }
 
-/** Refused because of what the query wants, not because of how it is written. By SQLSTATE. */
+/** SQLSTATEs of operations that are not allowed; the syntax of the query is valid. */
 const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
 
-/** Classes in which the query itself is what failed, so that the server's own words help. */
+/** SQLSTATE classes of errors in the query itself, whose server message helps the user. */
 const queryFaultClasses = new Set([
   '22',
   '42',

@@ -5,15 +5,18 @@ import { type WarehouseAccess, readClient, readPoolConfig, withClient } from '..
 import { freeBytes, warehouseFull } from '../server/database-limit.ts'
 import { endReadSession } from './read-transaction.ts'
 
-/** Locks that a statement of a user may hold. The table of locks is the whole server's: who fills it stops every database. */
+/**
+ * The maximum number of locks of a user's statement. All databases of a server share its lock table, so one statement that fills it
+ * would stop all of them.
+ */
 const mostLocks = 2_000
 
-/** Milliseconds between two looks, and looks between two at the size of the database. */
+/** Milliseconds between two checks, and the number of checks between two measurements of the database size. */
 const interval = 250
 const looksForSize = 12
 
 export interface WatchLimits {
-  /** Bytes that the client's database may have; no limit when absent. */
+  /** The maximum size of the client's database in bytes; no limit if absent. */
   databaseBytes?: number | undefined
   /** Frees disk space until the database has at most this many bytes. */
   makeRoom?(mostBytes: number): Promise<number>
@@ -29,8 +32,8 @@ interface WatchedSession {
 }
 
 /**
- * Looks at sessions in which SQL of users runs, from a connection that is open before the server could be full, and stops those that
- * hold too many locks or fill the disk. It opens its connection for statements that take longer than a look.
+ * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. It uses its own connection,
+ * which is opened for statements that take longer than one check, before the server can be full.
  */
 export class StatementWatch {
   readonly #pool: Pool
@@ -104,17 +107,17 @@ export class StatementWatch {
 const watches = new WeakMap<object, StatementWatch>()
 const readPools = new WeakMap<WarehouseAccess, Pool>()
 
-/** Has the sessions that are stopped from this pool watched within limits. */
+/** Sets the limits for sessions that are opened from this pool. */
 export function limitStatements(pool: Pool, limits: WatchLimits): void {
   watches.set(pool, new StatementWatch(pool, limits))
 }
 
-/** The watch over sessions of role `load`, from connections of that role. */
+/** Returns the watch over sessions of role `load`, which uses a connection of that role. */
 export function loadWatch(pool: Pool): StatementWatch {
   return watchOf(pool, () => pool)
 }
 
-/** The watch over sessions of role `read`, from a connection of its own. */
+/** Returns the watch over sessions of role `read`, which uses its own connection. */
 export function readWatch(access: WarehouseAccess): StatementWatch {
   return watchOf(access, () => {
     const pool = new Pool({ ...readPoolConfig(access), max: 1, idleTimeoutMillis: 1_000, allowExitOnIdle: true })
@@ -151,8 +154,8 @@ export function sessionOf(client: Client): number | undefined {
 }
 
 /**
- * Ends a session whose connection was cut, from another one of the same role, and waits up to two seconds for its end. A cut
- * alone is noticed within a second, unless what runs there has turned that off. Never throws.
+ * Ends a session whose connection was cut, from another connection of the same role, and waits up to two seconds. The server
+ * usually notices the cut within a second, but users' SQL can disable that check. Never throws.
  */
 export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
   if (session === undefined) return
@@ -227,7 +230,7 @@ export async function runStoppable<T>(
   }
 }
 
-/** Ends a process of the same role, and waits up to two seconds for that. Never throws: one that has no server left has ended. */
+/** Ends a server process of the same role and waits up to two seconds. Never throws: if the server is gone, the process is too. */
 async function terminateSession(pool: Pool, session: number): Promise<void> {
   await withClient(pool, undefined, (client) =>
     client.query(

@@ -60,15 +60,12 @@ export async function transform(
   }
 }
 
-/**
- * Does first what a commit would do, and sets a search path in which tables and functions of the statements do not hide those of
- * the catalogue.
- */
+/** Runs the deferred checks of a commit, and sets a search path in which objects of users do not hide those of the catalogue. */
 const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
 
 /**
- * Rolls the transaction of a dry run back, so that nothing which its statements did is ever committed. Other connections copy the rows
- * before. Returns how many rows each table has.
+ * Rolls the transaction of a dry run back, so that nothing is ever committed; other connections copy the rows before. Returns the
+ * number of rows of each table.
  */
 async function endDryRun(
   client: PoolClient,
@@ -94,10 +91,11 @@ async function runStatement(
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
   stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // Skipped, because it would commit the dry run. In a load it has no effect: each statement has its own transaction.
+  // Such a statement would commit the dry run, so it is skipped. In a load it has no effect, because each statement has its own
+  // transaction.
   if (dry && endsTransaction(statement)) return
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
-  // Once more for each: a statement before may have changed them for the session.
+  // Sets the limits again for each statement, because an earlier one may have changed them for the session.
   await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
   await stopping({ seconds, what: named }, () => execute(client, statement)).catch((error: unknown) => {
     throw statementProblem(error, named, statement)
