@@ -36,7 +36,7 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   target: { schema: string; table: string }
   run: string
   attempt: number
-  /** Returns the number of rejected rows so far, and the first of them. */
+  /** Returns the number of rejected rows so far, and the first few of them. */
   rejected: () => { count: number; first?: string | undefined }
   /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
   transformation?: readonly TransformationStatement[]
@@ -53,7 +53,7 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   onPlan?: PlanOptions['onPlan']
 }
 
-/** The data cannot be published; the old data stays. The message is for the owner of the pipeline. */
+/** The data cannot be published, and the old rows stay. The message is for the owner of the pipeline. */
 export class LoadProblem extends Error {
   override readonly name = 'LoadProblem'
   readonly code: string

@@ -16,7 +16,7 @@ interface BucketRequest {
   body?: Buffer<ArrayBuffer>
 }
 
-/** The bucket for rows that the cluster will copy. Its errors are `WarehouseProblem`s. */
+/** The bucket from which the cluster copies rows. Its errors are `WarehouseProblem`s. */
 export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
   /** Removing a missing object succeeds. */

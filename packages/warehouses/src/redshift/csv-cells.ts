@@ -8,7 +8,7 @@ import type { LoadContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
-/** 2000-01-01, the origin of PostgreSQL's dates. */
+/** 2000-01-01, day 0 of PostgreSQL's binary dates. */
 const epoch = Date.UTC(2000, 0, 1)
 const quote = 0x22
 
@@ -109,7 +109,9 @@ function text(type: SqlType): CellWriter {
 
 const [comma, newline] = [0x2c, 0x0a]
 
-/** Yields rows as delimited text, one megabyte of whole lines at a time. `none` represents NULL: a word that cannot be guessed. */
+/**
+ * Yields rows as CSV, one megabyte of whole lines at a time. `none` is the word for NULL; it is random, so no value can equal it.
+ */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
   content: LoadContent,

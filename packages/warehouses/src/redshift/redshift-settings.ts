@@ -65,7 +65,7 @@ export function redshiftAccess(
   const url = new URL(settings.url)
   const derived = (role: 'load' | 'read', password: string): DatabaseLogin => ({
     user: `${nameOf(key)}_${role}`,
-    // With a letter of each kind and a digit in any case, as the server demands.
+    // Contains an upper-case letter, a lower-case letter and a digit, because the server requires them.
     password: `Aa1-${createHmac('sha256', password).update('redshift').digest('base64url')}`,
   })
   return {
@@ -92,7 +92,7 @@ function keysOf({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {
   return { region, accessKey, secretKey, ...(endpoint !== undefined && { endpoint }) }
 }
 
-/** Encrypted, with a certificate that is checked, unless the operator says otherwise. */
+/** Uses TLS and verifies the certificate, unless the URL says otherwise. */
 function sslOf(mode: string | null): ClientAccess['ssl'] {
   if (mode === 'disable') return false
   return { rejectUnauthorized: mode !== 'require' }

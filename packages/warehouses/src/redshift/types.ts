@@ -10,7 +10,10 @@ const longText = text(longestText)
 export const anyDecimal: SqlType = 'numeric(38,20)'
 const mostDigits = 38
 
-/** Lengths of texts are in bytes there, of which a character takes up to four. JSON is its text: a SUPER would forget how it was written. */
+/**
+ * The server counts text lengths in bytes, and a character takes up to four. JSON is stored as text, because a SUPER does not keep
+ * its spelling.
+ */
 const byDataType: Record<DataType, SqlType> = {
   SMALLINT: 'smallint',
   INTEGER: 'integer',
@@ -63,7 +66,10 @@ export const types: DialectTypes = {
     const known = Object.entries(byDataType).find(([, sql]) => sql === type && !isText(sql))
     return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
   },
-  /** A float with a whole number of up to 32 bits is a double; with what a double rounds it is text. */
+  /**
+   * Returns the narrowest type that holds every value of both without loss. A float with a whole number of up to 32 bits is a
+   * double; with a number that a double rounds it is text.
+   */
   widest(one, other) {
     if (one === other) return one
     for (const family of [integers, times])

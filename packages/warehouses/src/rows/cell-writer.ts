@@ -42,7 +42,7 @@ export function wholeNumber(
     throw new MisfitCell(
       `${server} cannot store NaN or infinity in a decimal column. Load the column as text, or correct the value at the source`,
     )
-  // The last digit counts ten to the power of this, once the point is gone.
+  // The exponent of the last digit, once the decimal point is removed.
   const power = (weight - count + 1) * 4 + scale
   const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0
   const magnitude = exact ? small(from, at + 8, count, power) : large(from, at + 8, count, power)

@@ -43,7 +43,7 @@ import { dropMark } from './ledger.ts'
 const batchRows = 2_000
 
 export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
-  /** The concurrency share of the warehouse's queries: one per warehouse. */
+  /** The key under which the warehouse's queries share query slots. */
   const share = randomUUID()
   return {
     async query(request, signal) {
@@ -64,8 +64,8 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
 }
 
 /**
- * Converts a user's text to the server's form. `literals`: includes the values in the text, for a text that is stored or run by
- * another user. `substitutes`: replaces tables by their substitutes.
+ * Rewrites a user's query in the server's syntax. `literals` inserts the values into the text, for a text that is stored or run by
+ * another user. `substitutes` replaces tables by others.
  */
 export async function prepareQuery(
   dialect: Dialect,
@@ -220,14 +220,14 @@ async function ambiguousTable(
 
 const mostPageRows = 10_000
 const mostPageBytes = 32 * 1024 * 1024
-/** The column with each row's place in the order of the query. */
+/** The column with the position of each row in the order of the query. */
 const orderColumn = 'n'
-/** Seconds that the slowest reader may need for all pages. */
+/** Seconds after which a sweep may drop the stored result: the time that the slowest reader may need for all pages. */
 const pageReaderSeconds = 14_400
 
 /**
- * See `QueryRunner.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
- * consistent, and readers do not block loads.
+ * See `QueryRunner.queryPages`. The server stores the result in a hidden table, and pages are read from there. So all pages show
+ * the same data, and readers do not block loads.
  */
 async function* queryPages(
   dialect: Dialect,

@@ -11,7 +11,7 @@ export interface ShapeColumn extends CatalogColumn {
   label: string
   dataType: DataType
   primaryKey: boolean
-  /** An earlier load fed it, and the last one did not. */
+  /** True if an earlier load contained the column and the last one did not. */
   deleted?: boolean
 }
 
@@ -108,7 +108,7 @@ export const describeColumn = ({ types }: Dialect, column: ShapeColumn): Warehou
   ...(column.deleted && { deleted: true }),
 })
 
-/** The substitutes of tables, by `placeKey`. */
+/** Maps a table to its substitute, by `placeKey`. */
 export type TableSubstitutes = ReadonlyMap<string, TablePlace>
 
 /** Returns the table. The load counted the rows and measured the columns. */

@@ -20,7 +20,7 @@ const closing = new Set([
 
 /** The state of one level of parentheses. */
 interface QueryLevel {
-  /** Whether this level is a query: FROM inside of TRIM names no table. */
+  /** True if this level is a query. In TRIM(x FROM y), FROM is not followed by a table. */
   query: boolean
   /** Whether another table follows a comma. */
   tables: boolean

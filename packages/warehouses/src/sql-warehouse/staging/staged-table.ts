@@ -124,7 +124,7 @@ export class SqlStagedTable implements StagedTable {
     if (this.published) return
     const dialect = this.#dialect
     await withSession(dialect, { role: 'service' }, async (session) => {
-      // The staging table may have been published without this process's knowledge; then its mark belongs to the published table.
+      // Another process may have published the staging table; then its metadata belongs to the published table.
       if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
       await session.execute(dialect.changes.dropTable(this.staging))
       await dropMark(dialect, session, this.id)

@@ -9,7 +9,7 @@ import { findRelation, listRelations, listSchemas, withSession } from '../table-
 /** The time limit in seconds for all statements together. */
 const transformationSeconds = 7_200
 
-/** A pseudo-schema that no client can have: it maps the names of the target tables to their staging tables. */
+/** A schema name that no client can have. It maps the names of the target tables to their staging tables. */
 const waitingSchema = ''
 
 /**

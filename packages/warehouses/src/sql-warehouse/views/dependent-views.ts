@@ -30,7 +30,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   const visit = (below: TablePlace) => {
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
-      // A view that is found again moves after its new dependency.
+      // Moves a view that is found again behind its new dependency.
       const before = found.indexOf(view)
       if (before >= 0) found.splice(before, 1)
       found.push(view)

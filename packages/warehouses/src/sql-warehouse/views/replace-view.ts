@@ -121,9 +121,9 @@ export async function dropRelation(
 
 export interface ViewReplacement {
   place: TablePlace
-  /** The relations, here or elsewhere, that the new one replaces. */
+  /** The views and tables that the new view replaces, also at other places. */
   instead: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
-  /** A table with its rows; or the view that is made. */
+  /** The filled table of a materialised view, or the query of a plain view. */
   made: FilledTable | ViewMark
 }
 
@@ -162,14 +162,15 @@ export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: reado
       `${above.join(', ')} would be invalid over the new ${place}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
-/** Works like `putInPlace` on servers whose transactions do not cover views and tables: records a decision and carries it out. */
+/** Works like `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
 export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
   const checkedViews = await assertViewsAboveCompile(dialect, place, made)
   const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
   const table = 'mark' in made ? made : undefined
   const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
-  // A view is changed in place, a table is moved aside; a relation of the other kind, or at another place, is dropped.
+  // Changes an existing plain view in place, and renames an existing table to a hidden name. Drops a relation of the other kind or
+  // at another place.
   const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
