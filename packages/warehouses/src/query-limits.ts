@@ -53,5 +53,8 @@ export function clampLimit(requested: number | undefined, most: number, defaultV
 
 export function rowTooLarge(bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('ROW_TOO_LARGE', `One row of the result is larger than the limit of ${most}. Select fewer columns, or shorten its values.`)
+  return new WarehouseProblem(
+    'ROW_TOO_LARGE',
+    `One row of the result is larger than the limit of ${most}. Select fewer columns, or shorten its values.`,
+  )
 }

@@ -60,6 +60,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
 
 function clickHouseTables(tables: readonly StagedTable[]): ClickHouseStagedTable[] {
   const own = tables.filter((table) => table instanceof ClickHouseStagedTable)
-  if (own.length < tables.length) throw new Error('A table that was staged in another warehouse cannot be published in this one.')
+  if (own.length < tables.length)
+    throw new Error('A table that was staged in another warehouse cannot be published in this one.')
   return own
 }

@@ -251,5 +251,8 @@ async function* queryPages(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`)
+  return new WarehouseProblem(
+    'RESULT_TOO_LARGE',
+    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+  )
 }

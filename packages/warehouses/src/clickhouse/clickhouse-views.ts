@@ -137,7 +137,10 @@ async function refreshView(
     const database = databaseOf({ key: access.key, schema })
     const mark = (await readShape(access.service, database, name))?.mark?.view
     if (!mark?.materialized)
-      throw viewProblem('VIEW_MISSING', `The materialised view ${place} does not exist in the warehouse. Save the view again to create it.`)
+      throw viewProblem(
+        'VIEW_MISSING',
+        `The materialised view ${place} does not exist in the warehouse. Save the view again to create it.`,
+      )
     await replaceView(access, { ...mark, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
     const now = await readShape(access.service, database, name)
     return { rows: now?.rows ?? 0, bytes: now?.bytes ?? 0 }

@@ -204,7 +204,10 @@ export async function findFirstPublicationTime(
 const parseServerTime = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
 /** Returns the newest ledger entry of this load. */
-export async function findLedgerEntry(access: ClientAccess, load: string | undefined): Promise<LedgerEntry | undefined> {
+export async function findLedgerEntry(
+  access: ClientAccess,
+  load: string | undefined,
+): Promise<LedgerEntry | undefined> {
   if (load === undefined) return undefined
   const [row] = await rowsOf<LedgerRow>(
     access.service,

@@ -112,11 +112,7 @@ describe('queries that users wrote', () => {
 
   it.each([
     ['selct 1', 'SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.'],
-    [
-      'select 1; select 2',
-      'SQL_NOT_ALLOWED',
-      'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.',
-    ],
+    ['select 1; select 2', 'SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.'],
     ['', 'SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.'],
     [
       'select 1\nfrom  numbrs',

@@ -132,7 +132,8 @@ function openQuerySession(
   let why: unknown
 
   async function begin(): Promise<void> {
-    if (userQuery.text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
+    if (userQuery.text.includes('\0'))
+      throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
     await client.connect()
     began = true
     await client.query(`${beginReading({ searchPath, idle: 60 })}; set local jit = off; ${allowed}`)
@@ -175,12 +176,18 @@ function openQuerySession(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`)
+  return new WarehouseProblem(
+    'RESULT_TOO_LARGE',
+    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+  )
 }
 
 /** The user's text may have ended the transaction and started another one, so its result is discarded. */
 function lostTransaction(): WarehouseProblem {
-  return new WarehouseProblem('SQL_NOT_ALLOWED', 'The query ended its transaction, which is not allowed. Remove COMMIT, ROLLBACK and calls that run them.')
+  return new WarehouseProblem(
+    'SQL_NOT_ALLOWED',
+    'The query ended its transaction, which is not allowed. Remove COMMIT, ROLLBACK and calls that run them.',
+  )
 }
 
 /** Types of `pg_type` that map to a DataType; their OIDs are the same on every server. All other types are text. */

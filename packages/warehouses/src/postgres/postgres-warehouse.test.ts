@@ -130,7 +130,8 @@ describe('a PostgreSQL warehouse', () => {
     await expect(writing(['three'])).rejects.toMatchObject({
       code: 'BAD_VALUE',
       retryable: false,
-      message: 'The warehouse cannot store a value of "health"."bad", column "Age, in "years"": incorrect binary data format.',
+      message:
+        'The warehouse cannot store a value of "health"."bad", column "Age, in "years"": incorrect binary data format.',
     })
     await expect(writing([2, 3])).rejects.toMatchObject({
       code: 'BAD_VALUE',

@@ -28,7 +28,8 @@ const full: ProblemTemplate = [
 ]
 const denied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
-  () => 'The warehouse server rejected the credentials of Sluice. Check them, or provision the client’s warehouse again.',
+  () =>
+    'The warehouse server rejected the credentials of Sluice. Check them, or provision the client’s warehouse again.',
 ]
 const busy: ProblemTemplate = [
   'TABLE_BUSY',
@@ -55,11 +56,7 @@ const problemTemplates: Record<string, ProblemTemplate> = {
   '53100': full,
   '53400': full,
   '53200': ['WAREHOUSE_BUSY', () => 'The warehouse server is out of memory. Try again in a moment.', 'retryable'],
-  '53300': [
-    'WAREHOUSE_BUSY',
-    () => 'The warehouse server has no free connection. Try again in a moment.',
-    'retryable',
-  ],
+  '53300': ['WAREHOUSE_BUSY', () => 'The warehouse server has no free connection. Try again in a moment.', 'retryable'],
   '28': denied,
   '3D000': ['WAREHOUSE_MISSING', () => 'The client’s warehouse database does not exist. Provision it again.'],
   '3F000': ['SCHEMA_MISSING', ({ place }) => `The schema of ${place} does not exist. Create it first.`],
@@ -71,11 +68,19 @@ const problemTemplates: Record<string, ProblemTemplate> = {
   '55P03': busy,
   '40P01': busy,
   '55006': busy,
-  '57014': ['QUERY_TIMEOUT', ({ place }) => `The query on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`],
-  '25P04': ['QUERY_TIMEOUT', ({ place }) => `The transaction on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`],
+  '57014': [
+    'QUERY_TIMEOUT',
+    ({ place }) => `The query on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  ],
+  '25P04': [
+    'QUERY_TIMEOUT',
+    ({ place }) =>
+      `The transaction on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  ],
   '54011': [
     'TOO_MANY_COLUMNS',
-    ({ place }) => `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
+    ({ place }) =>
+      `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
   ],
   '23505': [
     'DUPLICATE_KEY',
@@ -160,8 +165,12 @@ export function explainDependents(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIE
   return (error: unknown): never => {
     const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
     if (cause?.code !== '2BP01') throw error
-    throw new WarehouseProblem(code, `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop these objects first.`, {
-      cause,
-    })
+    throw new WarehouseProblem(
+      code,
+      `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop these objects first.`,
+      {
+        cause,
+      },
+    )
   }
 }

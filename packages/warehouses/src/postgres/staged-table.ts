@@ -191,7 +191,9 @@ async function retryAfterMakingRoom(
 }
 
 export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
-  return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} no longer exists. Another attempt may have taken over the run.`)
+  return new LeaseLost(
+    `The staging table of attempt ${load.target.attempt} of run ${load.target.run} no longer exists. Another attempt may have taken over the run.`,
+  )
 }
 
 function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {

@@ -20,7 +20,10 @@ const denied: ServerReply = [
   'WAREHOUSE_ACCESS_DENIED',
   () => 'The Redshift cluster rejected the credentials of Sluice. An operator has to check REDSHIFT_URL.',
 ]
-const badValue: ServerReply = ['BAD_VALUE', (place, message) => `The warehouse cannot store a value of ${place}: ${message}`]
+const badValue: ServerReply = [
+  'BAD_VALUE',
+  (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
+]
 const full: ServerReply = [
   'DISK_FULL',
   () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
@@ -31,7 +34,10 @@ const replies: Record<string, ServerReply> = {
   '08': unavailable,
   '57P': unavailable,
   '28': denied,
-  '3D000': ['WAREHOUSE_MISSING', () => 'The client’s database on the Redshift cluster does not exist. An operator has to check REDSHIFT_URL.'],
+  '3D000': [
+    'WAREHOUSE_MISSING',
+    () => 'The client’s database on the Redshift cluster does not exist. An operator has to check REDSHIFT_URL.',
+  ],
   '3F000': ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
   '42P01': ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
   '42501': ['WAREHOUSE_FORBIDDEN', (place, message) => `The warehouse denies this operation on ${place}: ${message}`],
@@ -40,10 +46,17 @@ const replies: Record<string, ServerReply> = {
   '53': busy,
   '55P03': busy,
   '55006': busy,
-  '57014': ['QUERY_TIMEOUT', (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`],
+  '57014': [
+    'QUERY_TIMEOUT',
+    (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  ],
   '22': badValue,
   '54': badValue,
-  '23502': ['NULL_KEY', (place) => `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`],
+  '23502': [
+    'NULL_KEY',
+    (place) =>
+      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+  ],
 }
 
 /** Maps messages of Redshift to problems, for errors with an unspecific code. */
@@ -52,7 +65,11 @@ const byWords: readonly (readonly [RegExp, ServerReply])[] = [
   [/disk full/i, full],
   [
     /cancell?ed on user's request|due to statement timeout|query_timeout/,
-    ['QUERY_TIMEOUT', (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`],
+    [
+      'QUERY_TIMEOUT',
+      (place) =>
+        `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+    ],
   ],
 ]
 

@@ -79,7 +79,10 @@ type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; 
  * Returns the COPY statement. It rounds decimals instead of truncating them, changes no other value, and fails on the first row
  * that does not fit.
  */
-export function buildCopyStatement({ staging, role }: ClientAccess, { place, columns, manifest, none }: CopyStatement): string {
+export function buildCopyStatement(
+  { staging, role }: ClientAccess,
+  { place, columns, manifest, none }: CopyStatement,
+): string {
   const list = columns.map(({ name }) => names.quoted(name)).join(', ')
   const as = role === 'default' ? 'default' : stringLiteral(role)
   return [

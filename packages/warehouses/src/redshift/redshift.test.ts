@@ -71,7 +71,11 @@ describe('rows for Redshift', () => {
   it.each<[StoredType, string, RegExp]>([
     [{ dataType: 'TEXT' }, 'ü'.repeat(32_768), /column "Column 1": the text has 65,536 bytes, and 65,535/],
     [{ dataType: 'DECIMAL' }, '1e18', /more than 18 digits before the decimal point/],
-    [{ dataType: 'DECIMAL' }, 'NaN', /Redshift cannot store NaN or infinity in a decimal column. Load the column as text/],
+    [
+      { dataType: 'DECIMAL' },
+      'NaN',
+      /Redshift cannot store NaN or infinity in a decimal column. Load the column as text/,
+    ],
   ])('are refused with their column where it cannot hold them: %j', async (stored, value, message) => {
     await expect(csvOf([stored], [[value]])).rejects.toMatchObject({
       code: 'BAD_VALUE',
@@ -92,9 +96,7 @@ describe('times that no calendar has', () => {
     const rows = csvRows(fillingOf([stored]), content, '~none', { rows: 0, bytes: 0 })
     await expect(Array.fromAsync(rows)).rejects.toMatchObject({
       code: 'BAD_VALUE',
-      message: expect.stringContaining(
-        'column "Column 1": the date is not between 0001-01-01 and 9999-12-31',
-      ),
+      message: expect.stringContaining('column "Column 1": the date is not between 0001-01-01 and 9999-12-31'),
     })
   })
 })

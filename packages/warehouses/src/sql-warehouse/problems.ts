@@ -27,7 +27,9 @@ export function queryProblemOf(
   // The driver's own error contains the text and its values.
   const cause = new Error(words)
   if (verdict.code === 'SQL_NOT_ALLOWED')
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, { cause })
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
+      cause,
+    })
   if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, words, { cause })
   const { line, column } = verdict
   const where = line === undefined ? '' : ` in line ${line}${column === undefined ? '' : `, column ${column}`}`

@@ -244,7 +244,11 @@ async function* queryPages(
   let id: string | undefined
   try {
     const schema = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
-    if (schema === undefined) throw new WarehouseProblem('QUERY_FAILED', 'The warehouse has no schema to query yet. Create a schema and load a table first.')
+    if (schema === undefined)
+      throw new WarehouseProblem(
+        'QUERY_FAILED',
+        'The warehouse has no schema to query yet. Create a schema and load a table first.',
+      )
     const kept = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
       const { text: whole } = await prepareQuery(dialect, given, { literals: true })
@@ -287,7 +291,8 @@ export async function readColumns(
   opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
 ): Promise<readonly ReadColumn[]> {
   const columns = await withSession(dialect, { role: 'read', ...opening }, (session) => session.columns(text))
-  if (columns.length === 0) throw new WarehouseProblem('QUERY_FAILED', 'The query returns no columns. Select at least one.')
+  if (columns.length === 0)
+    throw new WarehouseProblem('QUERY_FAILED', 'The query returns no columns. Select at least one.')
   return columns
 }
 
@@ -344,5 +349,8 @@ async function* pagesOf(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`)
+  return new WarehouseProblem(
+    'RESULT_TOO_LARGE',
+    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+  )
 }

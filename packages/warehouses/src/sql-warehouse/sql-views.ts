@@ -148,7 +148,10 @@ function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: re
     return listReads(next).some(reaches)
   }
   if (reads.some(reaches))
-    throw viewProblem('VIEW_READS_ITSELF', `${quotePlace(view)} would read itself, directly or through other views. Remove the reference to it.`)
+    throw viewProblem(
+      'VIEW_READS_ITSELF',
+      `${quotePlace(view)} would read itself, directly or through other views. Remove the reference to it.`,
+    )
 }
 
 /** Finds a managed or unmanaged view. */
@@ -177,7 +180,10 @@ async function refreshView(
     })
     const mark = before?.mark?.view
     if (!before || !mark?.materialized)
-      throw viewProblem('VIEW_MISSING', `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`)
+      throw viewProblem(
+        'VIEW_MISSING',
+        `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`,
+      )
     const made = await createFilledTable(
       dialect,
       place,

@@ -63,7 +63,9 @@ function fixed(width: number, write: (from: DataView, at: number, out: GrowingBu
 
 function finite(value: number): number {
   if (Number.isFinite(value)) return value
-  throw new MisfitCell(`SQL Server cannot store the number ${value}. Load the column as text, or correct the value at the source`)
+  throw new MisfitCell(
+    `SQL Server cannot store the number ${value}. Load the column as text, or correct the value at the source`,
+  )
 }
 
 function writeDay(day: number, out: GrowingBuffer): void {

@@ -15,8 +15,7 @@ const sentences = {
   denied: () => 'The warehouse server rejected the credentials of Sluice. An operator has to check its URL.',
   paused: () => 'The warehouse is paused. Resume it, then try again.',
   full: () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
-  inUse: (place: string) =>
-    `${place} is locked by a long query of another session. Try again in a moment.`,
+  inUse: (place: string) => `${place} is locked by a long query of another session. Try again in a moment.`,
 }
 
 type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(place: string, message: string): string }
@@ -41,7 +40,8 @@ const forbidden: ServerReply = {
 }
 const timeout: ServerReply = {
   code: 'QUERY_TIMEOUT',
-  sentence: (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  sentence: (place) =>
+    `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 }
 
 export const numbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
@@ -49,7 +49,11 @@ export const numbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_
 const byNumber: Record<number, ServerReply> = {
   208: { code: 'TABLE_MISSING', sentence: (place) => `${place} does not exist. Load it first.` },
   2760: { code: 'SCHEMA_MISSING', sentence: (place) => `The schema of ${place} does not exist. Create it first.` },
-  515: { code: 'NULL_KEY', sentence: (place) => `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.` },
+  515: {
+    code: 'NULL_KEY',
+    sentence: (place) =>
+      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+  },
   911: missing,
   4060: missing,
   18_456: denied,
@@ -122,7 +126,8 @@ function replyTo(error: DriverError): ServerReply | undefined {
       sentence: () =>
         'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
     }
-  if (number > 0) return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse rejected the operation: ${words}` }
+  if (number > 0)
+    return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse rejected the operation: ${words}` }
   return undefined
 }
 
@@ -143,7 +148,10 @@ export function explainQuery(error: unknown, seconds: number): QueryProblem | un
   if (number === 1222 || number === 1205)
     return { code: 'TABLE_BUSY', words: 'A load is replacing a table of this query. Try again in a moment.' }
   if (code === 'ETIMEOUT' && !/connect/i.test(message))
-    return { code: 'QUERY_TIMEOUT', words: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.` }
+    return {
+      code: 'QUERY_TIMEOUT',
+      words: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
+    }
   if (number <= 0 || notItsFault.has(replyTo(error)?.code ?? '')) return undefined
   if (notAllowed.has(number)) return { code: 'SQL_NOT_ALLOWED', words: message }
   const place = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}

@@ -33,7 +33,14 @@ import { databaseOf, quoted } from '../names.ts'
 import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
-import { concurrentlyChanged, recordDecision, applyDecision, recoverPending, listDecisions, ignoreBusy } from './recovery.ts'
+import {
+  concurrentlyChanged,
+  recordDecision,
+  applyDecision,
+  recoverPending,
+  listDecisions,
+  ignoreBusy,
+} from './recovery.ts'
 import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 
 /**
@@ -230,7 +237,10 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   assertTableOwned(live, load.place)
   const staging = await readShape(access.service, load.database, table)
-  if (!staging) throw new LeaseLost(`The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`)
+  if (!staging)
+    throw new LeaseLost(
+      `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
+    )
   assertStagingKept(load, staging)
   const before = await findLedgerEntry(access, live?.mark?.load)
   load.fedBefore = fedColumns(feedOf(live, before))

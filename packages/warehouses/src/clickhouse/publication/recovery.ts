@@ -4,14 +4,7 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { recreateViews, retireViews, affectsViews } from '../views/dependent-views.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
-import {
-  type ProposedTable,
-  recordFence,
-  recordPublished,
-  isFenced,
-  readProposal,
-  findPublication,
-} from '../ledger.ts'
+import { type ProposedTable, recordFence, recordPublished, isFenced, readProposal, findPublication } from '../ledger.ts'
 import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
 import { codes, isCode } from '../problems.ts'
 import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
@@ -88,7 +81,10 @@ async function abandonDecision(access: ClientAccess, one: ProposedTable): Promis
  * staging table is gone. The staging table is read first: if another process swaps the table between the two reads, the target
  * already has the load.
  */
-async function readTableState(access: ClientAccess, one: ProposedTable): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
+async function readTableState(
+  access: ClientAccess,
+  one: ProposedTable,
+): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
   const staged = await findStagedTable(access, one)
   const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
   if (target?.mark?.load === one.load) return 'PUBLISHED'
@@ -185,7 +181,10 @@ export async function finishDecisionDeletions(access: ClientAccess): Promise<voi
 
 /** Lists the publications with a pending decision, including decisions that a process is currently deleting. */
 export async function listDecisions(access: ClientAccess): Promise<string[]> {
-  const found = [...(await listDecisionTables(access, decisionTable)), ...(await listDecisionTables(access, 'settled_'))]
+  const found = [
+    ...(await listDecisionTables(access, decisionTable)),
+    ...(await listDecisionTables(access, 'settled_')),
+  ]
   return found.map(({ comment }) => comment)
 }
 

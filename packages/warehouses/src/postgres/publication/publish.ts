@@ -216,9 +216,13 @@ export async function readEarlierPublication(client: PoolClient, run: string): P
   await client.query('rollback')
   const found = await findPublication(client, run)
   if (!found)
-    throw new WarehouseProblem('WAREHOUSE_BUSY', 'Another attempt of this run is publishing. The run is retried automatically.', {
-      retryable: true,
-    })
+    throw new WarehouseProblem(
+      'WAREHOUSE_BUSY',
+      'Another attempt of this run is publishing. The run is retried automatically.',
+      {
+        retryable: true,
+      },
+    )
   return found
 }
 

@@ -47,11 +47,17 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (['55P03', '40P01', '40001'].includes(code))
     return problem('TABLE_BUSY', 'A load is changing a table of this query. Try again in a moment.', true)
   if (code === '53400')
-    return problem('RESULT_TOO_LARGE', 'The query exceeds the limit for temporary disk space. Select fewer rows or columns.')
+    return problem(
+      'RESULT_TOO_LARGE',
+      'The query exceeds the limit for temporary disk space. Select fewer rows or columns.',
+    )
   if (isNotASelect(code, context.query.text))
     return problem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.')
   if (notAllowed.has(code))
-    return problem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed${place(error, context)}: ${words}`)
+    return problem(
+      'SQL_NOT_ALLOWED',
+      `The query contains an operation that is not allowed${place(error, context)}: ${words}`,
+    )
   if (code === '08P01')
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   if (queryFaultClasses.has(code.slice(0, 2)))

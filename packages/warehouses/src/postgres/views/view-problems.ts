@@ -14,7 +14,10 @@ export const viewProblems = {
       `${place} already exists in the warehouse and is another view or table. Choose another name for the view.`,
     ),
   readsItself: (place: string) =>
-    refuse('VIEW_READS_ITSELF', `${place} would read itself, directly or through other views. Remove the reference to it.`),
+    refuse(
+      'VIEW_READS_ITSELF',
+      `${place} would read itself, directly or through other views. Remove the reference to it.`,
+    ),
   readsHidden: (hidden: string) =>
     refuse(
       'SQL_NOT_ALLOWED',
@@ -35,7 +38,10 @@ export const viewProblems = {
     )
   },
   tooLong: (place: string, seconds: number) =>
-    refuse('QUERY_TIMEOUT', `The query of ${place} took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`),
+    refuse(
+      'QUERY_TIMEOUT',
+      `The query of ${place} took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
+    ),
   tooLarge: (place: string, bytes: number, most: number) =>
     refuse(
       'RESULT_TOO_LARGE',

@@ -24,7 +24,10 @@ export interface MergeInput {
 }
 
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
-export function buildMergeQuery(dialect: Dialect, { staging, columns, keys, replaced, live, records }: MergeInput): string {
+export function buildMergeQuery(
+  dialect: Dialect,
+  { staging, columns, keys, replaced, live, records }: MergeInput,
+): string {
   const { names } = dialect
   const { quoted } = names
   const liveColumns = new Set(live.columns.map(({ name }) => name))

@@ -79,7 +79,9 @@ export async function planPublishedState(
   const there = tableToPublish(planned)
   const mark = (await readMarks(dialect, ledger, there.id)).get(there.id)
   if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
-    throw new LeaseLost(`The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`)
+    throw new LeaseLost(
+      `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
+    )
   const { changes, feed } = planCurrentTable(dialect, live, load)
   const falls = live && !merged ? fallOfRows(load.target, live.mark?.rows, rows) : []
   return {

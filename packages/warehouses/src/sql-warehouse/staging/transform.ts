@@ -90,7 +90,10 @@ function statementProblem(dialect: Dialect, error: unknown, named: string): unkn
   if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known
   const verdict = dialect.explainQuery(error, transformationSeconds)
   if (verdict?.code === 'QUERY_TIMEOUT')
-    return transformationFailed(`${named} took longer than ${transformationSeconds} seconds and was stopped. Process fewer rows or simplify it.`, error)
+    return transformationFailed(
+      `${named} took longer than ${transformationSeconds} seconds and was stopped. Process fewer rows or simplify it.`,
+      error,
+    )
   if (!verdict && !(known instanceof WarehouseProblem)) return known
   const words = verdict?.words ?? (known as WarehouseProblem).message
   return transformationFailed(`${named} failed: ${words.slice(0, 1_500)}`, error)
@@ -100,9 +103,7 @@ function statementProblem(dialect: Dialect, error: unknown, named: string): unkn
 async function assertStagingKept(dialect: Dialect, session: Session, load: SqlStagedTable): Promise<void> {
   const now = await findRelation(dialect, session, load.staging)
   if (now?.id !== load.id)
-    throw transformationFailed(
-      `The transformation dropped or renamed table "${load.target.table}". Keep that table.`,
-    )
+    throw transformationFailed(`The transformation dropped or renamed table "${load.target.table}". Keep that table.`)
   load.transformed = true
   load.profile = undefined
 }
