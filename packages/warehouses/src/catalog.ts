@@ -7,9 +7,7 @@ export interface Catalog {
   ensureSchema(schema: string): Promise<void>
   /** Throws SCHEMA_NOT_EMPTY while the schema contains tables. */
   dropSchema(schema: string): Promise<void>
-  /**
-   * Lists the tables and views in these schemas, sorted by name. Omits the service's hidden tables, partitions and foreign tables.
-   */
+  /** Lists the tables and views in these schemas, sorted by name. Omits the service's hidden tables, partitions and foreign tables. */
   listRelations(schemas: readonly string[]): Promise<TablePlace[]>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** Returns the existing tables among these places, with their columns. */

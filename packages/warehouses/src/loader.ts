@@ -1,13 +1,11 @@
 import type {
-  ColumnFacts,
-  ColumnProfile,
   LoadTarget,
   PlannedTable,
   Publication,
   RestoreTarget,
   StagedRecords,
-  StoredType,
 } from './load-target.ts'
+import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
@@ -28,10 +26,7 @@ export interface Loader {
     signal: AbortSignal,
     options?: { retain?: boolean; dry?: boolean },
   ): Promise<void>
-  /**
-   * Lets role `read` query the staged rows of ready tables while a `gate` checks them. Readers of the published tables see no
-   * change.
-   */
+  /** Lets role `read` query the staged rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
    * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none. Calls
@@ -90,29 +85,6 @@ export interface Loader {
   ): Promise<Publication>
 }
 
-/** Whole tuples of binary COPY. `release` is called once when the bytes are no longer needed. */
-export interface TupleChunk {
-  bytes: Uint8Array
-  release?(): void
-}
-
-/**
- * The rows of a load and what its source reports about them. Structurally equal to `RowContent` of a source, so neither module
- * imports the other.
- */
-export interface LoadContent {
-  format: 'copy-binary'
-  rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-  /** Bytes of the source's data, if known: they determine the copy strategy. */
-  size?: number
-  /** Called once after the rows have ended. */
-  profile?(): ColumnProfile[]
-  /** Returns the contents of the columns; call it after the rows have ended. Absent if the source knows its types. */
-  facts?(): ColumnFacts[]
-  /** Returns JSON that the source receives at its next reading; call it after the rows have ended. */
-  reading?(): unknown
-}
-
 /** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
 export interface StagedTable extends AsyncDisposable {
   readonly stagingTable: string
@@ -120,7 +92,7 @@ export interface StagedTable extends AsyncDisposable {
    * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
    * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
    */
-  write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
 }
 
 /** One statement of a transformation: any SQL, run as role `load` in a transaction of its own. */

@@ -20,9 +20,7 @@ const shares = {
   pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title }),
 }
 
-/**
- * Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason when it aborts.
- */
+/** Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason when it aborts. */
 export async function acquireQuery(kind: keyof typeof shares, key: string, signal?: AbortSignal): Promise<Disposable> {
   try {
     return await shares[kind].acquire(key, { signal })

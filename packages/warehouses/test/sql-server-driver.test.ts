@@ -3,7 +3,7 @@ import { plainSql, sql } from '../src/sql-warehouse/sql.ts'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { sqlServerDialect } from '../src/tsql/tsql-dialect.ts'
 import { types as tsqlTypes } from '../src/tsql/types.ts'
-import type { LoadContent } from '../src/warehouse.ts'
+import type { RowContent } from '../src/warehouse.ts'
 import { columns, given, never } from './rows.ts'
 import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
 import type { Answer } from './tds/answers.ts'
@@ -146,7 +146,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     await expect(dialect.copyRows(shape, binary(cutShort), never)).rejects.toBe(failure)
     const stop = new AbortController()
     const reason = new Error('cancelled')
-    const endless: LoadContent = binary(async function* () {
+    const endless: RowContent = binary(async function* () {
       for (;;) {
         yield { bytes: tuple([1]) }
         stop.abort(reason)

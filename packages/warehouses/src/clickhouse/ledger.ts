@@ -19,9 +19,7 @@ export interface LedgerEntry {
   feed?: FeedMemory
 }
 
-/**
- * One table of a proposed publication. The load replaces the table whose uuid is `base`, or creates the table if `base` is empty.
- */
+/** One table of a proposed publication. The load replaces the table whose uuid is `base`, or creates the table if `base` is empty. */
 export interface ProposedTable {
   publication: string
   run: string
@@ -53,9 +51,7 @@ export async function writeProposal(access: ClientAccess, decided: readonly Prop
   })
 }
 
-/**
- * Marks the publication as committed. Every process that applies the decision calls this, so the ledger may contain duplicate rows.
- */
+/** Marks the publication as committed. Every process that applies the decision calls this, so the ledger may contain duplicate rows. */
 export async function recordPublished(access: ClientAccess, publication: string): Promise<void> {
   await execute(
     access.service,

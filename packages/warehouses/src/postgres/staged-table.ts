@@ -4,7 +4,7 @@ import {
   type ColumnFacts,
   type ColumnProfile,
   LeaseLost,
-  type LoadContent,
+  type RowContent,
   type LoadTarget,
   type StagedTable,
   WarehouseProblem,
@@ -71,7 +71,7 @@ export class PostgresStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#written) throw new Error('A load is written once.')
     this.#written = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')

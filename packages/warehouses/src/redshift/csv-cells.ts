@@ -4,7 +4,7 @@ import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
 import { longestText, modifiers } from './types.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
-import type { LoadContent } from '../warehouse.ts'
+import type { RowContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
@@ -109,12 +109,10 @@ function text(type: SqlType): CellWriter {
 
 const [comma, newline] = [0x2c, 0x0a]
 
-/**
- * Yields rows as CSV, one megabyte of whole lines at a time. `none` is the word for NULL; it is random, so no value can equal it.
- */
+/** Yields rows as CSV, one megabyte of whole lines at a time. `none` is the word for NULL; it is random, so no value can equal it. */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
-  content: LoadContent,
+  content: RowContent,
   none: string,
   counted: Counted,
 ): AsyncGenerator<Buffer> {

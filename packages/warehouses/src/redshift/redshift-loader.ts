@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg'
 import type { TableFill, Session } from '../sql-warehouse/sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from '../sql-warehouse/sql.ts'
 import type { Counted } from '../rows/encoded-tuples.ts'
-import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
+import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { type StagingBucket, bucketOf } from './bucket.ts'
 import type { ConnectionPool } from './connections.ts'
@@ -28,7 +28,7 @@ export async function copyRows(
   access: ClientAccess,
   connections: ConnectionPool,
   filling: TableFill,
-  content: LoadContent,
+  content: RowContent,
   signal: AbortSignal,
 ): Promise<Counted> {
   const bucket = bucketOf(access.staging)
@@ -141,10 +141,7 @@ export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlyS
   }
 }
 
-/**
- * Bytes of rows in one object: small enough to be held in memory, and large enough that there are objects for all slices of a
- * cluster.
- */
+/** Bytes of rows in one object: small enough to be held in memory, and large enough that there are objects for all slices of a cluster. */
 const objectBytes = 32 * 1024 * 1024
 
 /** Writes rows sequentially to compressed objects whose keys begin with `prefix`. Returns the keys. */

@@ -1,5 +1,5 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { StoredType, TableChange, TargetColumn } from '../load-target.ts'
+import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { type ReaderAdvice, rebuildAdvice } from '@sluice/row-stream'
 import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './feed-memory.ts'
 
@@ -9,7 +9,7 @@ export interface TypeRules {
   widest(one: StoredAs, other: StoredAs): StoredAs
 }
 
-export interface FedColumn extends TargetColumn {
+export interface FedColumn extends Column {
   evidence?: Evidence
   dayFirst?: boolean
 }

@@ -75,10 +75,7 @@ async function withLedgerLock<Result>(
   })
 }
 
-/**
- * Writes the decision to the ledger. The commit of the transaction that holds the publish lock is the commit point of the
- * publication.
- */
+/** Writes the decision to the ledger. The commit of the transaction that holds the publish lock is the commit point of the publication. */
 export async function recordDecision(
   dialect: Dialect,
   { ledger }: PublishSessions,
@@ -106,10 +103,7 @@ export const inTransactionIfSupported = (
   work: () => Promise<void>,
 ): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(work) : work())
 
-/**
- * Applies pending decisions, so that the caller sees complete publications. Does nothing if readers or another publisher block
- * them.
- */
+/** Applies pending decisions, so that the caller sees complete publications. Does nothing if readers or another publisher block them. */
 export async function recoverPending(dialect: Dialect, session: Session): Promise<void> {
   if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
   await lockAndApplyDecisions(dialect, readerWaitSeconds).catch((error: unknown) => {

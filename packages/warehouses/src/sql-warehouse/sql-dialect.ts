@@ -1,6 +1,6 @@
 import type { SqlLanguage } from '../sql-text/sql-names.ts'
 import type { TablePlace } from '../catalog.ts'
-import type { RowCell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
+import type { RowCell, RowContent, StoredType, WarehouseColumn } from '../warehouse.ts'
 import type { Sql } from './sql.ts'
 
 /**
@@ -202,7 +202,7 @@ export interface Dialect {
   /** Creates or repairs the client's part of the server and its users. Idempotent. The core creates the ledger's tables. */
   provision(): Promise<void>
   /** Streams rows into an empty table, with back-pressure, once. Rethrows an error of the content unchanged. */
-  copyRows(filling: TableFill, content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  copyRows(filling: TableFill, content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   /**
    * Removes data outside the server that row copies of dead runs left; does nothing by default. It lists the data first and reads
    * the live runs second, so a run that begins in between keeps its data.

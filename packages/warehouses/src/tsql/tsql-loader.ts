@@ -1,7 +1,7 @@
 import type { Connection } from 'tedious'
 import type { TableFill, NewColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
-import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
+import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bulkCell, decimalBytes } from './bulk-cells.ts'
 import { connected } from './session/connection.ts'
@@ -17,7 +17,7 @@ const rowToken = 0xd1
 export async function bulkLoad(
   access: ClientAccess,
   { place, columns, quotedPlace }: TableFill,
-  content: LoadContent,
+  content: RowContent,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
   signal.throwIfAborted()

@@ -4,7 +4,7 @@ import {
   type ColumnFacts,
   type ColumnProfile,
   LeaseLost,
-  type LoadContent,
+  type RowContent,
   type LoadTarget,
   type StagedTable,
   WarehouseProblem,
@@ -90,7 +90,7 @@ export class ClickHouseStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))

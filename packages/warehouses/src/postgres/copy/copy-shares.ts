@@ -14,9 +14,7 @@ const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, 
  * not read, so with smaller shares the server would work on many loads at once.
  */
 const turnBytes = 64 * 1024 * 1024
-/**
- * The maximum time in milliseconds before another load gets the slot: a source of many small chunks takes long to send `turnBytes`.
- */
+/** The maximum time in milliseconds before another load gets the slot: a source of many small chunks takes long to send `turnBytes`. */
 const longestTurnMs = 5_000
 /** Milliseconds that a load waits for a chunk of its source before it releases its slot. */
 const slowChunkMs = 100

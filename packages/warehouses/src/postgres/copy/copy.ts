@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { LoadContent, StoredType, TupleChunk } from '../../warehouse.ts'
+import type { RowContent, StoredType, TupleChunk } from '../../warehouse.ts'
 import { checkWhileWriting } from '../server/database-limit.ts'
 import { type CopyConnection, openCopyConnections } from './copy-connection.ts'
 import { qualified } from '../names.ts'
@@ -13,7 +13,7 @@ export interface CopyRequest {
   staging: string
   columns: string
   types: readonly StoredType[]
-  content: LoadContent
+  content: RowContent
   /** Whether all rows must be frozen, whatever their size. That is slower, but every snapshot sees frozen rows. */
   frozen: boolean
   /** Returns the bytes that may still be written. Throws WAREHOUSE_FULL. Absent if the database has no limit. */

@@ -84,10 +84,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
   }
 }
 
-/**
- * Returns whether the merge only changes rows: the key is the same, and every replaced column exists on both sides with the same
- * type.
- */
+/** Returns whether the merge only changes rows: the key is the same, and every replaced column exists on both sides with the same type. */
 export function fitsInPlace(load: PostgresStagedTable, live: PostgresShape, staging: PostgresShape): boolean {
   const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   const types = new Map(live.columns.map(({ name, type }) => [name, type]))

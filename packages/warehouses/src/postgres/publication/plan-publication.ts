@@ -73,9 +73,7 @@ interface TableEvolution {
   rebuild: boolean
 }
 
-/**
- * Returns the statements that give the parent table its planned columns. `fed` are the columns whose labels the source provides.
- */
+/** Returns the statements that give the parent table its planned columns. `fed` are the columns whose labels the source provides. */
 export function planEvolution(
   table: string,
   live: PostgresShape,

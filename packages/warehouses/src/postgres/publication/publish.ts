@@ -99,10 +99,7 @@ export async function retryWhileTableIsRead<T>(
   }
 }
 
-/**
- * Runs the slow steps that block no reader. Returns the loads in the order in which their tables are locked, which prevents
- * deadlocks.
- */
+/** Runs the slow steps that block no reader. Returns the loads in the order in which their tables are locked, which prevents deadlocks. */
 export async function prepareLoads(
   { pools, loads: given, options }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
   signal: AbortSignal,
@@ -179,10 +176,7 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   inPlace: partition !== load.stagingTable,
 })
 
-/**
- * Never throws, because the publication is committed: a sweep drops leftover partitions, and the next load collects missing
- * statistics.
- */
+/** Never throws, because the publication is committed: a sweep drops leftover partitions, and the next load collects missing statistics. */
 async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
     ...freed.map((partition) => dropDetached(pools.statements, partition)),

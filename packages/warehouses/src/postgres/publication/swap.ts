@@ -17,10 +17,7 @@ import { type PostgresShape, readShape } from '../table-shape.ts'
 
 export interface TableSwap {
   load: PostgresStagedTable
-  /**
-   * The DDL statements that change what readers see. They run after all dependent views are dropped and before the views are
-   * recreated.
-   */
+  /** The DDL statements that change what readers see. They run after all dependent views are dropped and before the views are recreated. */
   statements: string[]
   /** The partition that contains the rows after the swap. */
   partition: string
@@ -148,10 +145,7 @@ async function planMergeInPlace(
   return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
 }
 
-/**
- * Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of
- * them.
- */
+/** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */
 export async function findBlockingViews(
   client: ClientBase,
   scene: ProblemContext,

@@ -267,10 +267,7 @@ function tablesWithViewChanges(
   return { changedLoads, above: viewsAbove(views, places) }
 }
 
-/**
- * Checks before the decision that the views over the tables compile with the new columns. Returns the ids of the views that
- * compile.
- */
+/** Checks before the decision that the views over the tables compile with the new columns. Returns the ids of the views that compile. */
 async function assertViewsAboveCompile(
   dialect: Dialect,
   planned: readonly PlannedPublication[],

@@ -2,7 +2,7 @@ import {
   type ColumnFacts,
   type ColumnProfile,
   LeaseLost,
-  type LoadContent,
+  type RowContent,
   type LoadTarget,
   type StagedTable,
   type StoredType,
@@ -76,7 +76,7 @@ export class SqlStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const { types } = this.#dialect
