@@ -12,10 +12,7 @@ export interface Catalog {
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** Returns the existing tables among these places, with their columns. */
   findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
-  /**
-   * Returns the newest staging table for this table, including one that a failed run left. `rowCount` may be an estimate unless
-   * `counted` is set, which reads all rows.
-   */
+  /** Returns the newest staging table for this table, even of a failed run. `counted` counts the rows instead of estimating them. */
   findStagingTable(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
   dropTable(schema: string, table: string): Promise<void>
 }

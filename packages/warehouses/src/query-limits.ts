@@ -11,10 +11,7 @@ const maxQuerySeconds = 86_400
 const waitMs = 15_000
 const title = 'Too many queries are running in this warehouse. Try again in a moment.'
 
-/**
- * Limits the concurrent queries of users in this process, with one share per warehouse. Pushes hold a slot for as long as their
- * target takes.
- */
+/** Limits the users' concurrent queries in this process, fairly per warehouse. A push holds its slot while its target is slow. */
 const shares = {
   queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title }),
   pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title }),

@@ -80,10 +80,7 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/**
- * The fence check, directly before the commit point. Throws `LeaseLost` unless this attempt still owns the run, or the signal's
- * reason if it is aborted.
- */
+/** The fence check before the commit point. Throws `LeaseLost` unless the attempt owns the run, or the signal's reason. */
 export async function assertCurrentAttempt(
   { run, attempt }: { run: string; attempt: number },
   isCurrentAttempt: () => Promise<boolean>,

@@ -198,10 +198,7 @@ async function readTable(
   }
 }
 
-/**
- * See `QueryRunner.queryPages`. The server stores the result in a temporary database, and pages are read from there. So all pages
- * show the same data, and no connection stays open between pages.
- */
+/** See `QueryRunner.queryPages`. A temporary database stores the result, so all pages agree and no connection stays open. */
 async function* queryPages(
   access: ClientAccess,
   userQuery: UserQuery,

@@ -37,10 +37,7 @@ export const ledgerTable = ({ key }: ClientAccess): string => `${quoted(ledgerDa
 /** Inserts are synchronous and not deduplicated, so the next read sees them. */
 const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 
-/**
- * The prepare phase of the commit protocol. One insert writes all tables, so the ledger contains all of them or none; no table is
- * published yet.
- */
+/** The prepare phase of the commit protocol. One insert writes all tables or none; no table is published yet. */
 export async function writeProposal(access: ClientAccess, decided: readonly ProposedTable[]): Promise<void> {
   const rows = decided.map(
     (one) =>

@@ -41,10 +41,7 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
 })
 
-/**
- * The idle time-out in seconds between two pages. Sending a page to a slow system may take long; by then the server holds neither
- * lock nor snapshot.
- */
+/** The idle time-out between two pages, in seconds. A slow reader holds neither lock nor snapshot at the server. */
 const defaultSecondsOf = { page: defaultQuerySeconds, all: 1_800 }
 const pushIdle = 14_400
 

@@ -137,10 +137,7 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
   return undefined
 }
 
-/**
- * The server's CONTEXT is, for example, `COPY table, line 3, column age`. Only the column is used: the line counts the rows of one
- * connection.
- */
+/** The CONTEXT of an error, such as `COPY table, line 3, column age`, names the column. Its line only counts one connection. */
 function badValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''

@@ -27,10 +27,7 @@ export class PostgresStagedTable implements StagedTable {
   readonly target: LoadTarget
   readonly stagingTable: string
   readonly problemContext: ProblemContext
-  /**
-   * The counts of `write` after it has finished. A transformation may change `rows`; `sourceRows` stays the number of rows of the
-   * source.
-   */
+  /** The counts of `write`, once it has finished. A transformation may change `rows`, but not `sourceRows`. */
   written: (CopyResult & { sourceRows?: number }) | undefined
   /** The transactions that must end before the rows may be published; empty if every row is frozen. */
   older: OlderSnapshots[] = []

@@ -62,8 +62,7 @@ export async function createStaging(
   const staging = qualified('sluice', name)
   await client.query(
     [
-      // Disables autovacuum until the publication: it would analyse the table during the load, and lock it when the table is to be
-      // published.
+      // Disables autovacuum until the publication: it would analyse the table during the load and lock it afterwards.
       `create table ${staging} (${columnList(columns)}) with (autovacuum_enabled = off)`,
       originComment(name, origin),
       ...columnComments(staging, columns),

@@ -75,10 +75,7 @@ async function loadFromManifest(
 
 type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; none: string }
 
-/**
- * Returns the COPY statement. It rounds decimals instead of truncating them, changes no other value, and fails on the first row
- * that does not fit.
- */
+/** Returns the COPY statement. It rounds decimals instead of truncating them, and fails on the first row that does not fit. */
 export function buildCopyStatement(
   { staging, role }: ClientAccess,
   { place, columns, manifest, none }: CopyStatement,

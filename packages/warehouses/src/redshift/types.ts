@@ -10,10 +10,7 @@ const longText = text(longestText)
 export const anyDecimal: SqlType = 'numeric(38,20)'
 const mostDigits = 38
 
-/**
- * The server counts text lengths in bytes, and a character takes up to four. JSON is stored as text, because a SUPER does not keep
- * its spelling.
- */
+/** The server counts text lengths in bytes, up to four per character. JSON is stored as text: a SUPER loses its spelling. */
 const byDataType: Record<DataType, SqlType> = {
   SMALLINT: 'smallint',
   INTEGER: 'integer',
@@ -66,10 +63,7 @@ export const types: DialectTypes = {
     const known = Object.entries(byDataType).find(([, sql]) => sql === type && !isText(sql))
     return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
   },
-  /**
-   * Returns the narrowest type that holds every value of both without loss. A float with a whole number of up to 32 bits is a
-   * double; with a number that a double rounds it is text.
-   */
+  /** Returns the narrowest type for the values of both. A float and a whole number over 32 bits become text, as a double rounds. */
   widest(one, other) {
     if (one === other) return one
     for (const family of [integers, times])

@@ -18,15 +18,9 @@ export interface ViewMark {
   asked: string
 }
 
-/**
- * What the ledger stores about one table or view, because the server's catalogue cannot. The key is the relation's id, so the
- * metadata follows a renamed relation.
- */
+/** What the ledger stores about a table or view, because the catalogue cannot. The id as key makes it survive renames. */
 export interface Mark {
-  /**
-   * LOADED: a published table. STAGING: a table that is not published yet. VIEW: a plain or materialised view. PASSING: a temporary
-   * relation.
-   */
+  /** LOADED: a published table. STAGING: a table not published yet. VIEW: a plain or materialised view. PASSING: temporary. */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
   /** The run that owns the relation. */
   run?: string
@@ -84,10 +78,7 @@ export async function countEntries({ names }: Dialect, session: Session, table: 
   return Number(row!.n)
 }
 
-/**
- * The maximum number of characters in one row of an entry. Longer entries continue in further rows, because some servers limit the
- * length of texts.
- */
+/** The maximum characters of an entry per row, because some servers limit texts. A longer entry takes several rows. */
 const partLength = 16_000
 
 interface EntryRow {

@@ -84,10 +84,7 @@ export async function recordDecision(
   await writeEntry(dialect, ledger, 'decisions', randomUUID(), decision)
 }
 
-/**
- * Takes the publish lock and applies the pending decisions of this process or of a crashed one. Returns the replaced tables that it
- * renamed, which can be dropped.
- */
+/** Applies the pending decisions of any process, under the publish lock. Returns the replaced tables that it renamed aside. */
 export async function lockAndApplyDecisions(dialect: Dialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(
     dialect,
@@ -111,10 +108,7 @@ export async function recoverPending(dialect: Dialect, session: Session): Promis
   })
 }
 
-/**
- * Runs `work`, and runs it once more if a table is missing: applying a decision renames tables one after the other, so a table can
- * be absent for a moment.
- */
+/** Runs `work`, and once more if a table is missing, because a decision that is being applied renames tables. */
 export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -125,10 +119,7 @@ export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => 
   }
 }
 
-/**
- * Drops replaced tables that this process renamed. Tables that another process renamed wait for a sweep: the last rename of that
- * process may still be running, and must then find the name taken.
- */
+/** Drops replaced tables that this process renamed. Those of another process wait for a sweep, as its last rename may still run. */
 export async function dropRetiredTables(dialect: Dialect, aside: readonly TablePlace[]): Promise<void> {
   if (aside.length === 0) return
   await withSession(dialect, { role: 'service' }, async (session) => {
@@ -142,10 +133,7 @@ export async function dropRetiredTables(dialect: Dialect, aside: readonly TableP
  */
 export interface PublicationDecision {
   steps: DecisionStep[]
-  /**
-   * The metadata that the relations at these places get. The metadata of a relation whose `id` is already known is written together
-   * with the decision.
-   */
+  /** Metadata to store for the relations at these places. If the `id` is known, it was stored together with the decision. */
   marks: { place: TablePlace; id?: string; mark: Mark }[]
   /** The ids of replaced relations, whose metadata is deleted. */
   forgotten: string[]
@@ -153,16 +141,10 @@ export interface PublicationDecision {
 }
 
 export type DecisionStep =
-  /**
-   * Renames the replaced table `to` to the hidden name `aside`, and the staging table `from` to `to`. Without `aside` there is no
-   * table to replace.
-   */
+  /** Renames the replaced table `to` to `aside`, and the staging table `from` to `to`. No `aside`: `to` is a new table. */
   | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
   | { kind: 'DROP'; place: TablePlace; id: string; view: boolean }
-  /**
-   * Creates the view, or changes its query. With `kept`, a query that the server rejects leaves the old view in place and does not
-   * fail the decision.
-   */
+  /** Creates or changes a view. With `kept`, a query that the server rejects leaves the old view and does not fail the decision. */
   | { kind: 'VIEW'; place: TablePlace; query: string; kept?: true }
 
 /** The sessions of the process that holds the publish lock. */
@@ -173,10 +155,7 @@ export interface PublishSessions {
   tables: Session
 }
 
-/**
- * Applies all pending decisions under the publish lock. Returns the replaced tables that it renamed; undefined if no decision was
- * pending.
- */
+/** Applies all pending decisions, under the publish lock. Returns the tables that it renamed aside; undefined if none was pending. */
 async function applyDecisions(dialect: Dialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
   const { ledger, tables } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>

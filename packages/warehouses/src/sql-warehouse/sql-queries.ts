@@ -225,10 +225,7 @@ const orderColumn = 'n'
 /** Seconds after which a sweep may drop the stored result: the time that the slowest reader may need for all pages. */
 const pageReaderSeconds = 14_400
 
-/**
- * See `QueryRunner.queryPages`. The server stores the result in a hidden table, and pages are read from there. So all pages show
- * the same data, and readers do not block loads.
- */
+/** See `QueryRunner.queryPages`. A hidden table stores the result, so all pages agree and readers do not block loads. */
 async function* queryPages(
   dialect: Dialect,
   given: UserQuery,

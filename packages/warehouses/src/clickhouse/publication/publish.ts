@@ -43,10 +43,7 @@ import {
 } from './recovery.ts'
 import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 
-/**
- * The number of tries to record a decision, and the pause between them in milliseconds. Each try first applies the decision that is
- * pending, which is quick.
- */
+/** How often to try to record a decision, and the milliseconds between tries. Each try first applies the pending decision. */
 const decisionRetries = { tries: 40, wait: 250 }
 
 /**
@@ -109,8 +106,7 @@ export async function fenceRun(
   await recoverPending(access).catch(ignoreBusy)
   const earlier = await findPublication(access, fenced.run)
   if (earlier) return earlier
-  // An attempt writes its proposal before it checks whether it owns the run. An attempt without a proposal so far will find that it
-  // does not.
+  // An attempt writes its proposal before its fence check. An attempt without a proposal will fail that check.
   const proposals = await listProposals(access, fenced)
   if (proposals.length === 0) return undefined
   const publication = randomUUID()
@@ -119,8 +115,7 @@ export async function fenceRun(
   await applyDecision(access, publication)
   const published = await findPublication(access, fenced.run)
   if (published) return published
-  // The fence may be missing: a worker of an older version deletes a fence decision without recording it, and a decision that was
-  // deleted too late can coincide with a second one.
+  // An older version may delete a fence decision without recording it, or a second decision may exist for a moment.
   const decisions = await listDecisions(access)
   if (!(await isFenced(access, fenced)) || proposals.some((one) => decisions.includes(one)))
     throw publicationInProgress()
@@ -150,10 +145,7 @@ export async function waitForDecision(
   throw timeoutProblem()
 }
 
-/**
- * The swap moved the replaced tables to the names of the staging tables. This keeps them for a restore and drops the run's
- * database; running queries on dropped tables still finish.
- */
+/** Keeps the replaced tables, which the swap left in place of the staging tables, and drops the run's database. */
 async function runCleanup(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],
@@ -257,10 +249,7 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
   return { live, staging, feed, changes }
 }
 
-/**
- * Checks that the staging table is still the one that the transformation left: a client's SQL may write to every staging table of
- * that client.
- */
+/** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */
 function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape): void {
   if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(

@@ -104,8 +104,7 @@ async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void
     if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
     const staged = await findStagedTable(access, one)
     if (!staged) continue
-    // Another process has claimed the table and may swap it. If the table still has this name at the next try, that process may be
-    // dead.
+    // Another process has claimed the table. If the table still has this name at the next try, that process may be dead.
     if (staged.name.startsWith(claimPrefix) && staged.name !== otherClaim) {
       otherClaim = staged.name
       continue

@@ -30,10 +30,7 @@ export class CopyConnection implements Disposable {
     this.#copy = copy
   }
 
-  /**
-   * Starts COPY. With FREEZE, a TRUNCATE in the same transaction is required; it locks the table, so only one connection can write.
-   * Frozen rows are visible to every snapshot.
-   */
+  /** Starts COPY. FREEZE requires a TRUNCATE in the same transaction, whose lock excludes other connections. */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
     const borrowed = await borrow(pool, signal)

@@ -3,10 +3,7 @@ import { Semaphore } from '@sluice/process'
 
 const cores = Math.max(2, availableParallelism())
 
-/**
- * Limits the concurrent copies in this process, with fair shares per client. Each copy keeps one or two cores busy, so more copies
- * would slow each other down.
- */
+/** Limits concurrent copies in this process, fairly per client. Each copy uses one or two cores, so more would be slower. */
 const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, title: 'All copy slots are in use.' })
 
 /**

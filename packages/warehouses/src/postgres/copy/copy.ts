@@ -23,10 +23,7 @@ export interface CopyRequest {
 export interface CopyResult {
   rows: number
   bytes: number
-  /**
-   * True if all rows were loaded with COPY FREEZE, so every snapshot sees them. Otherwise the publication waits for readers with
-   * older snapshots.
-   */
+  /** True if COPY FREEZE loaded all rows, which every snapshot sees. Otherwise the publication waits for older snapshots. */
   frozen: boolean
 }
 

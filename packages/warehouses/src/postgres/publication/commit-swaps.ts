@@ -92,16 +92,10 @@ function statementAt(statements: readonly string[], position: number): string | 
   })
 }
 
-/**
- * Lets COMMIT release the exclusive locks before the disk write, which may take a second after a large load. `flushWal` then waits
- * for the disk before the publication is reported.
- */
+/** Lets COMMIT release the exclusive locks before the disk write, which may take a second. `flushWal` waits for the disk. */
 const asyncCommit = 'set local synchronous_commit = off'
 
-/**
- * Waits until all earlier WAL is on disk, including the commit of the swap, if the server is configured for synchronous commits. If
- * it fails, the next attempt finds the run in the ledger.
- */
+/** Waits until the commit of the swap is on disk. If this fails, the next attempt finds the run in the ledger. */
 export async function flushWal(client: ClientBase): Promise<void> {
   await client.query(`select pg_logical_emit_message(true, 'sluice', 'published')`)
 }

@@ -72,10 +72,7 @@ async function keep(client: ClientBase, { ledgerKey }: RetentionPolicy, run: str
     ])
 }
 
-/**
- * Returns, in the publishing transaction, this kept table and those that the same publication replaced, and removes them from the
- * list of kept tables. Returns undefined if none are kept.
- */
+/** Returns the kept tables of the publication that replaced this table, and stops keeping them. Undefined if there are none. */
 export async function takeKeptTables(
   client: ClientBase,
   retention: RetentionPolicy,

@@ -39,10 +39,7 @@ export async function findLastEntry(client: ClientBase, partition: string | unde
   return rows[0]
 }
 
-/**
- * If a worker hangs after it has inserted its run into the ledger, the server ends its transaction after this time, so that the
- * next attempt can publish.
- */
+/** If a worker hangs while it publishes, the server ends its transaction after this time, and the next attempt can publish. */
 export const idleTransactionTimeout = `set local idle_in_transaction_session_timeout = '10s'`
 
 /**

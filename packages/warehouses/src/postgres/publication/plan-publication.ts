@@ -30,8 +30,7 @@ export function planPublication(
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
-  // Another load may have widened the table since this load began, so these columns are widened too. Columns that a transformation
-  // changed keep their types.
+  // Another load may have widened the table since this one began. Columns that a transformation changed keep their types.
   const brought = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
   const staged = brought.map((column) => {
     const untouched = plannedColumns.get(column.name)?.type === column.type
@@ -66,10 +65,7 @@ export function completeStaging(staging: string, { missing, restaged }: TablePla
 interface TableEvolution {
   /** Statements for the published table, between the detach of the old partition and the attach of the new one. */
   forTable: string[]
-  /**
-   * True if the type of the partition key changes, which PostgreSQL rejects. Then the publication recreates the parent table, which
-   * has no rows of its own.
-   */
+  /** True if the type of the partition key changes, which PostgreSQL rejects: the empty parent table is recreated. */
   rebuild: boolean
 }
 
@@ -106,13 +102,9 @@ export function planEvolution(
 const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =>
   before !== undefined && before.label !== label
 
-/**
- * Returns the statements that create the table which readers query: a partitioned table with a single default partition, which a
- * publication replaces.
- */
+/** Returns the statements that create a table for readers: partitioned, with one default partition for all rows. */
 export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
-  // The partition key is a text column if there is one, because text is never widened and a change of the key's type requires a new
-  // parent table.
+  // Prefers a text column as partition key: text is never widened, and another key type requires a new parent table.
   const key = columns.find(({ type }) => type === 'text') ?? columns[0]!
   return [
     `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(key.name)})`,

@@ -44,10 +44,7 @@ export async function indexAndAnalyze(
   }
 }
 
-/**
- * Returns the key columns that still need an index. The list is empty if a transformation already created a key, or dropped one of
- * its columns.
- */
+/** Returns the key columns that need an index; none if a transformation created a key or dropped one of the columns. */
 function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
   const there = columns.filter(({ name }) => keys.includes(name))
   if (there.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []

@@ -167,10 +167,7 @@ interface RestoredShapes {
   read: string
 }
 
-/**
- * Plans how to restore the table's earlier columns and types. A column that was added since then is dropped, unless views read it:
- * then it stays, without values.
- */
+/** Plans the table's earlier columns and types. A column added since then is dropped, or stays without values if views read it. */
 async function planShapeChange(
   client: ClientBase,
   { place, live, kept, partition, read }: RestoredShapes,

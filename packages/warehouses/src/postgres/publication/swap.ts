@@ -31,10 +31,7 @@ export interface TableSwap {
   feed: FeedMemory
 }
 
-/**
- * Plans the swap of one table, inside the publishing transaction. The lock SHARE UPDATE EXCLUSIVE excludes other publishers of the
- * table, but not readers.
- */
+/** Plans the swap of one table, in the publishing transaction. Its lock excludes other publishers, but not readers. */
 export async function planSwap(
   client: ClientBase,
   load: PostgresStagedTable,
@@ -117,8 +114,7 @@ export function statementsOf(
   swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
 ): string[] {
   const all = swaps.flatMap(({ views }) => views)
-  // The list contains a view once per table. Keeps the last occurrence, which is after all views that it reads and before all views
-  // that read it.
+  // The list has a view once per table. Keeps the last occurrence: it follows all views that it reads, and precedes its readers.
   const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
   return [
     ...views.toReversed().map(({ drop }) => drop),
@@ -167,10 +163,7 @@ export async function findBlockingViews(
  */
 const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
 
-/**
- * Returns SQL that ends autovacuum on a table and keeps it away until the transaction ends, and then sets the lock time-out to
- * `wait` milliseconds. `table` is quoted.
- */
+/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `wait` milliseconds as lock time-out. */
 export function blockAutovacuum(table: string, wait: number): string {
   return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
 }

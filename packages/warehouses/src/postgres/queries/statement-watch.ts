@@ -5,10 +5,7 @@ import { type WarehouseAccess, readClient, readPoolConfig, withClient } from '..
 import { freeBytes, warehouseFull } from '../server/database-limit.ts'
 import { endReadSession } from './read-transaction.ts'
 
-/**
- * The maximum number of locks of a user's statement. All databases of a server share its lock table, so one statement that fills it
- * would stop all of them.
- */
+/** The maximum locks of a user's statement. A full lock table would stop all databases of the server. */
 const mostLocks = 2_000
 
 /** Milliseconds between two checks, and the number of checks between two measurements of the database size. */

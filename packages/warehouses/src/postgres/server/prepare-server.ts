@@ -3,10 +3,7 @@ import { Client, escapeIdentifier } from 'pg'
 /** The template for client databases: a copy of PostgreSQL's template0 with fewer rights. It may not exist. */
 export const templateDatabase = 'sluice_client_template'
 
-/**
- * Functions that clients must not call: they cannot read others' data, but can exhaust the server's lock table or write in a READ
- * ONLY transaction. The rights to them are set per database.
- */
+/** Functions that clients must not call: they can exhaust the server's lock table or write in a READ ONLY transaction. */
 const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowrite', 'pg_notify')
   or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
 

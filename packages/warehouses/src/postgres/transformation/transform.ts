@@ -63,10 +63,7 @@ export async function transform(
 /** Runs the deferred checks of a commit, and sets a search path in which objects of users do not hide those of the catalogue. */
 const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
 
-/**
- * Rolls the transaction of a dry run back, so that nothing is ever committed; other connections copy the rows before. Returns the
- * number of rows of each table.
- */
+/** Rolls a dry run back; other connections have copied its rows before. Returns the number of rows of each table. */
 async function endDryRun(
   client: PoolClient,
   moments: Pool,
@@ -91,8 +88,7 @@ async function runStatement(
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
   stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // Such a statement would commit the dry run, so it is skipped. In a load it has no effect, because each statement has its own
-  // transaction.
+  // Such a statement would commit the dry run, so it is skipped. In a load, each statement has its own transaction anyway.
   if (dry && endsTransaction(statement)) return
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Sets the limits again for each statement, because an earlier one may have changed them for the session.

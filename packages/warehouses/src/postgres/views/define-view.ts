@@ -102,10 +102,7 @@ interface ViewReplacement {
   make(statement: () => Promise<unknown>): Promise<unknown>
 }
 
-/**
- * Creates the new view under a temporary name and puts it in place of the old one when it is known to work. The old view is neither
- * changed nor locked while the new one is filled.
- */
+/** Creates the new view under a temporary name, so that the old one stays usable until the new one works. */
 async function replace(
   client: PoolClient,
   view: ViewDefinition,

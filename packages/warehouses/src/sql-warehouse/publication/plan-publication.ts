@@ -20,10 +20,7 @@ export interface PlannedPublication {
   rows: number
 }
 
-/**
- * Plans the publication of a load. Returns `before`, the plan of an earlier try, if the same table is still published: a merge
- * writes the whole table, so it should not run twice.
- */
+/** Plans the publication of a load. Reuses the plan `before` of an earlier try while the table is the same. */
 export async function planPublication(
   dialect: Dialect,
   load: SqlStagedTable,
@@ -62,10 +59,7 @@ export interface PublishedState {
   published: PublishedTable
 }
 
-/**
- * Plans the metadata of the published table. Throws WAREHOUSE_BUSY if another run changed the table since the plan, and `LeaseLost`
- * if the staging table is gone.
- */
+/** Throws WAREHOUSE_BUSY if another run changed the table since the plan, and `LeaseLost` if the staging table is gone. */
 export async function planPublishedState(
   dialect: Dialect,
   { ledger, tables }: { ledger: Session; tables: Session },

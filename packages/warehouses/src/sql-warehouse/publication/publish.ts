@@ -40,10 +40,7 @@ import { retiredTableName, withSession, hiddenName, placeKey } from '../table-sh
 /** Pauses in milliseconds between tries, for readers that use the table or other runs that publish. */
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
-/**
- * See `Loader.publish`. All slow steps run before the publish lock is taken. Under the lock it checks that this attempt still owns
- * the run, and renames each staging table to its final name.
- */
+/** See `Loader.publish`. Slow steps run before the publish lock; under it, the fence check and the renames. */
 export async function publish(
   dialect: Dialect,
   given: readonly SqlStagedTable[],
@@ -76,8 +73,7 @@ export async function publish(
       try {
         const already = tries > 0 ? await findEarlierPublication() : undefined
         if (already) return already
-        // This process has already recorded a decision for the run, and it is still pending. A second decision would publish the
-        // run twice.
+        // This process has recorded a decision for the run that is still pending. A second one would publish the run twice.
         if (first.decided) throw tableInUse(first.place)
         for (const [index, load] of loads.entries())
           planned[index] = await planPublication(
@@ -101,10 +97,7 @@ export async function publish(
   }
 }
 
-/**
- * See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so taking the lock waits for that
- * attempt.
- */
+/** See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so this lock waits for it. */
 export function fenceRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
@@ -150,10 +143,7 @@ async function publishInTransaction(
   }
 }
 
-/**
- * Replaces one table by its staging table and returns what was published. Throws WAREHOUSE_BUSY if another run changed the table
- * since the plan.
- */
+/** Replaces one table by its staging table. Throws WAREHOUSE_BUSY if another run changed the table since the plan. */
 async function swapTable(
   dialect: Dialect,
   session: Session,

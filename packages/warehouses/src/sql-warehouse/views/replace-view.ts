@@ -169,8 +169,7 @@ export async function replaceByDecision(dialect: Dialect, { place, instead, made
   const table = 'mark' in made ? made : undefined
   const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
-  // Changes an existing plain view in place, and renames an existing table to a hidden name. Drops a relation of the other kind or
-  // at another place.
+  // Changes an existing plain view in place, and renames an existing table aside. Drops any other relation that is replaced.
   const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])

@@ -26,8 +26,7 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
-    // Runs in one transaction with the statement above, because another session could read the view while the service's user still
-    // owns it.
+    // Runs in one transaction with the statement above, so that no session reads the view while the service's user owns it.
     return [
       view,
       plainSql(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`),
