@@ -1,10 +1,4 @@
-import type {
-  LoadTarget,
-  PlannedTable,
-  Publication,
-  RestoreTarget,
-  StagedRecords,
-} from './load-target.ts'
+import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'

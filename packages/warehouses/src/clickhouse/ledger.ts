@@ -4,7 +4,7 @@ import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, literal, quoted } from './names.ts'
 
-/** What the ledger stores about one table of a publication. */
+/** The ledger entry of one table in a publication. */
 export interface LedgerEntry {
   rows: number
   bytes: number
@@ -19,7 +19,7 @@ export interface LedgerEntry {
   feed?: FeedMemory
 }
 
-/** One table of a proposed publication. The load replaces the table whose uuid is `base`, or creates the table if `base` is empty. */
+/** One table of a proposed publication. The load replaces the table with uuid `base`, or creates it if `base` is empty. */
 export interface ProposedTable {
   publication: string
   run: string

@@ -5,7 +5,6 @@ import { warehouseProblem } from './problems.ts'
 import { limitStatements } from './queries/statement-watch.ts'
 
 export interface PostgresLimits {
-  /** The maximum number of concurrent loads. */
   loads?: number
   /** Bytes of one materialised view, and of the client's database. */
   viewBytes?: number
@@ -37,7 +36,7 @@ export function postgresServer(
   { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,
 ): PostgresServer {
   const retention = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
-  // Two more connections serve loads that were aborted and whose connections are still closing.
+  // Two more connections serve aborted loads that are still closing theirs.
   const pools: PostgresPools = {
     copies: loadPool(access, 2 * loads + 2),
     transactions: loadPool(access, loads + 2),

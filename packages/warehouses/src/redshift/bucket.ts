@@ -21,7 +21,6 @@ export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
   /** Removing a missing object succeeds. */
   remove(key: string): Promise<void>
-  /** Lists the keys with this prefix. */
   list(prefix: string): Promise<string[]>
 }
 

@@ -20,13 +20,11 @@ export interface DatabaseLogin {
   password: string
 }
 
-/** One client's part of a cluster. */
 export interface ClientAccess {
   /** Lower-case letters and digits. */
   key: string
   host: string
   port: number
-  /** The client's database. */
   database: string
   /** The operator's database; its connection creates the others. */
   adminDatabase: string

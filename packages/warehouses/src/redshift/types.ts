@@ -47,7 +47,6 @@ export function modifiers(type: SqlType): number[] {
 const isText = (type: SqlType): boolean => type.startsWith('character') || type === 'text'
 const isFloat = (type: SqlType): boolean => type === 'real' || type === 'double precision'
 
-/** Types as `format_type` prints them. */
 export const types: DialectTypes = {
   longText,
   isText,

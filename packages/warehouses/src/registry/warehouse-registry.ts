@@ -17,7 +17,6 @@ export interface WarehouseDriver {
   kind: WarehouseKind
   /** Opens the client's part of the server, and adds its passwords to `redaction`, so that logs do not contain them. */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
-  /** The readiness check of the server. */
   part: { name: string; check(): Promise<void> }
 }
 

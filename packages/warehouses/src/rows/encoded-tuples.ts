@@ -15,7 +15,6 @@ export interface Counted {
   bytes: number
 }
 
-/** The size of a chunk in bytes. */
 const chunkBytes = 1024 * 1024
 /** The maximum number of bytes that a value needs in addition to twice its own bytes. */
 const around = 64

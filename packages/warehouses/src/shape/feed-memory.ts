@@ -1,8 +1,8 @@
 import type { DataType } from '@sluice/contracts'
 
 /**
- * How a load knows a column's type. Absent: from its values or from the source. NOTHING: it saw no value. AMBIGUOUS: it saw only
- * dates whose day and month could be swapped. REQUESTED: the pipeline's settings give the type.
+ * The evidence for a column's type. Absent: its values or the source. NOTHING: it saw no value. AMBIGUOUS: it saw only dates whose day and
+ * month could be swapped. REQUESTED: the pipeline's settings give the type.
  */
 export type Evidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 
@@ -28,7 +28,7 @@ export interface RememberedColumn extends StoredAs {
   dayFirst?: boolean
 }
 
-/** What the warehouse remembers of a table's last load. The publication of the rows writes it atomically with them. */
+/** The memory of a table's last load. The publication of the rows writes it atomically with them. */
 export interface FeedMemory {
   columns: RememberedColumn[]
   /** A digest of what the pipeline reads: query, sheet, options. */

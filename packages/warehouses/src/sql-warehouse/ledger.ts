@@ -4,7 +4,7 @@ import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts
 import type { Dialect, Session } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql.ts'
 
-/** What the ledger stores about a managed view. */
+/** The ledger data of a managed view. */
 export interface ViewMark {
   id: string
   definition: string
@@ -18,7 +18,7 @@ export interface ViewMark {
   asked: string
 }
 
-/** What the ledger stores about a table or view, because the catalogue cannot. The id as key makes it survive renames. */
+/** The ledger data of a table or view that the catalogue cannot store. The id as key makes it survive renames. */
 export interface Mark {
   /** LOADED: a published table. STAGING: a table not published yet. VIEW: a plain or materialised view. PASSING: temporary. */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
@@ -144,7 +144,7 @@ export async function deleteEntry(
   )
 }
 
-/** Takes the publish lock until the session's transaction ends. Meanwhile no other process can publish or pass its fence check. */
+/** Takes the publish lock until the session's transaction ends. Other processes can neither publish nor pass the fence check. */
 export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
@@ -198,7 +198,7 @@ export async function enterRun(
   await writeEntry(dialect, session, 'runs', run, whole)
 }
 
-/** Deletes publications that are older than this many days and whose rows no table contains any more. Returns their number. */
+/** Deletes publications that are older than this many days and have no rows in any table. Returns their number. */
 export async function pruneRuns(dialect: Dialect, session: Session, days: number): Promise<number> {
   const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000

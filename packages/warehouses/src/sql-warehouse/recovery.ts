@@ -135,7 +135,7 @@ export interface PublicationDecision {
   steps: DecisionStep[]
   /** Metadata to store for the relations at these places. If the `id` is known, it was stored together with the decision. */
   marks: { place: TablePlace; id?: string; mark: Mark }[]
-  /** The ids of replaced relations, whose metadata is deleted. */
+  /** The ids of replaced relations; their metadata is deleted. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
 }

@@ -41,7 +41,6 @@ export interface Session extends AsyncDisposable {
   columns(text: string): Promise<readonly ReadColumn[]>
 }
 
-/** The size of one fetch. */
 export interface BatchLimits {
   rows: number
   /** The bytes that the caller may still read; a batch should not be much larger. */
@@ -119,7 +118,7 @@ export interface DialectCatalog {
   bytes(session: Session, relation: CatalogRelation): Promise<number>
 }
 
-/** The statements whose syntax differs from server to server. */
+/** The statements that differ from server to server. */
 export interface DialectStatements {
   createSchema(schema: string): Sql[]
   dropSchema(schema: string): Sql[]
@@ -143,7 +142,6 @@ export interface DialectStatements {
   ledgerOptions?: string
 }
 
-/** The target of a row copy. */
 export interface TableFill {
   place: TablePlace
   /** The columns of the table, in the order of the tuples. */
@@ -168,7 +166,6 @@ export interface ServerProblem {
   retryable?: boolean
 }
 
-/** An error in a user's SQL. */
 export interface QueryProblem {
   code: 'QUERY_FAILED' | 'QUERY_TIMEOUT' | 'SQL_NOT_ALLOWED' | 'RESULT_TOO_LARGE' | 'TABLE_BUSY'
   /** The server's own message, without the service's SQL around the user's text. */

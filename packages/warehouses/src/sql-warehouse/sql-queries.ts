@@ -39,7 +39,6 @@ import {
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
 
-/** Rows per batch. */
 const batchRows = 2_000
 
 export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {

@@ -154,7 +154,6 @@ function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: re
     )
 }
 
-/** Finds a managed or unmanaged view. */
 async function findView(dialect: Dialect, session: Session, place: TablePlace): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
   const mark = shape?.mark?.view

@@ -129,7 +129,6 @@ async function beginning(stream: Readable): Promise<string> {
 /** The statement is complete, or has failed, when this stream ends. */
 const toItsEnd = { wait_end_of_query: 1, http_write_exception_in_output_format: 0, max_query_size: 16 * 1024 * 1024 }
 
-/** Runs a statement that returns no rows. */
 export async function execute(access: ServerAccess, sql: string, options: StatementOptions = {}): Promise<void> {
   const response = await sendStatement(access, sql, { ...options, settings: { ...toItsEnd, ...options.settings } })
   await buffer(response)

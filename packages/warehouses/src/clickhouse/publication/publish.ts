@@ -43,7 +43,7 @@ import {
 } from './recovery.ts'
 import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 
-/** How often to try to record a decision, and the milliseconds between tries. Each try first applies the pending decision. */
+/** The number of tries to record a decision, and the milliseconds between them. Each try first applies the pending decision. */
 const decisionRetries = { tries: 40, wait: 250 }
 
 /**

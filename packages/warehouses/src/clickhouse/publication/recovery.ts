@@ -10,10 +10,10 @@ import { codes, isCode } from '../problems.ts'
 import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
 
 /**
- * The commit protocol resembles two-phase commit. Prepare: `writeProposal` stores the tables of a publication in the ledger. Commit
- * point: `recordDecision` creates this table, whose comment names the publication. The server creates a table of this name only
- * once, even with concurrent requests, so a client has at most one pending decision. Apply: `applyDecision` swaps the tables, marks
- * the publication as committed and deletes this table. If a worker dies in between, any other process repeats that phase.
+ * The commit protocol resembles two-phase commit. Prepare: `writeProposal` stores the tables of a publication in the ledger. Commit point:
+ * `recordDecision` creates this table with the publication's id as its comment. The server creates a table of this name only once, even
+ * with concurrent requests, so a client has at most one pending decision. Apply: `applyDecision` swaps the tables, marks the publication as
+ * committed and deletes this table. If a worker dies in between, any other process repeats that phase.
  */
 const decisionTable = 'publishing'
 

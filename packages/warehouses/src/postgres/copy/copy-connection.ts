@@ -30,7 +30,7 @@ export class CopyConnection implements Disposable {
     this.#copy = copy
   }
 
-  /** Starts COPY. FREEZE requires a TRUNCATE in the same transaction, whose lock excludes other connections. */
+  /** Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections. */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
     const borrowed = await borrow(pool, signal)
@@ -69,7 +69,6 @@ export class CopyConnection implements Disposable {
     return this.#copy.end()
   }
 
-  /** Returns the connection to the pool. */
   async commit(): Promise<void> {
     await this.#borrowed.client.query('commit')
     this.#borrowed.markReusable()

@@ -65,7 +65,7 @@ export async function copyInto(
   }
 }
 
-/** Wraps an error of the source, to tell it from errors of the warehouse; `copyInto` rethrows the source's error unchanged. */
+/** Marks an error of the source, so that `copyInto` rethrows it unchanged. */
 class SourceFailed extends Error {}
 
 /** The number of chunks in the queue of a connection, enough to keep it busy while the source makes the next chunk. */

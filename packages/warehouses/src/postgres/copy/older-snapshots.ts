@@ -4,13 +4,13 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { copyApplicationName } from './copy-connection.ts'
 
-/** A set of transactions whose snapshots may be older than some rows, and the first transaction id of newer snapshots. */
+/** Transactions with snapshots that may be older than some rows, and the first transaction id of newer snapshots. */
 export interface OlderSnapshots {
   transactions: string[]
   horizon: string
 }
 
-/** Milliseconds between two polls, and until the caller is told that the load waits. */
+/** Milliseconds between two polls, and until the caller is notified that the load waits. */
 const pollIntervalMs = 50
 const notifyAfterMs = 6_000
 
@@ -34,9 +34,9 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 }
 
 /**
- * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the published rows stay
- * in place meanwhile. Throws WAREHOUSE_BUSY, which is retryable, after `waitMs`. A retry that reads the source again freezes its
- * rows, so it only waits if a transformation changes them.
+ * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the published rows stay in place
+ * until then. Throws WAREHOUSE_BUSY, which is retryable, after `waitMs`. A retry that reads the source again freezes its rows, so it only
+ * waits if a transformation changes them.
  */
 export async function waitForOlderSnapshots(
   pool: Pool,

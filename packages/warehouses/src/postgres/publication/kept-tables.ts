@@ -11,7 +11,7 @@ export interface KeptTable {
   partition: string | null
 }
 
-/** How many days replaced tables are kept, and the key for writing to the ledger. */
+/** The number of days for which replaced tables are kept, and the key for writing to the ledger. */
 export interface RetentionPolicy {
   days: number
   ledgerKey: string
@@ -19,7 +19,7 @@ export interface RetentionPolicy {
 
 const kept = `schema_name as schema, table_name as "table", partition_name as partition`
 
-/** Returns the runs whose publications replaced kept versions of these tables. */
+/** Returns the runs that replaced kept versions of these tables. */
 async function findKeptRuns(
   client: ClientBase,
   tables: readonly { schema: string; table: string }[],

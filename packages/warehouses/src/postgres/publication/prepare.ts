@@ -77,7 +77,6 @@ export function analyzeParent(pools: PostgresPools, load: PostgresStagedTable): 
   return analyzeTable(pools, qualified(load.target.schema, load.target.table), rowsOf(load))
 }
 
-/** Analyzes a table by its quoted name. */
 export async function analyzeTable({ statements }: PostgresPools, table: string, rows = Infinity): Promise<void> {
   const smaller = rows <= sampledRows ? '' : `${setStatisticsTarget(30)}; `
   const run = (only: string) =>

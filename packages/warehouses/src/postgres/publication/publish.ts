@@ -24,7 +24,7 @@ import { completeStagingTable, analyzeParent, indexAndAnalyze } from './prepare.
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
 import { dropDetached } from '../staging.ts'
 
-/** Lock time-outs in milliseconds, one per try. Readers that arrive during a try wait behind it, so the first tries are short. */
+/** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
 
 /** Once those are used up: the lock time-out of every further try and the pause between tries, in milliseconds. */
@@ -42,7 +42,7 @@ interface PublishRequest {
   retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
   options: PublishOptions
-  /** How long the publication waits for readers of the tables, in milliseconds. */
+  /** Milliseconds that the publication waits for readers of the tables. */
   waitMs: number
 }
 

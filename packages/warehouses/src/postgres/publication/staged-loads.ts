@@ -7,13 +7,12 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { originComment, parseOrigin } from '../staging.ts'
 
-/** What a later attempt needs to publish a staged load, besides its rows. Stored as JSON. */
+/** The data that a later attempt needs to publish a staged load, besides its rows. Stored as JSON. */
 export interface StagedLoad
   extends Pick<
     PostgresStagedTable,
     'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
   > {
-  /** The oid of the staging table. */
   oid: number
   /** The file node of the staging table. A rewrite of the table's rows changes it. */
   file: number

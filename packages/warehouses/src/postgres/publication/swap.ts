@@ -158,8 +158,8 @@ export async function findBlockingViews(
 }
 
 /**
- * Waiting for this lock makes PostgreSQL cancel autovacuum on the table after one second (`deadlock_timeout`). This lock does not
- * block readers; if instead the swap waited with its exclusive lock, readers would wait behind it for that second.
+ * Waiting for this lock makes PostgreSQL cancel autovacuum on the table after one second (`deadlock_timeout`). This lock does not block
+ * readers; if instead the swap waited with its exclusive lock, readers would queue after it for that second.
  */
 const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
 

@@ -54,7 +54,7 @@ export const isSyntaxOrNameError = (error: unknown): boolean =>
 /** Planning needs no long time limit: if locks delay it, the query itself will report that. */
 const seconds = 10
 
-/** Returns the tables and views that the last plan has locked and whose names exist in several of these schemas. */
+/** Returns the tables and views that the last plan has locked and that have namesakes in other schemas of the list. */
 const namesakes = `
   select c.oid::int8::float8 as oid, c.relname::text as name, found.schemas
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace

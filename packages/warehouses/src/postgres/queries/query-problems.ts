@@ -13,7 +13,7 @@ export interface QueryContext {
 /** SQLSTATEs of operations that are not allowed; the syntax of the query is valid. */
 const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
 
-/** SQLSTATE classes of errors in the query itself, whose server message helps the user. */
+/** SQLSTATE classes of errors in the query itself, for which the server's message helps the user. */
 const queryFaultClasses = new Set([
   '22',
   '42',

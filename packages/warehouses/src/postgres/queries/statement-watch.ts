@@ -151,8 +151,8 @@ export function sessionOf(client: Client): number | undefined {
 }
 
 /**
- * Ends a session whose connection was cut, from another connection of the same role, and waits up to two seconds. The server
- * usually notices the cut within a second, but users' SQL can disable that check. Never throws.
+ * Ends a session after its connection was cut, from another connection of the same role, and waits up to two seconds. The server usually
+ * notices the cut within a second, but users' SQL can disable that check. Never throws.
  */
 export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
   if (session === undefined) return

@@ -55,7 +55,6 @@ export const readSettings: RoleSettings = {
   temp_file_limit: '2GB',
 }
 
-/** Options for connections of role `read`. */
 export const readOptions = options({ ...forms, ...untouched, default_transaction_read_only: 'on' })
 
 function options(settings: RoleSettings): string {

@@ -52,7 +52,7 @@ export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
   id: merged?.id ?? load.id,
 })
 
-/** What the ledger stores about a table from its publication on. */
+/** The ledger data of a table from its publication on. */
 export interface PublishedState {
   live: TableShape | undefined
   mark: Mark
