@@ -165,7 +165,7 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
   }
 }
 
-/** An abandoned publication has changed no table, so callers that only apply pending decisions ignore its WAREHOUSE_BUSY. */
+/** An abandoned publication has changed no table, so callers that only apply pending decisions ignore this error. */
 export function ignoreBusy(error: unknown): void {
   if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
 }
