@@ -136,7 +136,7 @@ describe('queries that users wrote', () => {
       'QUERY_FAILED',
       'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     ],
-    ['select \0', 'QUERY_FAILED', 'The query contains a NUL character.'],
+    ['select \0', 'QUERY_FAILED', 'The query contains a NUL character. Remove it.'],
   ])('says in one sentence what is wrong with %j', async (text, code, message) => {
     expect(await problemOf(text)).toEqual([code, message])
   })
