@@ -1,21 +1,18 @@
 import type { DataType } from '@sluice/contracts'
 import type { ColumnProfile } from './load-target.ts'
 
-/** Schemas and tables of a warehouse, with role `load`. */
+/** Creates, lists and drops schemas and tables of a warehouse, as role `load`. */
 export interface Catalog {
   listSchemas(): Promise<string[]>
   ensureSchema(schema: string): Promise<void>
   /** Throws SCHEMA_NOT_EMPTY while the schema contains tables. */
   dropSchema(schema: string): Promise<void>
-  /** Lists the tables and views in these schemas, sorted by name; excludes hidden ones, partitions and foreign tables. */
+  /** Lists the tables and views in these schemas, sorted by name. Omits the service's hidden tables, partitions and foreign tables. */
   listRelations(schemas: readonly string[]): Promise<TablePlace[]>
   findTable(schema: string, table: string): Promise<WarehouseTable | undefined>
   /** Returns the existing tables among these places, with their columns. */
   findTables(places: readonly TablePlace[]): Promise<WarehouseTable[]>
-  /**
-   * Returns the newest staging table for this table, also one that a failed run left. `rowCount` may be an estimate unless the
-   * rows are `counted`, which takes as long as reading them.
-   */
+  /** Returns the newest staging table for this table, even of a failed run. `counted` counts the rows instead of estimating them. */
   findStagingTable(schema: string, table: string, options?: { counted?: boolean }): Promise<StagingTable | undefined>
   dropTable(schema: string, table: string): Promise<void>
 }
@@ -33,13 +30,13 @@ export interface WarehouseColumn {
   precision?: number
   scale?: number
   primaryKey: boolean
-  /** The source fed it once, and the last load did not contain it. */
+  /** True if an earlier load filled the column and the last load did not contain it. */
   deleted?: boolean
   /** The time at which a load first created it, as ISO 8601. */
   created?: string
   /** Whether the warehouse stores the rows in the order of this column, alone or with others. */
   sortKey?: boolean
-  /** Statistics of the last load, if no later change affected the rows. The first is an estimate. */
+  /** Statistics of the last load; absent if a later change affected the rows. The number of distinct values is an estimate. */
   distinctValues?: number
   nullValues?: number
   minValue?: string
@@ -63,13 +60,13 @@ export interface WarehouseTable {
   foreignKeys: ForeignKey[]
 }
 
-/** Staging rows of a load: `run` is the run that loaded them. */
+/** The staged rows of a load. `run` is the run that loaded them. */
 export interface StagingTable extends WarehouseTable {
   run: string
 }
 
 /** Returns a load's measurements of a column in the form that table descriptions use; an empty object if the load measured nothing. */
-export function measuredColumn(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
+export function toColumnStatistics(profile: ColumnProfile | undefined): Partial<WarehouseColumn> {
   if (!profile) return {}
   const { nulls, distinct, min, max } = profile
   return {

@@ -36,7 +36,7 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   target: { schema: string; table: string }
   run: string
   attempt: number
-  /** Returns the number of rejected rows so far, and the first of them. */
+  /** Returns the number of rejected rows so far, and the first few of them. */
   rejected: () => { count: number; first?: string | undefined }
   /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
   transformation?: readonly TransformationStatement[]
@@ -53,7 +53,7 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   onPlan?: PlanOptions['onPlan']
 }
 
-/** The data cannot be published; the old data stays. The message is for the owner of the pipeline. */
+/** The data cannot be published, and the old rows stay. The message is for the owner of the pipeline. */
 export class LoadProblem extends Error {
   override readonly name = 'LoadProblem'
   readonly code: string
@@ -111,7 +111,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     signal.throwIfAborted()
     const table = feed.table || target.table
     if (loads.has(table))
-      throw new LoadProblem('DUPLICATE_TABLE', `The source gives table "${table}" twice. Rename one of them.`)
+      throw new LoadProblem('DUPLICATE_TABLE', `The source provides table "${table}" twice. Rename one of the two.`)
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
@@ -237,6 +237,6 @@ function unstableTypes(before: RowStream['columns'], after: RowStream['columns']
     .join(', ')
   return new LoadProblem(
     'TYPES_NOT_SETTLED',
-    `The source was read ${maxStagings} times, and each time its values needed other types (columns ${named}). The old data stays. Set the types of these columns, or convert them at the source.`,
+    `The source was read ${maxStagings} times, and each time its values needed other column types (columns ${named}), so the old data stays. Set the types of these columns, or convert them at the source.`,
   )
 }

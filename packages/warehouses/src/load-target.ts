@@ -1,51 +1,21 @@
-import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { Evidence } from './shape/feed-memory.ts'
+import type { SchemaChanges } from '@sluice/contracts'
+import type { Column } from '@sluice/row-stream'
 
-/** A column to be created. Structurally what a source's feed offers, so neither module imports the other. */
-export interface TargetColumn {
-  name: string
-  label: string
-  dataType: DataType
-  precision?: number
-  scale?: number
-  primaryKey?: boolean
-  evidence?: Evidence
-}
-
-/** The contents of a column, known after all rows were read. */
-export interface ColumnFacts {
-  column: string
-  evidence?: Evidence
-  /** Whether days precede months in the column's values, if one of the values showed it. */
-  dayFirst?: boolean
-}
-
-/**
- * Statistics of one column. Structurally equal to the measurements of a source's feed: `distinct` is an estimate, `min` and `max`
- * are text.
- */
-export interface ColumnProfile {
-  column: string
-  nulls: number
-  distinct?: number
-  min?: string
-  max?: string
-  maxLength?: number
-}
+export type { Column, ColumnFacts, ColumnProfile, RowContent, StoredType, TupleChunk } from '@sluice/row-stream'
 
 export interface ShapeRequest {
-  /** EVOLVE if absent. */
+  /** The policy for changes of columns; EVOLVE if absent. */
   schemaChanges?: SchemaChanges
   rebuild?: boolean
   /**
    * A digest of the query or selection that the load reads; a different digest than the last load's lets the table change its shape.
    */
   definition?: string
-  /** The source leaves out columns that no record has a value for. */
+  /** True if the source omits columns that no record has a value for. */
   sparse?: boolean
-  /** A sentence about parts of the source that were not read. */
+  /** A sentence about parts of the source that were not read, for the user. */
   unread?: string
-  /** The rows are merged into those of the table. */
+  /** True if the rows are merged into those of the table. */
   merging?: boolean
 }
 
@@ -53,7 +23,7 @@ export interface ShapeRequest {
 export interface LoadTarget {
   schema: string
   table: string
-  columns: readonly TargetColumn[]
+  columns: readonly Column[]
   run: string
   attempt: number
   /** The number of the attempt's staging table for this table, from 1, the default. */
@@ -91,7 +61,7 @@ export interface TableChange {
   to?: string
   /** Rows of the source. */
   rows?: number
-  /** The change gives the run the status WARNING. */
+  /** True if the change gives the run the status WARNING. */
   warning?: true
 }
 
@@ -130,9 +100,6 @@ export interface Publication {
   publishedAt: Date
   tables: PublishedTable[]
 }
-
-/** The stored type of a column of the staging table. */
-export type StoredType = Pick<TargetColumn, 'dataType' | 'precision' | 'scale'>
 
 /**
  * The rows of one table are parts of the records of another table. A merge removes the parts of each record that it brings, unless they come again.

@@ -1,13 +1,5 @@
-import type {
-  ColumnFacts,
-  ColumnProfile,
-  LoadTarget,
-  PlannedTable,
-  Publication,
-  RestoreTarget,
-  StagedRecords,
-  StoredType,
-} from './load-target.ts'
+import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords } from './load-target.ts'
+import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
 import type { FeedMemory } from './shape/feed-memory.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
@@ -28,12 +20,12 @@ export interface Loader {
     signal: AbortSignal,
     options?: { retain?: boolean; dry?: boolean },
   ): Promise<void>
-  /** Lets role `read` query the rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
+  /** Lets role `read` query the staged rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
-   * Publishes the staged tables of one run in one transaction with its ledger row: readers see the old rows or the new. Calls
-   * `isCurrentAttempt` inside that transaction, just before the swap; if it returns false, everything is rolled back with
-   * `LeaseLost`. If the run's ledger row already exists, it changes nothing and returns that row.
+   * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none. Calls
+   * `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published and `LeaseLost` is
+   * thrown. If the ledger already contains the run, it changes nothing and returns that publication.
    */
   publish(
     tables: readonly StagedTable[],
@@ -52,16 +44,15 @@ export interface Loader {
    */
   describeStaged(tables: readonly StagedTable[], signal: AbortSignal): Promise<unknown>
   /**
-   * Takes staged tables of a schema over from an earlier attempt of their run. From then on the earlier attempt can neither publish
-   * nor drop them. Undefined if this is not possible for all of them: a staging table is gone, published, in use or a later
-   * attempt's.
+   * Takes over the staged tables of a schema from an earlier attempt of the run, which can then neither publish nor drop them.
+   * Returns undefined if one of them cannot be taken over: it is missing, published, in use, or belongs to a later attempt.
    */
   adoptStaged(schema: string, staged: unknown, attempt: number, signal: AbortSignal): Promise<StagedTable[] | undefined>
   findPublication(run: string): Promise<Publication | undefined>
   /**
-   * Returns the run's publication after waiting for an attempt that has passed `isCurrentAttempt`, or after preventing that
-   * attempt from publishing. Later attempts may still publish the run. Throws `WarehouseProblem`, a retryable one if another
-   * process publishes for too long.
+   * Fences this attempt and earlier ones: afterwards none of them can publish the run. If one of them has already passed its
+   * `isCurrentAttempt` check, waits for it. Returns the run's publication if there is one. Later attempts may still publish the
+   * run. Throws `WarehouseProblem`, which is retryable if another process publishes for too long.
    */
   fenceRun(run: string, attempt: number): Promise<Publication | undefined>
   /** Returns the cursor that the table's last publication stored for its source; undefined if it stored none. */
@@ -88,26 +79,6 @@ export interface Loader {
   ): Promise<Publication>
 }
 
-/** Whole tuples of binary COPY. `release` is called once when the bytes are no longer needed. */
-export interface TupleChunk {
-  bytes: Uint8Array
-  release?(): void
-}
-
-/** The input of a load. Structurally equal to a source's feed, so neither module imports the other. */
-export interface LoadContent {
-  format: 'copy-binary'
-  rows(types: readonly StoredType[]): AsyncIterable<TupleChunk>
-  /** Bytes of the source's data, if known: they determine the copy strategy. */
-  size?: number
-  /** Called once after the rows have ended. */
-  profile?(): ColumnProfile[]
-  /** Returns the contents of the columns; call it after the rows have ended. Absent if the source knows its types. */
-  facts?(): ColumnFacts[]
-  /** Returns JSON that the source receives at its next reading; call it after the rows have ended. */
-  reading?(): unknown
-}
-
 /** A staging table that is being filled. Its rows are invisible until it is published; disposing an unpublished one drops it. */
 export interface StagedTable extends AsyncDisposable {
   readonly stagingTable: string
@@ -115,7 +86,7 @@ export interface StagedTable extends AsyncDisposable {
    * Streams the content into the staging table with back-pressure, once. Resolves to the number of rows that the warehouse
    * counted. Rethrows an error of the content unchanged; throws the signal's reason when it aborts.
    */
-  write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
 }
 
 /** One statement of a transformation: any SQL, run as role `load` in a transaction of its own. */

@@ -1,7 +1,7 @@
 import { Semaphore, SemaphoreBusy } from '@sluice/process'
 import { type UserQuery, WarehouseProblem } from './warehouse.ts'
 
-/** The size of a result: a query that requests more gets the maximum. */
+/** The default and maximum size of a result. A query that requests more gets the maximum. */
 export const maxQueryRows = 10_000
 export const maxQueryBytes = 32 * 1024 * 1024
 export const defaultQueryBytes = 4 * 1024 * 1024
@@ -9,15 +9,15 @@ export const defaultQuerySeconds = 30
 const maxQuerySeconds = 86_400
 
 const waitMs = 15_000
-const title = 'Many queries are running in this warehouse just now. Try again in a moment.'
+const title = 'Too many queries are running in this warehouse. Try again in a moment.'
 
-/** SQL of users at once in this process, shared by warehouse: of a client, that is. Pushes read for as long as their target takes. */
+/** Limits the users' concurrent queries in this process, fairly per warehouse. A push holds its slot while its target is slow. */
 const shares = {
   queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title }),
   pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title }),
 }
 
-/** A slot for a query of the warehouse `key`. Throws WAREHOUSE_BUSY after a while, and the signal's reason when it aborts. */
+/** Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason when it aborts. */
 export async function acquireQuery(kind: keyof typeof shares, key: string, signal?: AbortSignal): Promise<Disposable> {
   try {
     return await shares[kind].acquire(key, { signal })
@@ -48,5 +48,8 @@ export function clampLimit(requested: number | undefined, most: number, defaultV
 
 export function rowTooLarge(bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('ROW_TOO_LARGE', `One row is larger than ${most}, the most that is shown.`)
+  return new WarehouseProblem(
+    'ROW_TOO_LARGE',
+    `One row of the result is larger than the limit of ${most}. Select fewer columns, or shorten its values.`,
+  )
 }

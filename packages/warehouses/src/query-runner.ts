@@ -3,14 +3,14 @@ import type { WarehouseColumn } from './catalog.ts'
 /** Runs queries as role `read`, read-only, with limits of time, rows and bytes. */
 export interface QueryRunner {
   /**
-   * Reads through a cursor on a connection that is closed afterwards; three queries run concurrently, others wait 15 seconds and
-   * then throw WAREHOUSE_BUSY. Column names are made unique. Throws SQL_NOT_ALLOWED (more than a query), QUERY_FAILED (the
-   * server's message and the position in the text), QUERY_TIMEOUT, ROW_TOO_LARGE, RESULT_TOO_LARGE, TABLE_BUSY.
+   * Runs a query through a cursor on its own connection. Three queries run concurrently; others wait 15 seconds and then throw
+   * WAREHOUSE_BUSY. Column names are made unique. Throws SQL_NOT_ALLOWED (more than a query), QUERY_FAILED (the server's message
+   * and the position in the text), QUERY_TIMEOUT, ROW_TOO_LARGE, RESULT_TOO_LARGE, TABLE_BUSY.
    */
   query(query: UserQuery, signal?: AbortSignal): Promise<QueryRows>
   /**
-   * Runs the query page by page, for pushes: at most one page is in memory, and an empty result has none. The result is
-   * consistent, however long the pages take, and does not block loads.
+   * Runs the query page by page, for pushes: at most one page is in memory, and an empty result has no page. All pages show the
+   * same data, however long they take, and loads are not blocked.
    */
   queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<QueryRows>
   /** `offset` and `limit` are in rows, in the table's own order. */
@@ -34,9 +34,9 @@ export type RowCell = string | number | boolean | null | object
 export interface QueryRows {
   columns: WarehouseColumn[]
   rows: RowCell[][]
-  /** True when the byte cap cut the page short; the next page starts at `offset + rows.length`. */
+  /** True if the byte limit ended the page; the next page starts at `offset + rows.length`. */
   truncated: boolean
-  /** For queries: whether more rows follow these, for any reason that cut the result off. */
+  /** For queries: whether the query has more rows than these, whichever limit ended the result. */
   more?: boolean
 }
 

@@ -16,8 +16,9 @@ interface ReadinessChecks<Load> {
 }
 
 /**
- * Checks loads before readers see their rows, on servers that do not enforce unique keys: the merge has keys, no two rows have the same
- * key, and the gate accepts the rows. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and the errors of the gate.
+ * Checks loads before readers see their rows. Servers that do not enforce unique keys need the key checks: a merge has a key, and
+ * no two rows have the same key. Then the gate must accept the rows. Throws `WarehouseProblem` NO_PRIMARY_KEY or DUPLICATE_KEY, and
+ * the errors of the gate.
  */
 export async function assertReadyToPublish<Load extends StagedLoadState & { readonly place: string }>(
   loads: readonly Load[],
@@ -54,7 +55,7 @@ export function describeReadyTable(
 export const noKey = (place: string) =>
   new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows can be merged into ${place} only by a primary key, and the source names none. Mark the columns that identify a row, or let the pipeline replace the table.`,
+    `Rows can be merged into ${place} only by a primary key, and the source has none. Set primaryKey on the columns that identify a row, or load with mode REPLACE.`,
   )
 
 export interface Increment {
@@ -65,8 +66,8 @@ export interface Increment {
 }
 
 /**
- * The columns that an increment replaces. A record is whole, so a column that the source fed before and does not feed now is null. Only
- * columns that the source never fed keep their values: a transformation filled them.
+ * Returns the columns that an increment replaces. Every row is a complete record, so a column that an earlier load fed and this one
+ * does not becomes NULL. Columns that the source never fed keep their values: a transformation filled them.
  */
 export const replacedColumns = ({ brought, fedBefore }: Increment): string[] | undefined =>
   brought && [...new Set([...brought, ...fedBefore])]

@@ -1,5 +1,5 @@
 export interface Upkeep {
-  /** Throws `WarehouseProblem`: WAREHOUSE_OUTDATED if its hidden schema is older than this version requires. */
+  /** Throws WAREHOUSE_OUTDATED if the warehouse's hidden schema is older than this version requires. */
   check(): Promise<void>
   countConnections(): number
   /**

@@ -10,7 +10,7 @@ export interface ViewDefinition extends TablePlace {
   /** One SELECT, VALUES, TABLE or WITH … SELECT. Unqualified names resolve in the view's own schema. */
   query: string
   materialized: boolean
-  /** If true, the definition replaces any managed view at its place, which is a leftover. */
+  /** If true, the definition may replace another managed view at its place, which was left over. */
   takesOver?: boolean
   /** If true, the view is recreated even if its definition is unchanged, because its tables may have other columns now. */
   recreate?: boolean

@@ -30,11 +30,11 @@ export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem 
   const sentence =
     kind === 'NA'
       ? `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`
-      : `The schema "${schema}" is in a ${products[kind].name} warehouse (${kind}), which is not set up here. An operator has to set ${products[kind].setting}; or choose another schema.`
+      : `The schema "${schema}" is in a ${products[kind].name} warehouse (${kind}), which is not configured on this installation. Ask an operator to set ${products[kind].setting}, or choose another schema.`
   return new WarehouseProblem('WAREHOUSE_NOT_SET_UP', sentence)
 }
 
-const undoUnsupported = 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse.'
+const undoUnsupported = 'Dry runs and restores are only available for schemas in PostgreSQL and ClickHouse.'
 
 /** Returns why the warehouse supports neither dry runs nor restoring the previous load; undefined if it supports both. */
 export const undoRefusal = (kind: WarehouseKind): string | undefined =>

@@ -27,7 +27,7 @@ export class WarehouseProblem extends Error {
   override readonly name = 'WarehouseProblem'
   readonly code: string
   readonly retryable: boolean
-  /** The message without the advice. */
+  /** The message without the advice to the user. */
   readonly sentence: string
   readonly advice: ReaderAdvice | undefined
   /** True if the query names a table or view that does not exist. */
@@ -47,7 +47,7 @@ export class WarehouseProblem extends Error {
   }
 }
 
-/** Codes for a warehouse, schema, table or ledger that does not exist, and for a warehouse that rejects the service. */
+/** Codes that mean that a warehouse, schema, table or ledger does not exist, or that the warehouse rejects the service. */
 const goneCodes = new Set([
   'WAREHOUSE_MISSING',
   'WAREHOUSE_ACCESS_DENIED',
@@ -62,11 +62,11 @@ const goneCodes = new Set([
 export const isWarehouseGone = (error: unknown): boolean =>
   error instanceof WarehouseProblem && goneCodes.has(error.code)
 
-/** Follows the server's sentence about a query that reads a table or view that is not in the warehouse. */
+/** The advice that follows the server's message about a table or view that does not exist. */
 export const missingTableAdvice =
   'It was deleted or not created yet. Load the table, create the view, or correct the query.'
 
-/** Servers repeat what they could not read, and that may be the value of a secured variable. */
+/** Replaces values of secured variables in a server's error message, which may quote them. */
 export function redactValues(words: string, values: readonly (string | null)[]): string {
   let left = words.slice(0, 1_500)
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0)))
@@ -75,12 +75,12 @@ export function redactValues(words: string, values: readonly (string | null)[]):
   return left
 }
 
-/** The attempt no longer holds the lease of its run: the run was cancelled, deleted, or taken over by another attempt. */
+/** This attempt no longer owns the run, because the run was cancelled, deleted, or taken over by another attempt. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/** The last check before readers see other rows. Throws `LeaseLost` unless this attempt owns the run, or the signal's reason. */
+/** The fence check before the commit point. Throws `LeaseLost` unless the attempt owns the run, or the signal's reason. */
 export async function assertCurrentAttempt(
   { run, attempt }: { run: string; attempt: number },
   isCurrentAttempt: () => Promise<boolean>,

@@ -163,7 +163,8 @@ export function loadsSuite(subject: Given): void {
       await expect(load.write(binary(rows), never)).rejects.toMatchObject({
         code: 'BAD_VALUE',
         retryable: false,
-        message: 'A value for "health"."bad", column "Age, in "years"" does not fit: incorrect binary data format.',
+        message:
+          'The warehouse cannot store a value of "health"."bad", column "Age, in "years"": incorrect binary data format.',
       })
     })
 

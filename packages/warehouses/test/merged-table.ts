@@ -1,15 +1,15 @@
-import type { TargetColumn } from '../src/warehouse.ts'
+import type { Column } from '../src/warehouse.ts'
 import { casesForEach } from './cases-table.ts'
 import { columns, never, stage } from './rows.ts'
 import { word } from './scratch-warehouse.ts'
 
 /** Columns as `columns` has them, `keys` of which identify a row. */
-export const keyed = (types: Record<string, string>, keys = ['id']): TargetColumn[] =>
+export const keyed = (types: Record<string, string>, keys = ['id']): Column[] =>
   columns(types).map((column) => ({ ...column, primaryKey: keys.includes(column.name) }))
 const two = keyed({ id: 'INTEGER', name: 'TEXT' })
 
 interface Increment {
-  shape?: TargetColumn[]
+  shape?: Column[]
   run?: string
   attempt?: number
   mode?: 'REPLACE' | 'MERGE'

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import type {
   StagedTable,
-  LoadContent,
+  RowContent,
   LoadTarget,
   Publication,
   StoredType,
-  TargetColumn,
+  Column,
   TupleChunk,
   Warehouse,
 } from '../src/warehouse.ts'
@@ -14,18 +14,18 @@ import type {
 export const never = new AbortController().signal
 
 /** Columns from `name: TYPE` pairs; DECIMAL takes `DECIMAL(p,s)`. */
-export function columns(types: Record<string, string>): TargetColumn[] {
+export function columns(types: Record<string, string>): Column[] {
   return Object.entries(types).map(([name, type]) => {
     const [dataType, precision, scale] = type.split(/[(,)]/)
     const decimal = precision && { precision: Number(precision), scale: Number(scale) }
-    return { name, label: name, dataType: dataType as TargetColumn['dataType'], ...decimal }
+    return { name, label: name, dataType: dataType as Column['dataType'], ...decimal }
   })
 }
 
 type Rows = Iterable<readonly (string | number | null)[]>
 
 /** Rows as a load takes them, encoded as what their columns are stored as; texts may stand for values of every type. */
-export const given = (rows: Rows): LoadContent => ({
+export const given = (rows: Rows): RowContent => ({
   format: 'copy-binary',
   rows: (types) => encoded(rows, types),
 })

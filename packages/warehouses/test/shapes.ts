@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { drawCount } from '@sluice/testing/draw-count'
 import fc from 'fast-check'
-import type { ShapeRequest, TargetColumn } from '../src/warehouse.ts'
+import type { ShapeRequest, Column } from '../src/warehouse.ts'
 import { never, stage } from './rows.ts'
 import { word } from './scratch-warehouse.ts'
 import { type Fed, step, type Step, tell, type Told } from './shape-model.ts'
@@ -18,7 +18,7 @@ const valueOf = ({ dataType, evidence }: Fed): string | null =>
 /** What every warehouse makes of the shape of a load. */
 export function shapesSuite(subject: Given): void {
   const load = async (table: string, fed: readonly Fed[], shape: ShapeRequest = {}) => {
-    const columns = fed.map((column): TargetColumn => ({ ...column, label: column.name }))
+    const columns = fed.map((column): Column => ({ ...column, label: column.name }))
     await using staged = await stage(subject.warehouse, { table, columns, shape, run: randomUUID() }, [
       fed.map(valueOf),
     ])

@@ -3,7 +3,7 @@ import { plainSql, sql } from '../src/sql-warehouse/sql.ts'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { sqlServerDialect } from '../src/tsql/tsql-dialect.ts'
 import { types as tsqlTypes } from '../src/tsql/types.ts'
-import type { LoadContent } from '../src/warehouse.ts'
+import type { RowContent } from '../src/warehouse.ts'
 import { columns, given, never } from './rows.ts'
 import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
 import type { Answer } from './tds/answers.ts'
@@ -127,10 +127,10 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     const pour = (type: string, value: string) => dialect.copyRows(filling({ x: type }), given([[value]]), never)
     await expect(pour('DOUBLE', 'NaN')).rejects.toMatchObject({
       code: 'BAD_VALUE',
-      message: expect.stringContaining('column "x" does not fit: SQL Server has no number that is NaN'),
+      message: expect.stringContaining('column "x": SQL Server cannot store the number NaN'),
     })
     await expect(pour('DECIMAL', '1234567890123456789')).rejects.toMatchObject({
-      message: expect.stringContaining('more than 18 digits before its point'),
+      message: expect.stringContaining('more than 18 digits before the decimal point'),
     })
     expect(server.statements.filter(({ rows }) => rows && rows.length > 0)).toEqual([])
   })
@@ -146,7 +146,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     await expect(dialect.copyRows(shape, binary(cutShort), never)).rejects.toBe(failure)
     const stop = new AbortController()
     const reason = new Error('cancelled')
-    const endless: LoadContent = binary(async function* () {
+    const endless: RowContent = binary(async function* () {
       for (;;) {
         yield { bytes: tuple([1]) }
         stop.abort(reason)

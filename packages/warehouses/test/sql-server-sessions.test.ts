@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { sqlServerDialect } from '../src/tsql/tsql-dialect.ts'
-import type { LoadContent } from '../src/warehouse.ts'
+import type { RowContent } from '../src/warehouse.ts'
 import { never } from './rows.ts'
 import type { Answer } from './tds/answers.ts'
 import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
@@ -65,7 +65,7 @@ describe('a session of SQL Server, against a stand-in', () => {
   it('lets go of the source when the connection is lost', async () => {
     const dialect = await dialectOn(() => undefined)
     let ended = false
-    const endless: LoadContent = binary(async function* () {
+    const endless: RowContent = binary(async function* () {
       try {
         for (let sent = 0; ; sent += 1) {
           if (sent === 5) await server?.[Symbol.asyncDispose]()

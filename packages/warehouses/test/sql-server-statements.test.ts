@@ -236,7 +236,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     const target = { schema: 'health', table: 'wide', columns: shape, run: 'r', attempt: 1 }
     await expect(warehouse.loader.stage(target, never)).rejects.toMatchObject({
       code: 'WAREHOUSE_REFUSED',
-      message: 'The warehouse refused: Creating or altering table failed.',
+      message: 'The warehouse rejected the operation: Creating or altering table failed.',
     })
     instead = () => undefined
   })

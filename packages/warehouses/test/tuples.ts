@@ -1,4 +1,4 @@
-import type { LoadContent, TupleChunk } from '../src/warehouse.ts'
+import type { RowContent, TupleChunk } from '../src/warehouse.ts'
 
 /** One row of binary COPY: integers as int4, text as text. */
 export function tuple(row: readonly (string | number | null)[]): Buffer {
@@ -28,7 +28,7 @@ export async function* numberedTuples(count: number, name = 'x', rowsPerChunk = 
   }
 }
 
-export const binary = (chunks: () => AsyncIterable<TupleChunk>, more: { size?: number } = {}): LoadContent => ({
+export const binary = (chunks: () => AsyncIterable<TupleChunk>, more: { size?: number } = {}): RowContent => ({
   format: 'copy-binary',
   rows: chunks,
   ...more,

@@ -292,7 +292,8 @@ describe('restoring', () => {
     for (const ask of [owner.post(`${path}/restore`), owner.post(`${path}/run`).send({ dryRun: true })])
       expect((await ask.expect(422)).body).toMatchObject({
         code: 'not-supported-here',
-        detail: 'Dry runs and restoring are for schemas in PostgreSQL and ClickHouse. This one is in Redshift.',
+        detail:
+          'Dry runs and restores are only available for schemas in PostgreSQL and ClickHouse. This one is in Redshift.',
       })
     await provider('SQL_DATABASE_D')
     await restore(path)

@@ -75,7 +75,7 @@ describe('a swap while people read', () => {
         .selectFrom('run_logs')
         .select('message')
         .where('run_id', '=', run.id)
-        .where('message', 'like', '%is being read%')
+        .where('message', 'like', '%waits for queries that read it%')
         .execute()
     await until(async () => (await logged()).length === 1)
     await sleep(3_000)

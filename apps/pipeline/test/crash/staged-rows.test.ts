@@ -219,7 +219,7 @@ describe('staged rows of a worker that lives', () => {
     const run = await (async () => {
       await using worker = await trapped(stack, 'before-swap:sleep:0')
       const asked = await ask(stack, scene.pipeline, numbered((last += 1), 300))
-      await until(async () => (await logOf(stack, asked)).includes('is being read'))
+      await until(async () => (await logOf(stack, asked)).includes('waits for queries that read it'))
       worker.signal('SIGTERM')
       expect(await worker.ended).toBe(0)
       return asked

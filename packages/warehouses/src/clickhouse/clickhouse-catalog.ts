@@ -31,7 +31,7 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
         if (tables.length > 0)
           throw new WarehouseProblem(
             'SCHEMA_NOT_EMPTY',
-            `"${schema}" is still in use: ${tables.map(({ name }) => name).join(', ')}. Drop that first.`,
+            `"${schema}" is still in use: ${tables.map(({ name }) => name).join(', ')}. Drop these tables first.`,
           )
         await execute(service, `drop database if exists ${quoted(database)}`)
         await dropKept(access, (mark) => mark.schema === schema)

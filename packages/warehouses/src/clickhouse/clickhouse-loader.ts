@@ -2,7 +2,7 @@ import type { Loader } from '../loader.ts'
 import type { StagedTable } from '../warehouse.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import { findPrevious } from './publication/kept-tables.ts'
-import { entryOf, findPublication, findFirstPublicationTime } from './ledger.ts'
+import { findLedgerEntry, findPublication, findFirstPublicationTime } from './ledger.ts'
 import { databaseOf } from './names.ts'
 import { feedOf } from './staging/plan-load.ts'
 import { fenceRun, planTables, publish } from './publication/publish.ts'
@@ -36,12 +36,12 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
     findCursor: async (schema, table) =>
       runRecovered(checkedPlace(schema, table), async () => {
         const shape = await readTableShape(schema, table)
-        return (await entryOf(access, shape?.mark?.load))?.cursor
+        return (await findLedgerEntry(access, shape?.mark?.load))?.cursor
       }),
     findFeed: async (schema, table) =>
       runRecovered(checkedPlace(schema, table), async () => {
         const shape = await readTableShape(schema, table)
-        return feedOf(shape, await entryOf(access, shape?.mark?.load))
+        return feedOf(shape, await findLedgerEntry(access, shape?.mark?.load))
       }),
     typeRules: async () => typeRules,
     findPrevious: async (schema, table) =>
@@ -60,6 +60,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
 
 function clickHouseTables(tables: readonly StagedTable[]): ClickHouseStagedTable[] {
   const own = tables.filter((table) => table instanceof ClickHouseStagedTable)
-  if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
+  if (own.length < tables.length)
+    throw new Error('A table that was staged in another warehouse cannot be published in this one.')
   return own
 }

@@ -50,16 +50,16 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
   }
 }
 
-/** The text before the user's query. It is a line of its own, so line numbers in server errors are one too high. */
+/** The text before the user's query. It is a line of its own, so the server's line numbers are one too high. */
 export const readOptions = 'select * from (\n'
 
-/** Returns a user's text in the server's form, and the database in which it runs. */
+/** Rewrites a user's query to the server's table names, and returns it with the database in which it runs. */
 export async function prepareQuery(
   access: ClientAccess,
   { text, values = [], texts, schemas = [] }: UserQuery,
   { whole = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
-  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
   const there = await listRelations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
   const parameters: Record<string, string | null> = {}
   const around = {
@@ -101,7 +101,7 @@ interface ReadRequest {
   database?: string
   seconds: number
   most: { rows: number; bytes: number }
-  /** The columns, if the caller knows more about them than the server reports. */
+  /** The result columns, if the caller knows more about their types than the server reports. */
   columns?: readonly WarehouseColumn[]
 }
 
@@ -198,10 +198,7 @@ async function readTable(
   }
 }
 
-/**
- * See `QueryRunner.queryPages`. The server stores the result in a separate table, in its order, and pages are read from there: so
- * the result is consistent, and no connection stays open between pages.
- */
+/** See `QueryRunner.queryPages`. A temporary database stores the result, so all pages agree and no connection stays open. */
 async function* queryPages(
   access: ClientAccess,
   userQuery: UserQuery,
@@ -217,7 +214,7 @@ async function* queryPages(
   const queryId = randomUUID()
   try {
     const { text, parameters, database: home } = await prepareQuery(access, userQuery)
-    // If this process dies here, maintenance drops the database after the longest time that a query may take.
+    // If this process dies, maintenance drops the database after the longest time that a query may take.
     await execute(
       access.service,
       `create database ${quoted(database)} comment ${temporaryComment('pages', allowed + 14_400)}`,
@@ -251,5 +248,8 @@ async function* queryPages(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+  return new WarehouseProblem(
+    'RESULT_TOO_LARGE',
+    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+  )
 }

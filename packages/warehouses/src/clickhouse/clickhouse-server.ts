@@ -3,7 +3,7 @@ import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { ignoreBusy, recoverPending } from './publication/recovery.ts'
 
-/** A client's part of a server, as all parts of its warehouse use it: one database for each of the client's schemas. */
+/** One client's databases on a ClickHouse server, as every module of its warehouse uses them: one database per schema. */
 export interface ClickHouseServer {
   readonly access: ClientAccess
   /** The number of days for which replaced tables are kept. */

@@ -3,9 +3,9 @@ import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './protocol/http.ts'
 import { dropExpired, keepReplaced } from './publication/kept-tables.ts'
-import { ledgerOf } from './ledger.ts'
+import { ledgerTable } from './ledger.ts'
 import { keptPrefix, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
-import { dropRevokedDecisions } from './publication/recovery.ts'
+import { finishDecisionDeletions } from './publication/recovery.ts'
 import { markIn } from './table-shape.ts'
 
 export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): Upkeep => ({
@@ -14,7 +14,7 @@ export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickH
   countConnections: () => 0,
   sweepStaging: (alive) =>
     runRecovered('the warehouse', async () => {
-      await dropRevokedDecisions(access)
+      await finishDecisionDeletions(access)
       return sweepStaging(access, alive, keepDays)
     }),
   pruneLedger: (days) => runRecovered('the ledger', () => pruneLedger(access, days)),
@@ -73,15 +73,15 @@ async function pruneLedger(access: ClientAccess, days: number): Promise<number> 
   )
   const held = tables.flatMap(({ comment }) => markIn(comment)?.load ?? [])
   const where = `at < now64(6) - interval {days:UInt32} day and run not in (
-    select run from ${ledgerOf(access)} where has({held:Array(String)}, load))`
+    select run from ${ledgerTable(access)} where has({held:Array(String)}, load))`
   const parameters = { days: String(days), held }
   const [old] = await rowsOf<{ runs: number }>(
     service,
-    `select uniqExact(run) as runs from ${ledgerOf(access)} where ${where}`,
+    `select uniqExact(run) as runs from ${ledgerTable(access)} where ${where}`,
     {
       parameters,
     },
   )
-  if (old!.runs > 0) await execute(service, `alter table ${ledgerOf(access)} delete where ${where}`, { parameters })
+  if (old!.runs > 0) await execute(service, `alter table ${ledgerTable(access)} delete where ${where}`, { parameters })
   return old!.runs
 }

@@ -71,7 +71,7 @@ async function defineView(
     if (signal.aborted)
       throw viewProblem(
         'QUERY_TIMEOUT',
-        `${place} took longer than ${seconds} seconds to be made and was left as it was.`,
+        `${place} took longer than ${seconds} seconds to build, so it was stopped and the view is unchanged. Select fewer rows or simplify the query.`,
       )
     throw queryProblem(error, userQuery, seconds)
   }
@@ -90,11 +90,11 @@ async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: read
   if (reads.some(reaches))
     throw viewProblem(
       'VIEW_READS_ITSELF',
-      `${quotePlace(view.schema, view.name)} would read itself, at once or through other views.`,
+      `${quotePlace(view.schema, view.name)} would read itself, directly or through other views. Remove the reference to it.`,
     )
 }
 
-/** Finds the view with this id. While a view moves, the result briefly contains it twice. */
+/** Finds the views with this id. While a view moves to another place, there are two for a moment. */
 async function findManagedViews({ key, service }: ClientAccess, id: string): Promise<TablePlace[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(
@@ -137,7 +137,10 @@ async function refreshView(
     const database = databaseOf({ key: access.key, schema })
     const mark = (await readShape(access.service, database, name))?.mark?.view
     if (!mark?.materialized)
-      throw viewProblem('VIEW_MISSING', `The materialised view ${place} is not in the warehouse.`)
+      throw viewProblem(
+        'VIEW_MISSING',
+        `The materialised view ${place} does not exist in the warehouse. Save the view again to create it.`,
+      )
     await replaceView(access, { ...mark, populated: true }, { seconds: refreshTimeoutSeconds }, signal)
     const now = await readShape(access.service, database, name)
     return { rows: now?.rows ?? 0, bytes: now?.bytes ?? 0 }
@@ -163,13 +166,13 @@ export async function assertUnread(access: ClientAccess, { schema, name }: Table
     .filter((reader) => reader !== `${schema}.${name}`)
   const all = [...new Set([...readers, ...(await listUnmanagedViews(access, { schema, name }))])]
   if (all.length > 0)
-    throw viewProblem('VIEWS_DEPEND', `${place} is still in use: ${all.join(', ')} read it. Drop that first.`)
+    throw viewProblem('VIEWS_DEPEND', `${place} is still in use: ${all.join(', ')} read it. Drop these views first.`)
 }
 
 const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
   execute(service, `drop table if exists ${qualified(databaseOf({ key, schema }), name)}`)
 
-/** Lists views that an operator made: they carry no mark. */
+/** Lists the views without the service's metadata: users created them manually. */
 async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name }: TablePlace): Promise<string[]> {
   const prefix = schemaPrefix(key)
   const rows = await rowsOf<{ database: string; name: string; comment: string }>(

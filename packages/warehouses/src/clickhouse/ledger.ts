@@ -4,22 +4,22 @@ import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './protocol/http.ts'
 import { ledgerDatabase, literal, quoted } from './names.ts'
 
-/** The ledger's entry for one table of a publication. */
+/** The ledger entry of one table in a publication. */
 export interface LedgerEntry {
   rows: number
   bytes: number
   changes: TableChange[]
   fedColumns: string[]
-  /** The uuid of the staging table: the client's own SQL can write its name and its mark, but not its uuid. */
+  /** The uuid of the staging table. A client's SQL can change the table's name and comment, but not its uuid. */
   staged?: string
-  /** Rows of the whole table. */
+  /** The number of rows in the whole table after the publication. */
   tableRows: number
   cursor?: unknown
   profile?: ColumnProfile[] | undefined
   feed?: FeedMemory
 }
 
-/** One table of a decided publication: this load replaces the table with uuid `base`, or is new. */
+/** One table of a proposed publication. The load replaces the table with uuid `base`, or creates it if `base` is empty. */
 export interface ProposedTable {
   publication: string
   run: string
@@ -32,78 +32,78 @@ export interface ProposedTable {
 }
 
 const columns = 'publication, run, attempt, schema, table, load, base, entry'
-export const ledgerOf = ({ key }: ClientAccess): string => `${quoted(ledgerDatabase(key))}.ledger`
+export const ledgerTable = ({ key }: ClientAccess): string => `${quoted(ledgerDatabase(key))}.ledger`
 
-/** Inserts are synchronous and not deduplicated, so that the next read sees them. */
+/** Inserts are synchronous and not deduplicated, so the next read sees them. */
 const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 
-/** Writes all tables in one block, so the insert is atomic. The entries do not yet count as published. */
-export async function propose(access: ClientAccess, decided: readonly ProposedTable[]): Promise<void> {
+/** The prepare phase of the commit protocol. One insert writes all tables or none; no table is published yet. */
+export async function writeProposal(access: ClientAccess, decided: readonly ProposedTable[]): Promise<void> {
   const rows = decided.map(
     (one) =>
       `(${[one.publication, one.run].map(literal).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(literal).join(', ')}, 'PROPOSED')`,
   )
-  await execute(access.service, `insert into ${ledgerOf(access)} (${columns}, state) values ${rows.join(', ')}`, {
+  await execute(access.service, `insert into ${ledgerTable(access)} (${columns}, state) values ${rows.join(', ')}`, {
     settings: synchronousInsert,
   })
 }
 
-/** Each process that finishes the publication writes this, so the ledger may contain it more than once. */
-export async function declarePublished(access: ClientAccess, publication: string): Promise<void> {
+/** Marks the publication as committed. Every process that applies the decision calls this, so the ledger may contain duplicate rows. */
+export async function recordPublished(access: ClientAccess, publication: string): Promise<void> {
   await execute(
     access.service,
-    `insert into ${ledgerOf(access)} (${columns}, state) select ${columns}, 'PUBLISHED' from ${ledgerOf(access)}
+    `insert into ${ledgerTable(access)} (${columns}, state) select ${columns}, 'PUBLISHED' from ${ledgerTable(access)}
      where publication = {publication:String} and state = 'PROPOSED'`,
     { parameters: { publication }, settings: synchronousInsert },
   )
 }
 
-/** The decision of an attempt that no further publication of its run is allowed, neither its own nor one of an earlier attempt. */
-export async function proposeClosing(
+/** Proposes to fence the run: after this decision, neither this attempt nor an earlier one may publish the run. */
+export async function proposeFence(
   access: ClientAccess,
   publication: string,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<void> {
   await execute(
     access.service,
-    `insert into ${ledgerOf(access)} (publication, run, attempt, state)
+    `insert into ${ledgerTable(access)} (publication, run, attempt, state)
      values (${literal(publication)}, ${literal(run)}, ${attempt}, 'CLOSING')`,
     { settings: synchronousInsert },
   )
 }
 
-/** The publications that this attempt of a run, and earlier ones, have proposed. */
-export async function proposalsOf(
+/** Returns the publications that this attempt and earlier attempts of the run have proposed. */
+export async function listProposals(
   access: ClientAccess,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<string[]> {
   const rows = await rowsOf<{ publication: string }>(
     access.service,
-    `select distinct publication from ${ledgerOf(access)}
+    `select distinct publication from ${ledgerTable(access)}
      where run = {run:String} and state = 'PROPOSED' and attempt <= {attempt:Int32}`,
     { parameters: { run, attempt: String(attempt) } },
   )
   return rows.map(({ publication }) => publication)
 }
 
-/** Records the closing of the run if that was the decision; otherwise does nothing. */
-export async function declareClosed(access: ClientAccess, publication: string): Promise<void> {
+/** Records the fence if the decision was to fence a run; otherwise does nothing. */
+export async function recordFence(access: ClientAccess, publication: string): Promise<void> {
   await execute(
     access.service,
-    `insert into ${ledgerOf(access)} (publication, run, attempt, state) select publication, run, attempt, 'CLOSED' from ${ledgerOf(access)}
+    `insert into ${ledgerTable(access)} (publication, run, attempt, state) select publication, run, attempt, 'CLOSED' from ${ledgerTable(access)}
      where publication = {publication:String} and state = 'CLOSING'`,
     { parameters: { publication }, settings: synchronousInsert },
   )
 }
 
-/** Returns whether the run is closed for this attempt, so that the attempt's decision came too late. */
-export async function isClosed(
+/** Returns whether the run is fenced for this attempt: the fence was decided first, so the attempt may no longer publish. */
+export async function isFenced(
   access: ClientAccess,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<boolean> {
   const [row] = await rowsOf<{ closed: number }>(
     access.service,
-    `select count() as closed from ${ledgerOf(access)} where run = {run:String} and state = 'CLOSED' and attempt >= {attempt:Int32}`,
+    `select count() as closed from ${ledgerTable(access)} where run = {run:String} and state = 'CLOSED' and attempt >= {attempt:Int32}`,
     { parameters: { run, attempt: String(attempt) } },
   )
   return row!.closed > 0
@@ -119,7 +119,7 @@ const parseLedgerRow = ({ entry, ...row }: LedgerRow) => ({ ...row, entry: JSON.
 export async function readProposal(access: ClientAccess, publication: string): Promise<ProposedTable[]> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerOf(access)} where publication = {publication:String} and state = 'PROPOSED'
+    `select ${columns}, at from ${ledgerTable(access)} where publication = {publication:String} and state = 'PROPOSED'
      order by schema, table`,
     { parameters: { publication } },
   )
@@ -129,7 +129,7 @@ export async function readProposal(access: ClientAccess, publication: string): P
 export async function findPublication(access: ClientAccess, run: string): Promise<Publication | undefined> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerOf(access)} where run = {run:String} and state = 'PUBLISHED'
+    `select ${columns}, at from ${ledgerTable(access)} where run = {run:String} and state = 'PUBLISHED'
      order by at, publication, schema, table limit 1 by schema, table`,
     { parameters: { run } },
   )
@@ -149,25 +149,25 @@ export async function findPublication(access: ClientAccess, run: string): Promis
     attempt: first.attempt,
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     bytes: tables.reduce((sum, { bytes }) => sum + bytes, 0),
-    publishedAt: timeOf(first.at),
+    publishedAt: parseServerTime(first.at),
     tables,
   }
 }
 
-/** A table of a finished publication, and its time. */
+/** A table of a committed publication, with the time of the commit. */
 export interface PublishedRow extends Omit<ProposedTable, 'entry'> {
   at: Date
 }
 
-/** Returns all tables of the last publication of the load's rows; empty if the load is unknown. */
-export async function publicationOf(access: ClientAccess, ofLoad: string | undefined): Promise<PublishedRow[]> {
-  if (ofLoad === undefined) return []
+/** Returns all tables of the latest publication that contains this load; an empty list if the load is unknown. */
+export async function listLastPublication(access: ClientAccess, load: string | undefined): Promise<PublishedRow[]> {
+  if (load === undefined) return []
   const rows = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerOf(access)} where state = 'PUBLISHED' and publication = (
-       select publication from ${ledgerOf(access)} where load = {load:String} and state = 'PUBLISHED' order by at desc limit 1)
+    `select ${columns}, at from ${ledgerTable(access)} where state = 'PUBLISHED' and publication = (
+       select publication from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED' order by at desc limit 1)
      order by schema, table, at limit 1 by schema, table`,
-    { parameters: { load: ofLoad } },
+    { parameters: { load } },
   )
   return rows.map(({ publication, run, attempt, schema, table, load, base, at }) => ({
     publication,
@@ -177,31 +177,34 @@ export async function publicationOf(access: ClientAccess, ofLoad: string | undef
     table,
     load,
     base,
-    at: timeOf(at),
+    at: parseServerTime(at),
   }))
 }
 
-/** Returns the time of the first publication of the load's rows. */
+/** Returns the time at which the load was first published. */
 export async function findFirstPublicationTime(
   access: ClientAccess,
   load: string | undefined,
 ): Promise<Date | undefined> {
   const [row] = await rowsOf<{ at: string }>(
     access.service,
-    `select at from ${ledgerOf(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,
+    `select at from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED' order by at limit 1`,
     { parameters: { load: load ?? '' } },
   )
-  return row && timeOf(row.at)
+  return row && parseServerTime(row.at)
 }
 
-const timeOf = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
+const parseServerTime = (at: string): Date => new Date(`${at.replace(' ', 'T')}Z`)
 
-/** Returns the ledger's entry for the load that the table's rows belong to. */
-export async function entryOf(access: ClientAccess, load: string | undefined): Promise<LedgerEntry | undefined> {
+/** Returns the newest ledger entry of this load. */
+export async function findLedgerEntry(
+  access: ClientAccess,
+  load: string | undefined,
+): Promise<LedgerEntry | undefined> {
   if (load === undefined) return undefined
   const [row] = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerOf(access)} where load = {load:String} order by at desc limit 1`,
+    `select ${columns}, at from ${ledgerTable(access)} where load = {load:String} order by at desc limit 1`,
     { parameters: { load } },
   )
   return row && parseLedgerRow(row).entry

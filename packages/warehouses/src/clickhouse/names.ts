@@ -48,7 +48,7 @@ export function checkTableName(name: string): void {
   if (name.startsWith('.inner')) throw refusedName('table', name, 'is reserved')
 }
 
-/** Virtual columns of every table, and columns that the server uses to order and delete rows. */
+/** Names that a column cannot have: virtual columns of every table, and columns that the server uses to order and delete rows. */
 const serversOwn = new Set(
   (
     '_part _part_index _part_offset _part_granule_offset _part_starting_offset _part_uuid _part_data_version _partition_id _partition_value ' +
@@ -61,6 +61,6 @@ export function checkColumnName(name: string): void {
   if (serversOwn.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
 }
 
-/** Comment of a database that belongs to no run: sweeps keep it for this many seconds. */
+/** The comment of a database that belongs to no run: sweeps drop it after this many seconds. */
 export const temporaryComment = (what: string, seconds: number): string =>
   literal(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

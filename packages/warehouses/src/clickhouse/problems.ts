@@ -8,22 +8,25 @@ type ProblemTemplate = [code: string, sentence: (place: string, error: Error) =>
 
 const unavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
-  () => 'The warehouse is not reachable just now. Try again in a moment.',
+  () => 'The warehouse server is unreachable. Try again in a moment.',
   'retryable',
 ]
 const busy: ProblemTemplate = [
   'WAREHOUSE_BUSY',
-  () => 'The warehouse is at its limits just now. Try again in a moment.',
+  () => 'The warehouse server is overloaded. Try again in a moment.',
   'retryable',
 ]
 const denied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
-  () => 'The ClickHouse server did not accept our credentials. An operator has to check CLICKHOUSE_URL.',
+  () => 'The ClickHouse server rejected the credentials of Sluice. An operator has to check CLICKHOUSE_URL.',
 ]
-const badValue: ProblemTemplate = ['BAD_VALUE', (place, { message }) => `A value for ${place} does not fit: ${message}`]
+const badValue: ProblemTemplate = [
+  'BAD_VALUE',
+  (place, { message }) => `The warehouse cannot store a value of ${place}: ${message}`,
+]
 const timeout: ProblemTemplate = [
   'QUERY_TIMEOUT',
-  (place) => `The statement on ${place} took longer than is allowed and was stopped.`,
+  (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 ]
 
 export const codes = {
@@ -46,7 +49,7 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   192: denied,
   193: denied,
   194: denied,
-  497: ['WAREHOUSE_FORBIDDEN', (place, { message }) => `The warehouse does not allow this on ${place}: ${message}`],
+  497: ['WAREHOUSE_FORBIDDEN', (place, { message }) => `The warehouse denies this operation on ${place}: ${message}`],
   202: busy,
   241: busy,
   252: busy,
@@ -56,13 +59,20 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   236: unavailable,
   242: unavailable,
   999: unavailable,
-  243: ['DISK_FULL', () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.'],
+  243: [
+    'DISK_FULL',
+    () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
+  ],
   33: badValue,
   53: badValue,
   69: badValue,
   117: badValue,
   321: badValue,
-  349: ['NULL_KEY', (place) => `A row of ${place} has no value in a column of its primary key.`],
+  349: [
+    'NULL_KEY',
+    (place) =>
+      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+  ],
   407: badValue,
 }
 
@@ -78,7 +88,10 @@ export function warehouseProblem(error: unknown, place: string): unknown {
 function findTemplate(error: Error): ProblemTemplate | undefined {
   if (error instanceof ClickHouseError)
     return (
-      problemTemplates[error.code] ?? ['WAREHOUSE_REFUSED', (_, { message }) => `The warehouse refused: ${message}`]
+      problemTemplates[error.code] ?? [
+        'WAREHOUSE_REFUSED',
+        (_, { message }) => `The warehouse rejected the operation: ${message}`,
+      ]
     )
   if (isUnavailable(error) || /^timeout expired$|^Timeout error\.$|^socket hang up$|^aborted$/.test(error.message))
     return unavailable
@@ -103,28 +116,36 @@ export function queryProblem(error: unknown, { text, values = [] }: UserQuery, s
   const words = error.code === codes.unknownTable ? `${asSentence(said)} ${missingTableAdvice}` : said
   const cause = new Error(`${error.code}: ${words}`)
   if (error.code === codes.tooManyBytes)
-    return new WarehouseProblem('RESULT_TOO_LARGE', 'What the query finds is larger than what is taken at once.', {
-      cause,
-    })
-  if (error.code === 241)
-    return new WarehouseProblem('RESULT_TOO_LARGE', 'The query needs more memory than is allowed. Narrow it down.', {
-      cause,
-    })
-  if (error.code === 62 && !isSelect(text))
     return new WarehouseProblem(
-      'SQL_NOT_ALLOWED',
-      'Only one statement is allowed, which begins with SELECT, WITH or VALUES.',
-      { cause },
+      'RESULT_TOO_LARGE',
+      'The result of the query exceeds the size limit. Select fewer rows or columns.',
+      {
+        cause,
+      },
     )
+  if (error.code === 241)
+    return new WarehouseProblem(
+      'RESULT_TOO_LARGE',
+      'The query exceeds the memory limit. Select fewer rows or columns.',
+      {
+        cause,
+      },
+    )
+  if (error.code === 62 && !isSelect(text))
+    return new WarehouseProblem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH or VALUES.', {
+      cause,
+    })
   if (notAllowed.has(error.code))
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query may not do this: ${words}`, { cause })
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
+      cause,
+    })
   if (error.code > 0 && !notItsFault.has(error.code))
     return new WarehouseProblem('QUERY_FAILED', `The query failed${lineIn(error.message)}: ${words}`, { cause })
   return warehouseProblem(error, 'the warehouse')
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {
-  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped.`
+  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped. Select fewer rows or simplify the query.`
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 

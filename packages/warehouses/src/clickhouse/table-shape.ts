@@ -1,8 +1,8 @@
-import { measuredColumn, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
+import { toColumnStatistics, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
-import { entryOf } from './ledger.ts'
+import { findLedgerEntry } from './ledger.ts'
 import { databaseOf, literal, quoted, schemaPrefix, shownPrefix } from './names.ts'
 import { describeType, withoutWrappers } from './types.ts'
 import type { DataType } from '@sluice/contracts'
@@ -156,13 +156,13 @@ export async function describeTable(
   schema: string,
   shape: ClickHouseShape,
 ): Promise<WarehouseTable> {
-  const entry = await entryOf(access, shape.mark?.load)
+  const entry = await findLedgerEntry(access, shape.mark?.load)
   const profiles = new Map(entry?.profile?.map((profile) => [profile.column, profile]))
   const history = historyOf(entry?.feed)
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
-    ...measuredColumn(profiles.get(column.name)),
+    ...toColumnStatistics(profiles.get(column.name)),
   }))
   return { schema, name: shape.name, columns, rowCount: shape.rows, size: shape.bytes, foreignKeys: [] }
 }

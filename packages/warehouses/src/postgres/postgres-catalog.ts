@@ -1,4 +1,4 @@
-import { type Catalog, measuredColumn, type StagingTable, type TablePlace } from '../catalog.ts'
+import { type Catalog, toColumnStatistics, type StagingTable, type TablePlace } from '../catalog.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
 import { type FeedMemory, historyOf, memoryOfTable } from '../shape/feed-memory.ts'
@@ -86,7 +86,7 @@ export async function findTable(client: ClientBase, schema: string, name: string
   const columns = shape.columns.map((column) => ({
     ...describeColumn(column),
     ...history(column.name),
-    ...measuredColumn(profiles.get(column.name)),
+    ...toColumnStatistics(profiles.get(column.name)),
   }))
   const foreignKeys = await foreignKeysOf(client, shape.oid)
   const rowCount = last?.tableRows ?? shape.estimatedRows
@@ -196,7 +196,7 @@ async function countRows(client: ClientBase, stagingTable: string): Promise<numb
   return rows[0].count
 }
 
-/** Two callers created the same schema, or changed the same catalogue row, concurrently. */
+/** SQLSTATEs of two callers that create the same schema, or change the same catalogue row, at the same time. */
 const collisions = new Set(['23505', '42P06', 'XX000'])
 
 /** Grants `read` access to everything that `load` creates in the schema, but not to the hidden schema. Idempotent. */
@@ -208,7 +208,7 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
     `create schema if not exists ${name}`,
     `grant usage on schema ${name} to ${reader}`,
     `alter default privileges in schema ${name} grant select on tables to ${reader}`,
-    // A function that a user's SQL makes with SECURITY DEFINER must not lend `load`'s rights to `read`.
+    // Users can create functions with SECURITY DEFINER, which would give `load`'s rights to `read`.
     'alter default privileges revoke execute on functions from public',
     'commit',
   ]

@@ -27,8 +27,8 @@ export interface WarehouseAccess {
 }
 
 /**
- * `copies` has two connections per load, to copy rows; `transactions` has one per load, for all other steps until its publication,
- * so that no step waits; `statements` is for short statements.
+ * Connection pools of role `load`. `copies` has two connections per load, for copying rows. `transactions` has one per load, for
+ * all other steps up to the publication, so that no step waits for another load. `statements` is for short statements.
  */
 export interface PostgresPools {
   copies: Pool
@@ -130,7 +130,7 @@ export interface Borrowed extends Disposable {
   readonly cuttable: boolean
 }
 
-/** Borrows a connection that is cut when `signal` aborts, until it is disposed of. Disposing twice is harmless. */
+/** Borrows a connection. If `signal` aborts before it is disposed of, its socket is closed. Disposing twice is harmless. */
 export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed> {
   signal?.throwIfAborted()
   const client = await pool.connect()

@@ -61,6 +61,7 @@ async function findDurablePublication(client: ClientBase, run: string): Promise<
 
 function postgresTables(tables: readonly StagedTable[]): PostgresStagedTable[] {
   const own = tables.filter((table) => table instanceof PostgresStagedTable)
-  if (own.length < tables.length) throw new Error('A table staged in another warehouse cannot be published here.')
+  if (own.length < tables.length)
+    throw new Error('A table that was staged in another warehouse cannot be published in this one.')
   return own
 }

@@ -106,18 +106,14 @@ describe('queries that users wrote', () => {
     expect(page.rows.length).toBeLessThan(4)
     expect(await problemOf(`select repeat('m', 5242880)`, { limits })).toEqual([
       'ROW_TOO_LARGE',
-      'One row is larger than 3 MB, the most that is shown.',
+      'One row of the result is larger than the limit of 3 MB. Select fewer columns, or shorten its values.',
     ])
   })
 
   it.each([
-    ['selct 1', 'SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT, WITH, VALUES or TABLE.'],
-    [
-      'select 1; select 2',
-      'SQL_NOT_ALLOWED',
-      'Only one statement is allowed, which begins with SELECT, WITH, VALUES or TABLE.',
-    ],
-    ['', 'SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT, WITH, VALUES or TABLE.'],
+    ['selct 1', 'SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.'],
+    ['select 1; select 2', 'SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.'],
+    ['', 'SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.'],
     [
       'select 1\nfrom  numbrs',
       'QUERY_FAILED',
@@ -140,7 +136,7 @@ describe('queries that users wrote', () => {
       'QUERY_FAILED',
       'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     ],
-    ['select \0', 'QUERY_FAILED', 'The query contains a NUL character.'],
+    ['select \0', 'QUERY_FAILED', 'The query contains a NUL character. Remove it.'],
   ])('says in one sentence what is wrong with %j', async (text, code, message) => {
     expect(await problemOf(text)).toEqual([code, message])
   })

@@ -41,7 +41,7 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
 })
 
-/** Seconds. A page that is pushed to a slow system may take long; by then the server holds no lock and no snapshot. */
+/** The idle time-out between two pages, in seconds. A slow reader holds neither lock nor snapshot at the server. */
 const defaultSecondsOf = { page: defaultQuerySeconds, all: 1_800 }
 const pushIdle = 14_400
 
@@ -56,7 +56,7 @@ async function query(access: WarehouseAccess, userQuery: UserQuery, signal?: Abo
   return await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, moment + userQuery.text, userQuery.values, userQuery.texts)
-    // Once more before each of them: rows that were read may have called set_config.
+    // Sets the time limit again before each fetch, because functions in the query may have called set_config.
     if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
     const fetched = await fetchRows(client, rows + 1, bytes, allowed)
     if (fetched.truncated && fetched.rows.length === 0) throw rowTooLarge(bytes)
@@ -87,7 +87,7 @@ async function* queryPages(
     await executeOne(client, kept + userQuery.text, userQuery.values, userQuery.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
-    // How values are written was set for the transaction, which is over.
+    // The output formats were set for the transaction, which has ended.
     const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
     await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'; ${written}`)
     const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
@@ -129,7 +129,8 @@ function openQuerySession(
   let why: unknown
 
   async function begin(): Promise<void> {
-    if (userQuery.text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+    if (userQuery.text.includes('\0'))
+      throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
     await client.connect()
     began = true
     await client.query(`${beginReading({ searchPath, idle: 60 })}; set local jit = off; ${allowed}`)
@@ -137,7 +138,7 @@ function openQuerySession(
   const allowed = `set local statement_timeout = '${seconds}s'`
 
   return {
-    /** `work` gets the statement that allows the next one its time. Not for two at once. */
+    /** Runs `work` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
     async run<T>(work: (client: ReturnType<typeof readClient>, allowed: string) => Promise<T>): Promise<T> {
       signal?.throwIfAborted()
       const stop = (reason: unknown) => {
@@ -172,12 +173,18 @@ function openQuerySession(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+  return new WarehouseProblem(
+    'RESULT_TOO_LARGE',
+    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+  )
 }
 
 /** The user's text may have ended the transaction and started another one, so its result is discarded. */
 function lostTransaction(): WarehouseProblem {
-  return new WarehouseProblem('SQL_NOT_ALLOWED', 'The query ended its transaction, which it may not do.')
+  return new WarehouseProblem(
+    'SQL_NOT_ALLOWED',
+    'The query ended its transaction, which is not allowed. Remove COMMIT, ROLLBACK and calls that run them.',
+  )
 }
 
 /** Types of `pg_type` that map to a DataType; their OIDs are the same on every server. All other types are text. */

@@ -5,7 +5,6 @@ import { warehouseProblem } from './problems.ts'
 import { limitStatements } from './queries/statement-watch.ts'
 
 export interface PostgresLimits {
-  /** The maximum number of concurrent loads. */
   loads?: number
   /** Bytes of one materialised view, and of the client's database. */
   viewBytes?: number
@@ -27,7 +26,7 @@ export interface PostgresServer {
   run<T>(place: string, work: (client: ClientBase) => Promise<T>): Promise<T>
 }
 
-/** Two hours: longer than any reader has. */
+/** Two hours, which is longer than the time limit of any reader. */
 const readerWaitMs = 7_200_000
 const defaultViewBytes = 50 * 1024 ** 3
 
@@ -37,7 +36,7 @@ export function postgresServer(
   { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,
 ): PostgresServer {
   const retention = { days: keepDays, ledgerKey: ledgerKey(access.load.password) }
-  // The two more are for a load that was cut off and is not quite gone.
+  // Two more connections serve aborted loads that are still closing theirs.
   const pools: PostgresPools = {
     copies: loadPool(access, 2 * loads + 2),
     transactions: loadPool(access, loads + 2),

@@ -130,11 +130,12 @@ describe('a PostgreSQL warehouse', () => {
     await expect(writing(['three'])).rejects.toMatchObject({
       code: 'BAD_VALUE',
       retryable: false,
-      message: 'A value for "health"."bad", column "Age, in "years"" does not fit: incorrect binary data format.',
+      message:
+        'The warehouse cannot store a value of "health"."bad", column "Age, in "years"": incorrect binary data format.',
     })
     await expect(writing([2, 3])).rejects.toMatchObject({
       code: 'BAD_VALUE',
-      message: expect.stringMatching(/^A value for "health"."bad" does not fit/),
+      message: expect.stringMatching(/^The warehouse cannot store a value of "health"."bad":/),
     })
   })
 

@@ -19,28 +19,29 @@ type ProblemTemplate = [
 
 const unavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
-  () => 'The warehouse is not reachable just now. Try again in a moment.',
+  () => 'The warehouse server is unreachable. Try again in a moment.',
   'retryable',
 ]
 const full: ProblemTemplate = [
   'DISK_FULL',
-  () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
+  () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
 ]
 const denied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
-  () => 'The warehouse did not accept our credentials. Check them, or provision the client’s warehouse again.',
+  () =>
+    'The warehouse server rejected the credentials of Sluice. Check them, or provision the client’s warehouse again.',
 ]
 const busy: ProblemTemplate = [
   'TABLE_BUSY',
   ({ place }) =>
-    `${place} is in use by a long query or by maintenance, so it could not be replaced yet. The old data stays.`,
+    `A long query or maintenance locks ${place}, so it was not replaced and the old data stays. Try again later.`,
   'retryable',
 ]
 
 /** Maps SQLSTATEs to problems; the first two characters are the class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
 const problemTemplates: Record<string, ProblemTemplate> = {
   '08': unavailable,
-  // A tuple whose bytes do not add up: no connection is to blame, and no other try helps.
+  // The bytes of a tuple are malformed. The connection is not the cause, so a retry does not help.
   '08P01': ['BAD_VALUE', badValue],
   '57P01': unavailable,
   '57P02': unavailable,
@@ -49,33 +50,37 @@ const problemTemplates: Record<string, ProblemTemplate> = {
   '25P03': unavailable,
   '58': [
     'WAREHOUSE_UNAVAILABLE',
-    () => 'The warehouse reports a fault of its own storage. Look at its log.',
+    () => 'The warehouse server reports an error of its storage. An operator has to check the server’s log.',
     'retryable',
   ],
   '53100': full,
   '53400': full,
-  '53200': ['WAREHOUSE_BUSY', () => 'The warehouse is out of memory just now. Try again in a moment.', 'retryable'],
-  '53300': [
-    'WAREHOUSE_BUSY',
-    () => 'The warehouse has no free connection just now. Try again in a moment.',
-    'retryable',
-  ],
+  '53200': ['WAREHOUSE_BUSY', () => 'The warehouse server is out of memory. Try again in a moment.', 'retryable'],
+  '53300': ['WAREHOUSE_BUSY', () => 'The warehouse server has no free connection. Try again in a moment.', 'retryable'],
   '28': denied,
   '3D000': ['WAREHOUSE_MISSING', () => 'The client’s warehouse database does not exist. Provision it again.'],
   '3F000': ['SCHEMA_MISSING', ({ place }) => `The schema of ${place} does not exist. Create it first.`],
   '42P01': ['TABLE_MISSING', ({ place }) => `${place} does not exist. Load it first.`],
   '42501': [
     'WAREHOUSE_FORBIDDEN',
-    ({ place }, error) => `The warehouse does not allow this on ${place}: ${asSentence(error.message)}`,
+    ({ place }, error) => `The warehouse denies this operation on ${place}: ${asSentence(error.message)}`,
   ],
   '55P03': busy,
   '40P01': busy,
   '55006': busy,
-  '57014': ['QUERY_TIMEOUT', ({ place }) => `The query on ${place} took longer than is allowed and was stopped.`],
-  '25P04': ['QUERY_TIMEOUT', ({ place }) => `The transaction on ${place} took longer than is allowed and was stopped.`],
+  '57014': [
+    'QUERY_TIMEOUT',
+    ({ place }) => `The query on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  ],
+  '25P04': [
+    'QUERY_TIMEOUT',
+    ({ place }) =>
+      `The transaction on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  ],
   '54011': [
     'TOO_MANY_COLUMNS',
-    ({ place }) => `${place} would have more than 1,600 columns, counting those that vanished from the source.`,
+    ({ place }) =>
+      `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
   ],
   '23505': [
     'DUPLICATE_KEY',
@@ -117,7 +122,7 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
       problemTemplates[code] ??
       problemTemplates[code.slice(0, 2)] ?? [
         'WAREHOUSE_REFUSED',
-        (_, refusal) => `The warehouse refused: ${asSentence(refusal.message)}`,
+        (_, refusal) => `The warehouse rejected the operation: ${asSentence(refusal.message)}`,
       ]
     )
   }
@@ -132,26 +137,23 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
   return undefined
 }
 
-/**
- * The server's CONTEXT reads `COPY table, line 3, column age`. Its line number counts the rows of one connection, which means
- * nothing to users.
- */
+/** The CONTEXT of an error, such as `COPY table, line 3, column age`, names the column. Its line only counts one connection. */
 function badValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
-  return `A value for ${place}${named} does not fit: ${asSentence(error.message)}`
+  return `The warehouse cannot store a value of ${place}${named}: ${asSentence(error.message)}`
 }
 
-/** Reports views that another role owns: a publication does not drop and recreate those. */
+/** Reports views that another role owns; a publication cannot recreate those. */
 export function viewsDepend({ place }: ProblemContext, views: string, cause?: unknown): WarehouseProblem {
-  const sentence = `A column of ${place} needs a wider type, but views depend on it (${views}). Drop those views, run again and create them again. The old data stays.`
+  const sentence = `A column of ${place} needs a wider type, but views that Sluice does not manage read it (${views}); the old data stays. Drop those views, run again, and recreate them.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause })
 }
 
 export function tableNotOwned({ place }: ProblemContext): WarehouseProblem {
   return new WarehouseProblem(
     'TABLE_NOT_OURS',
-    `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
+    `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
   )
 }
 
@@ -160,8 +162,12 @@ export function explainDependents(place: string, code: 'SCHEMA_NOT_EMPTY' | 'VIE
   return (error: unknown): never => {
     const cause = (error as Error).cause as { code?: string; detail?: string } | undefined
     if (cause?.code !== '2BP01') throw error
-    throw new WarehouseProblem(code, `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop that first.`, {
-      cause,
-    })
+    throw new WarehouseProblem(
+      code,
+      `${place} is still in use: ${asSentence(cause.detail ?? '')} Drop these objects first.`,
+      {
+        cause,
+      },
+    )
   }
 }

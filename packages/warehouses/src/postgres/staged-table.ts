@@ -4,7 +4,7 @@ import {
   type ColumnFacts,
   type ColumnProfile,
   LeaseLost,
-  type LoadContent,
+  type RowContent,
   type LoadTarget,
   type StagedTable,
   WarehouseProblem,
@@ -27,7 +27,7 @@ export class PostgresStagedTable implements StagedTable {
   readonly target: LoadTarget
   readonly stagingTable: string
   readonly problemContext: ProblemContext
-  /** The counts of `write`, after it has finished. A transformation changes `rows`; `sourceRows` is the number of rows of the source. */
+  /** The counts of `write`, once it has finished. A transformation may change `rows`, but not `sourceRows`. */
   written: (CopyResult & { sourceRows?: number }) | undefined
   /** The transactions that must end before the rows may be published; empty if every row is frozen. */
   older: OlderSnapshots[] = []
@@ -35,11 +35,11 @@ export class PostgresStagedTable implements StagedTable {
   transformed = false
   /** The column profile that the source measured, as long as it is valid. */
   profile: ColumnProfile[] | undefined
-  /** The columns that the source fed before, as the last look at the table found them. */
+  /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
-  /** The load of the records that its rows are parts of, if the run has one. */
+  /** The load of the records that these rows are parts of, if the run has one. */
   records: PostgresStagedTable | undefined
-  /** Rows of the table that were brought over to be merged, and the run they were published by. */
+  /** Published rows that were copied to the staging table for a merge: their number, and the run that published them. */
   copiedRows: { rows: number; from: string } | undefined
   published = false
   /** The stored types of the target's columns before the transformation. */
@@ -48,7 +48,7 @@ export class PostgresStagedTable implements StagedTable {
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown
-  /** The columns that the source or a transformation filled, once nothing changes them any more. */
+  /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined
   /** Bytes of this table and of the tables that the run staged before, if the run replaces them. */
   readonly replacedBytes: number
@@ -68,7 +68,7 @@ export class PostgresStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#written) throw new Error('A load is written once.')
     this.#written = true
     const columns = this.target.columns.map(({ name }) => escapeIdentifier(name)).join(', ')
@@ -83,7 +83,7 @@ export class PostgresStagedTable implements StagedTable {
         throw (await retryAfterMakingRoom(error, this.#pools)) ?? error
       },
     )
-    // COPY may have written more since the last check.
+    // COPY may have written more since the last check of the disk limit.
     await assertFree?.()
     if (!written.frozen) this.older = [await withClient(this.#pools.statements, signal, listOlderSnapshots)]
     await this.#dropIgnored(signal)
@@ -95,7 +95,7 @@ export class PostgresStagedTable implements StagedTable {
     return { rows: written.rows, bytes: written.bytes }
   }
 
-  /** The columns that the source feeds and the table is to have. */
+  /** The columns that the source feeds and the table includes. */
   get fed(): string[] {
     return this.planned.filter(({ ignored }) => !ignored).map(({ name }) => name)
   }
@@ -146,7 +146,7 @@ export async function stageTable(
     })
   } catch (error) {
     if ((error as { code?: string }).code === '42P07')
-      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+      throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     if (signal.aborted) throw error
     throw warehouseProblem(error, scene)
   }
@@ -188,7 +188,9 @@ async function retryAfterMakingRoom(
 }
 
 export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
-  return new LeaseLost(`The staging table of attempt ${load.target.attempt} of run ${load.target.run} is gone.`)
+  return new LeaseLost(
+    `The staging table of attempt ${load.target.attempt} of run ${load.target.run} no longer exists. Another attempt may have taken over the run.`,
+  )
 }
 
 function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {

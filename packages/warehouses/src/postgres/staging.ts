@@ -9,7 +9,7 @@ export interface StagingOrigin {
   attempt: number
   schema: string
   table: string
-  /** Rows of the published table were added to the staged ones, to replace it. */
+  /** True after published rows were copied to the staging table, which will replace the table. */
   merged?: true
 }
 
@@ -52,7 +52,7 @@ export function stagingName({
   return `run_${run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 36)}_${attempt}_${hash}`.slice(0, 63)
 }
 
-/** Runs in the caller's transaction. */
+/** Creates the staging table in the caller's transaction. */
 export async function createStaging(
   client: ClientBase,
   name: string,
@@ -62,7 +62,7 @@ export async function createStaging(
   const staging = qualified('sluice', name)
   await client.query(
     [
-      // It would be analysed in the middle of the load, and locked when it is to be published. Then this is undone.
+      // Disables autovacuum until the publication: it would analyse the table during the load and lock it afterwards.
       `create table ${staging} (${columnList(columns)}) with (autovacuum_enabled = off)`,
       originComment(name, origin),
       ...columnComments(staging, columns),

@@ -16,12 +16,11 @@ interface BucketRequest {
   body?: Buffer<ArrayBuffer>
 }
 
-/** The bucket for rows that the cluster will copy. Its errors are `WarehouseProblem`s. */
+/** The bucket from which the cluster copies rows. Its errors are `WarehouseProblem`s. */
 export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
   /** Removing a missing object succeeds. */
   remove(key: string): Promise<void>
-  /** Lists the keys with this prefix. */
   list(prefix: string): Promise<string[]>
 }
 
@@ -108,11 +107,11 @@ function bucketProblem({ bucket }: StagingLocation, answer: BucketRefusal | Erro
   if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
     return new WarehouseProblem(
       'WAREHOUSE_UNAVAILABLE',
-      'The bucket through which rows go to Redshift is not reachable just now. Try again in a moment.',
+      'The staging bucket for Redshift is unreachable. Try again in a moment.',
       { retryable: true, cause: answer instanceof Error ? answer : undefined },
     )
   return new WarehouseProblem(
     'WAREHOUSE_ACCESS_DENIED',
-    `Rows cannot be put into bucket "${bucket}" on their way to Redshift (${answer.status}${answer.code && ` ${answer.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
+    `Sluice cannot access the staging bucket "${bucket}" for Redshift (${answer.status}${answer.code && ` ${answer.code}`}). An operator has to check REDSHIFT_STAGING, its region and keys.`,
   )
 }

@@ -4,11 +4,11 @@ import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
 import { longestText, modifiers } from './types.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
-import type { LoadContent } from '../warehouse.ts'
+import type { RowContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
-/** 2000-01-01, the origin of PostgreSQL's dates. */
+/** 2000-01-01, day 0 of PostgreSQL's binary dates. */
 const epoch = Date.UTC(2000, 0, 1)
 const quote = 0x22
 
@@ -62,7 +62,7 @@ function dayText(days: number): string {
   const year = date.getUTCFullYear()
   if (!(year >= 1 && year <= 9999))
     throw new MisfitCell(
-      'the date is not between 0001-01-01 and 9999-12-31, which is what can be loaded into Redshift. Load the column as text, or mend it at the source',
+      'the date is not between 0001-01-01 and 9999-12-31, the range of dates that Redshift loads. Load the column as text, or correct the value at the source',
     )
   return date.toISOString().slice(0, 10)
 }
@@ -92,7 +92,7 @@ function text(type: SqlType): CellWriter {
   return (from, at, length, out) => {
     if (length > most)
       throw new MisfitCell(
-        `the text has ${length.toLocaleString('en')} bytes, and ${most.toLocaleString('en')} are the most that the column has in Redshift. Leave it out or shorten it at the source`,
+        `the text has ${length.toLocaleString('en')} bytes, and ${most.toLocaleString('en')} is the maximum of the column in Redshift. Shorten the text at the source, or exclude the column`,
       )
     const { bytes } = out
     let to = out.at
@@ -109,10 +109,10 @@ function text(type: SqlType): CellWriter {
 
 const [comma, newline] = [0x2c, 0x0a]
 
-/** Yields rows as delimited text, one megabyte of whole lines at a time. `none` represents NULL: a word that cannot be guessed. */
+/** Yields rows as CSV, one megabyte of whole lines at a time. `none` is the word for NULL; it is random, so no value can equal it. */
 export function csvRows(
   { columns, quotedPlace }: TableFill,
-  content: LoadContent,
+  content: RowContent,
   none: string,
   counted: Counted,
 ): AsyncGenerator<Buffer> {

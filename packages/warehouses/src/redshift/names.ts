@@ -6,10 +6,7 @@ export const ledgerSchema = 'sluice'
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/**
- * Returns a string literal. A server setting outside the service's control decides whether a backslash starts an escape sequence,
- * so the literal contains none.
- */
+/** Returns a string literal without backslashes, because a server setting decides whether a backslash starts an escape sequence. */
 export function literal(value: string | null): string {
   if (value === null) return 'null'
   if (/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return value
@@ -21,7 +18,7 @@ export function stringLiteral(value: string): string {
   return pieces.length === 1 ? pieces[0]! : `(${pieces.join(' || chr(92) || ')})`
 }
 
-/** Schemas of databases are the client's own: their names are the server's. */
+/** Each client has its own database, so schemas keep the names that the client chose. */
 export const names: DialectNames = {
   quoted,
   literal,

@@ -8,22 +8,25 @@ type ServerReply = [code: string, sentence: (place: string, message: string) => 
 
 const unavailable: ServerReply = [
   'WAREHOUSE_UNAVAILABLE',
-  () => 'The warehouse is not reachable just now. Try again in a moment.',
+  () => 'The warehouse server is unreachable. Try again in a moment.',
   'retryable',
 ]
 const busy: ServerReply = [
   'WAREHOUSE_BUSY',
-  (place) => `${place} is being changed or is at its limits just now. Try again in a moment.`,
+  (place) => `${place} is locked by another session, or the cluster is overloaded. Try again in a moment.`,
   'retryable',
 ]
 const denied: ServerReply = [
   'WAREHOUSE_ACCESS_DENIED',
-  () => 'The Redshift cluster did not accept our credentials. An operator has to check REDSHIFT_URL.',
+  () => 'The Redshift cluster rejected the credentials of Sluice. An operator has to check REDSHIFT_URL.',
 ]
-const badValue: ServerReply = ['BAD_VALUE', (place, message) => `A value for ${place} does not fit: ${message}`]
+const badValue: ServerReply = [
+  'BAD_VALUE',
+  (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
+]
 const full: ServerReply = [
   'DISK_FULL',
-  () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
+  () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
 ]
 
 /** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */
@@ -31,19 +34,29 @@ const replies: Record<string, ServerReply> = {
   '08': unavailable,
   '57P': unavailable,
   '28': denied,
-  '3D000': ['WAREHOUSE_MISSING', () => 'The client’s database on the Redshift cluster is not there.'],
+  '3D000': [
+    'WAREHOUSE_MISSING',
+    () => 'The client’s database on the Redshift cluster does not exist. An operator has to check REDSHIFT_URL.',
+  ],
   '3F000': ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
   '42P01': ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
-  '42501': ['WAREHOUSE_FORBIDDEN', (place, message) => `The warehouse does not allow this on ${place}: ${message}`],
+  '42501': ['WAREHOUSE_FORBIDDEN', (place, message) => `The warehouse denies this operation on ${place}: ${message}`],
   '40': busy,
   '53100': full,
   '53': busy,
   '55P03': busy,
   '55006': busy,
-  '57014': ['QUERY_TIMEOUT', (place) => `The statement on ${place} took longer than is allowed and was stopped.`],
+  '57014': [
+    'QUERY_TIMEOUT',
+    (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+  ],
   '22': badValue,
   '54': badValue,
-  '23502': ['NULL_KEY', (place) => `A row of ${place} has no value in a column of its primary key.`],
+  '23502': [
+    'NULL_KEY',
+    (place) =>
+      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+  ],
 }
 
 /** Maps messages of Redshift to problems, for errors with an unspecific code. */
@@ -52,7 +65,11 @@ const byWords: readonly (readonly [RegExp, ServerReply])[] = [
   [/disk full/i, full],
   [
     /cancell?ed on user's request|due to statement timeout|query_timeout/,
-    ['QUERY_TIMEOUT', (place) => `The statement on ${place} took longer than is allowed and was stopped.`],
+    [
+      'QUERY_TIMEOUT',
+      (place) =>
+        `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
+    ],
   ],
 ]
 
@@ -64,7 +81,7 @@ function replyTo(error: Error): ServerReply | undefined {
   if (error instanceof DatabaseError) {
     const reply = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
     const known = replies[code] ?? replies[code.slice(0, 3)] ?? replies[code.slice(0, 2)]
-    return reply ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse refused: ${message}`]
+    return reply ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
   }
   if (isUnavailable(error) || lostConnection.test(error.message)) return unavailable
   return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? unavailable : undefined
@@ -94,7 +111,7 @@ export function explainQuery(error: unknown): QueryProblem | undefined {
   const words = hint ? `${asSentence(message)} ${hint}` : message
   if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', words }
   if (verdict === 'WAREHOUSE_BUSY')
-    return { code: 'TABLE_BUSY', words: 'A table of this query is being changed just now. Try again in a moment.' }
+    return { code: 'TABLE_BUSY', words: 'A load is changing a table of this query. Try again in a moment.' }
   if (notAllowed.has(code)) return { code: 'SQL_NOT_ALLOWED', words }
   if (code === '08P01')
     return {

@@ -34,7 +34,7 @@ export function redshiftDialect(access: ClientAccess): Dialect {
   }
 }
 
-/** A client's schemas are those that its users may use. */
+/** Returns the catalogue queries. A client's schemas are those that its users have the right to use. */
 function catalogueOf({ logins }: ClientAccess): DialectCatalog {
   const own = sqlFragment(
     `n.nspname not like 'pg!_%' escape '!' and n.nspname not in ('information_schema', ${stringLiteral(ledgerSchema)})
@@ -78,7 +78,7 @@ function catalogueOf({ logins }: ClientAccess): DialectCatalog {
       const [row] = await session.rows<{ size: string | null }>(
         sql`select size::varchar as size from svv_table_info where table_id = ${sqlFragment(String(Number(id)))}`,
       )
-      // Counted there in blocks of 1 MB.
+      // The server counts in blocks of 1 MB.
       return Number(row?.size ?? 0) * 1024 * 1024
     },
   }

@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg'
 import type { TableFill, Session } from '../sql-warehouse/sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from '../sql-warehouse/sql.ts'
 import type { Counted } from '../rows/encoded-tuples.ts'
-import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
+import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { type StagingBucket, bucketOf } from './bucket.ts'
 import type { ConnectionPool } from './connections.ts'
@@ -21,14 +21,14 @@ export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `Dialect.copyRows`: writes rows to objects in a bucket; the cluster reads them by COPY, atomically. A key does not reveal
- * the keys of other loads, and a sweep removes the objects of dead workers.
+ * See `Dialect.copyRows`. It uploads the rows to objects in the staging bucket, and the cluster loads them with one atomic COPY.
+ * The object keys are random, so they do not reveal the keys of other loads. A sweep removes objects that dead workers left.
  */
 export async function copyRows(
   access: ClientAccess,
   connections: ConnectionPool,
   filling: TableFill,
-  content: LoadContent,
+  content: RowContent,
   signal: AbortSignal,
 ): Promise<Counted> {
   const bucket = bucketOf(access.staging)
@@ -43,14 +43,14 @@ export async function copyRows(
     const entries = keys.map((key) => ({ url: `s3://${access.staging.bucket}/${key}`, mandatory: true }))
     await bucket.put(manifest, Buffer.from(JSON.stringify({ entries })), signal)
     await using session = await openSession(connections, { role: 'service', signal })
-    await copy(session, access, filling, { manifest, none, prefix })
+    await loadFromManifest(session, access, filling, { manifest, none, prefix })
     const [row] = await session.rows<{ n: string }>(
       sql`select count(*)::varchar as n from ${sqlFragment(names.place(filling.place))}`,
     )
     if (Number(row!.n) !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${row!.n} rows of ${quotedPlace} where ${counted.rows} were sent.`,
+        `The warehouse stored ${row!.n} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     return counted
@@ -59,14 +59,15 @@ export async function copyRows(
   }
 }
 
-async function copy(
+/** Loads the objects of a manifest. If the COPY fails, the error names the value from the server's table of load errors. */
+async function loadFromManifest(
   session: Session,
   access: ClientAccess,
   { place, columns, quotedPlace }: TableFill,
   { manifest, none, prefix }: { manifest: string; none: string; prefix: string },
 ): Promise<void> {
   try {
-    await session.execute(plainSql(copyText(access, { place, columns, manifest, none })))
+    await session.execute(plainSql(buildCopyStatement(access, { place, columns, manifest, none })))
   } catch (error) {
     throw (error instanceof DatabaseError && (await loadError(session, quotedPlace, prefix, columns))) || error
   }
@@ -74,8 +75,11 @@ async function copy(
 
 type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; none: string }
 
-/** Decimals are rounded rather than cut; nothing else is changed on its way, and one row that does not fit ends it. */
-export function copyText({ staging, role }: ClientAccess, { place, columns, manifest, none }: CopyStatement): string {
+/** Returns the COPY statement. It rounds decimals instead of truncating them, and fails on the first row that does not fit. */
+export function buildCopyStatement(
+  { staging, role }: ClientAccess,
+  { place, columns, manifest, none }: CopyStatement,
+): string {
   const list = columns.map(({ name }) => names.quoted(name)).join(', ')
   const as = role === 'default' ? 'default' : stringLiteral(role)
   return [
@@ -111,7 +115,7 @@ async function loadError(
     const label = columns.find((column) => column.name === name)?.label ?? name
     return new WarehouseProblem(
       'BAD_VALUE',
-      `A value for ${quotedPlace}${name && `, column "${label}"`} does not fit: ${asSentence(found.reason.trim())}`,
+      `The warehouse cannot store a value of ${quotedPlace}${name && `, column "${label}"`}: ${asSentence(found.reason.trim())}`,
     )
   }
   return undefined
@@ -134,7 +138,7 @@ export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlyS
   }
 }
 
-/** Bytes of rows in one object: enough of them for all slices of a cluster, few enough to be held while they are sent. */
+/** Bytes of rows in one object: small enough to be held in memory, and large enough that there are objects for all slices of a cluster. */
 const objectBytes = 32 * 1024 * 1024
 
 /** Writes rows sequentially to compressed objects whose keys begin with `prefix`. Returns the keys. */

@@ -20,13 +20,11 @@ export interface DatabaseLogin {
   password: string
 }
 
-/** One client's part of a cluster. */
 export interface ClientAccess {
   /** Lower-case letters and digits. */
   key: string
   host: string
   port: number
-  /** The client's database. */
   database: string
   /** The operator's database; its connection creates the others. */
   adminDatabase: string
@@ -65,7 +63,7 @@ export function redshiftAccess(
   const url = new URL(settings.url)
   const derived = (role: 'load' | 'read', password: string): DatabaseLogin => ({
     user: `${nameOf(key)}_${role}`,
-    // With a letter of each kind and a digit in any case, as the server demands.
+    // Contains an upper-case letter, a lower-case letter and a digit, because the server requires them.
     password: `Aa1-${createHmac('sha256', password).update('redshift').digest('base64url')}`,
   })
   return {
@@ -92,7 +90,7 @@ function keysOf({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {
   return { region, accessKey, secretKey, ...(endpoint !== undefined && { endpoint }) }
 }
 
-/** Encrypted, with a certificate that is checked, unless the operator says otherwise. */
+/** Uses TLS and verifies the certificate, unless the URL says otherwise. */
 function sslOf(mode: string | null): ClientAccess['ssl'] {
   if (mode === 'disable') return false
   return { rejectUnauthorized: mode !== 'require' }
@@ -103,7 +101,7 @@ function stagingPlace(url: string): Pick<StagingLocation, 'bucket' | 'prefix'> {
   if (bucket === undefined)
     throw new WarehouseProblem(
       'WAREHOUSE_NOT_SET_UP',
-      'REDSHIFT_STAGING does not name a place in a bucket. Write it like s3://bucket/prefix.',
+      'REDSHIFT_STAGING is not a bucket URL. Write it as s3://bucket/prefix.',
     )
   return { bucket, prefix: prefix.replaceAll(/^\/+|\/+$/g, '') }
 }

@@ -7,7 +7,7 @@ import type { StoredType } from '../warehouse.ts'
 import { redshiftAccess } from './redshift-settings.ts'
 import { csvRows } from './csv-cells.ts'
 import { names, stringLiteral } from './names.ts'
-import { copyText } from './redshift-loader.ts'
+import { buildCopyStatement } from './redshift-loader.ts'
 import { types } from './types.ts'
 
 const settings = {
@@ -69,9 +69,13 @@ describe('rows for Redshift', () => {
   })
 
   it.each<[StoredType, string, RegExp]>([
-    [{ dataType: 'TEXT' }, 'ü'.repeat(32_768), /column "Column 1" does not fit: the text has 65,536 bytes, and 65,535/],
-    [{ dataType: 'DECIMAL' }, '1e18', /more than 18 digits before its point/],
-    [{ dataType: 'DECIMAL' }, 'NaN', /Redshift has no decimal that is not a number. Load the column as text/],
+    [{ dataType: 'TEXT' }, 'ü'.repeat(32_768), /column "Column 1": the text has 65,536 bytes, and 65,535/],
+    [{ dataType: 'DECIMAL' }, '1e18', /more than 18 digits before the decimal point/],
+    [
+      { dataType: 'DECIMAL' },
+      'NaN',
+      /Redshift cannot store NaN or infinity in a decimal column. Load the column as text/,
+    ],
   ])('are refused with their column where it cannot hold them: %j', async (stored, value, message) => {
     await expect(csvOf([stored], [[value]])).rejects.toMatchObject({
       code: 'BAD_VALUE',
@@ -92,9 +96,7 @@ describe('times that no calendar has', () => {
     const rows = csvRows(fillingOf([stored]), content, '~none', { rows: 0, bytes: 0 })
     await expect(Array.fromAsync(rows)).rejects.toMatchObject({
       code: 'BAD_VALUE',
-      message: expect.stringContaining(
-        'column "Column 1" does not fit: the date is not between 0001-01-01 and 9999-12-31',
-      ),
+      message: expect.stringContaining('column "Column 1": the date is not between 0001-01-01 and 9999-12-31'),
     })
   })
 })
@@ -105,12 +107,12 @@ describe('statements for Redshift', () => {
     const filling = fillingOf([{ dataType: 'TEXT' }])
     const columns = [{ ...filling.columns[0]!, name: `a") from 's3://evil` }]
     const place = { schema: `h"; drop`, name: `t'` }
-    expect(copyText(access, { place, columns, manifest: 'some/prefix/abc/r/m', none: '~1' })).toBe(
+    expect(buildCopyStatement(access, { place, columns, manifest: 'some/prefix/abc/r/m', none: '~1' })).toBe(
       `copy "h""; drop"."t'" ("a"") from 's3://evil")
 from 's3://bucket/some/prefix/abc/r/m' iam_role 'arn:aws:iam::123456789012:role/loader' region 'eu-west-1'
 manifest format as csv gzip null as '~1' roundec maxerror 0 statupdate on`,
     )
-    expect(copyText({ ...access, role: 'default' }, { place, columns, manifest: 'm', none: '~' })).toContain(
+    expect(buildCopyStatement({ ...access, role: 'default' }, { place, columns, manifest: 'm', none: '~' })).toContain(
       'iam_role default region',
     )
   })

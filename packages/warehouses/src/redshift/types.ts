@@ -10,7 +10,7 @@ const longText = text(longestText)
 export const anyDecimal: SqlType = 'numeric(38,20)'
 const mostDigits = 38
 
-/** Lengths of texts are in bytes there, of which a character takes up to four. JSON is its text: a SUPER would forget how it was written. */
+/** The server counts text lengths in bytes, up to four per character. JSON is stored as text: a SUPER loses its spelling. */
 const byDataType: Record<DataType, SqlType> = {
   SMALLINT: 'smallint',
   INTEGER: 'integer',
@@ -47,7 +47,6 @@ export function modifiers(type: SqlType): number[] {
 const isText = (type: SqlType): boolean => type.startsWith('character') || type === 'text'
 const isFloat = (type: SqlType): boolean => type === 'real' || type === 'double precision'
 
-/** Types as `format_type` prints them. */
 export const types: DialectTypes = {
   longText,
   isText,
@@ -63,7 +62,7 @@ export const types: DialectTypes = {
     const known = Object.entries(byDataType).find(([, sql]) => sql === type && !isText(sql))
     return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
   },
-  /** A float with a whole number of up to 32 bits is a double; with what a double rounds it is text. */
+  /** Returns the narrowest type for the values of both. A float and a whole number over 32 bits become text, as a double rounds. */
   widest(one, other) {
     if (one === other) return one
     for (const family of [integers, times])

@@ -16,9 +16,8 @@ export interface WarehouseCredentials {
 /** A kind of warehouse other than PostgreSQL that an operator has configured. */
 export interface WarehouseDriver {
   kind: WarehouseKind
-  /** Opens the client's part of the server. It adds the client's passwords to `redaction`. */
+  /** Opens the client's part of the server, and adds its passwords to `redaction`, so that logs do not contain them. */
   open(credentials: WarehouseCredentials, redaction: Redaction): Promise<Warehouse>
-  /** The readiness check of the server. */
   part: { name: string; check(): Promise<void> }
 }
 

@@ -40,9 +40,9 @@ export function wholeNumber(
   const sign = from.getUint16(at + 4)
   if (sign !== positiveSign && sign !== negativeSign)
     throw new MisfitCell(
-      `${server} has no decimal that is not a number. Load the column as text, or mend it at the source`,
+      `${server} cannot store NaN or infinity in a decimal column. Load the column as text, or correct the value at the source`,
     )
-  // The last digit counts ten to the power of this, once the point is gone.
+  // The exponent of the last digit, once the decimal point is removed.
   const power = (weight - count + 1) * 4 + scale
   const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0
   const magnitude = exact ? small(from, at + 8, count, power) : large(from, at + 8, count, power)
@@ -74,5 +74,5 @@ function large(from: DataView, at: number, count: number, power: number): bigint
 
 const tooLarge = (precision: number, scale: number) =>
   new MisfitCell(
-    `the number has more than ${precision - scale} digits before its point, which is what the column has. Load it as text, or with another precision`,
+    `the number has more than ${precision - scale} digits before the decimal point, the maximum of the column. Load the column as text, or set another precision`,
   )

@@ -5,7 +5,7 @@ import { type CellWriter, type GrowingBuffer, MisfitCell } from './cell-writer.t
 export interface ColumnWriter {
   label: string
   value: CellWriter
-  /** Writes NULL; undefined for a key column, which takes no NULL. At most 16 bytes. */
+  /** Writes NULL, with at most 16 bytes. Undefined for a key column, which cannot be NULL. */
   none: ((out: GrowingBuffer) => void) | undefined
 }
 
@@ -15,7 +15,6 @@ export interface Counted {
   bytes: number
 }
 
-/** Bytes of one chunk that is sent. */
 const chunkBytes = 1024 * 1024
 /** The maximum number of bytes that a value needs in addition to twice its own bytes. */
 const around = 64
@@ -76,7 +75,7 @@ function ensureRoom(out: GrowingBuffer, length: number): void {
   out.bytes = bytes
 }
 
-/** The socket keeps them until they have left, so the next chunk has memory of its own. */
+/** The socket keeps the chunk until it is sent, so the next chunk needs new memory. */
 function taken(out: GrowingBuffer): Buffer {
   const bytes = out.bytes.subarray(0, out.at)
   out.bytes = Buffer.allocUnsafe(chunkBytes)
@@ -85,10 +84,10 @@ function taken(out: GrowingBuffer): Buffer {
 }
 
 const malformed = (place: string) =>
-  new WarehouseProblem('BAD_VALUE', `A value for ${place} does not fit: incorrect binary data format.`)
+  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}: incorrect binary data format.`)
 
 const badValue = (place: string, { label }: ColumnWriter, why: string) =>
-  new WarehouseProblem('BAD_VALUE', `A value for ${place}, column "${label}" does not fit: ${why}.`)
+  new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}, column "${label}": ${why}.`)
 
 const nullKey = (place: string, { label }: ColumnWriter) =>
   new WarehouseProblem('NULL_KEY', `A row of ${place} has no value in primary key column "${label}".`)

@@ -1,12 +1,12 @@
 import type { DataType } from '@sluice/contracts'
 
 /**
- * What a reading knows of a column's type. Absent: its values, or the source, say what the type is. NOTHING: no value was seen. AMBIGUOUS:
- * days and months that could change places. REQUESTED: the pipeline's settings give the type.
+ * The evidence for a column's type. Absent: its values or the source. NOTHING: it saw no value. AMBIGUOUS: it saw only dates whose day and
+ * month could be swapped. REQUESTED: the pipeline's settings give the type.
  */
 export type Evidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 
-/** The stored type of a column: the warehouse's name of it, and that of the contracts. */
+/** The stored type of a column: as the warehouse prints it, and as a data type of the API. */
 export interface StoredAs {
   type: string
   dataType: DataType
@@ -16,9 +16,9 @@ export interface StoredAs {
 export interface RememberedColumn extends StoredAs {
   name: string
   label: string
-  /** No load has decided the type yet: the column is stored as text. */
+  /** True if no load has decided the type yet; the column is stored as text until then. */
   undecided?: 'NOTHING' | 'AMBIGUOUS'
-  /** An earlier load fed it, and the last one did not. */
+  /** True if an earlier load contained the column and the last one did not. */
   vanished?: true
   /** An earlier load decided the type, and the last load had no value in the column. */
   empty?: true
@@ -28,7 +28,7 @@ export interface RememberedColumn extends StoredAs {
   dayFirst?: boolean
 }
 
-/** The memory of a table's last good load. The transaction that publishes the rows writes it. */
+/** The memory of a table's last load. The publication of the rows writes it atomically with them. */
 export interface FeedMemory {
   columns: RememberedColumn[]
   /** A digest of what the pipeline reads: query, sheet, options. */
@@ -37,7 +37,7 @@ export interface FeedMemory {
   reading?: unknown
 }
 
-/** Columns of a table without a memory of its last load: fed columns are compared, and all others are kept. */
+/** Derives the memory from a table that has none, as of an older version: it compares fed columns and keeps all others. */
 export function memoryOfTable(
   columns: readonly (StoredAs & { name: string; label: string })[],
   fed: readonly string[],

@@ -7,7 +7,7 @@ import { rowsFell } from './plan-table.ts'
 /** The load, and the contents of its columns, known after all rows were read. */
 export interface LoadedFeed {
   target: LoadTarget
-  /** Absent as long as rows are still to come. */
+  /** Absent until all rows are read. */
   held?: readonly ColumnFacts[] | undefined
   /** The number of rows of the source, before transformations. Absent until all rows are read. */
   sourceRows?: number | undefined

@@ -1,5 +1,5 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
-import type { StoredType, TableChange, TargetColumn } from '../load-target.ts'
+import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { type ReaderAdvice, rebuildAdvice } from '@sluice/row-stream'
 import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './feed-memory.ts'
 
@@ -9,7 +9,7 @@ export interface TypeRules {
   widest(one: StoredAs, other: StoredAs): StoredAs
 }
 
-export interface FedColumn extends TargetColumn {
+export interface FedColumn extends Column {
   evidence?: Evidence
   dayFirst?: boolean
 }
@@ -27,13 +27,13 @@ export interface NewFeed {
 
 export interface ShapePolicy {
   schemaChanges?: SchemaChanges
-  /** Shape and types come from this load alone. */
+  /** True if columns and types come from this load alone. */
   rebuild?: boolean
 }
 
 export interface PlannedColumn extends RememberedColumn {
   primaryKey: boolean
-  /** The feed contains the column, and the table excludes it. */
+  /** True if the feed contains the column and the table excludes it. */
   ignored?: true
 }
 
@@ -44,7 +44,7 @@ export interface ShapePlan {
   kept: RememberedColumn[]
   /** Columns that were undecided and whose type this load decides. */
   decided: string[]
-  /** The reason why the table takes its columns and types from this load alone, if it does. */
+  /** The reason why columns and types come from this load alone, if they do. */
   fresh?: 'REBUILD' | 'POLICY' | 'DEFINITION'
   /** The changes of the feed; `planTable` finds those of the table. */
   changes: TableChange[]
@@ -65,8 +65,8 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * Plans the table that a load produces: last feed, new feed, policy → plan. Every warehouse calls it when it creates a staging
- * table and again when it publishes the rows: `final` means that all rows were read, so undecided columns stay undecided.
+ * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this when it creates a
+ * staging table and again when it publishes the rows. `final` means that all rows were read, so undecided columns stay undecided.
  */
 export function planShape(
   rules: TypeRules,
@@ -189,7 +189,7 @@ function planColumn(
     return { ...same, type, dataType, ...(undecided && { undecided }) }
   }
   if (!before || (evidence === 'REQUESTED' && !merging)) return { ...same, ...own }
-  // Merged rows join rows whose texts could have day and month swapped, so the column stays text.
+  // A merge keeps rows whose texts could have day and month swapped, so the column stays text.
   if (before.undecided === 'AMBIGUOUS' && merging)
     return { ...same, ...rules.widest(before, own), undecided: before.undecided }
   if (before.undecided || fresh) return { ...same, ...own }
@@ -206,7 +206,7 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
   const fedBefore = before.filter(({ vanished }) => !vanished)
   if (fedBefore.length === 0 || rows !== 0 || sparse || merging) return undefined
   const known = new Set(before.map(({ name }) => name))
-  // A database gives the types of the columns of an empty table. Their evidence is not NOTHING, and their names are not values.
+  // A database reports the column types even of an empty table, so these columns are real and the check does not apply.
   const added = columns.filter(({ name, evidence }) => evidence === 'NOTHING' && !known.has(name))
   const value = added.find(({ label }) => /\p{Nd}/u.test(label) && !/\p{L}/u.test(label))
   const why =

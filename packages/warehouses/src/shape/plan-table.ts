@@ -8,13 +8,13 @@ export interface TableColumn extends StoredAs {
 }
 
 export interface TablePlan<Column extends TableColumn> {
-  /** The columns of the table from its publication on: those that stay in their old order, then the new ones. */
+  /** The columns of the table after the publication: existing columns in their order, then new ones. */
   columns: Column[]
   /** Columns that the staging table lacks. */
   missing: Column[]
   dropped: string[]
   retyped: Column[]
-  /** Staged columns that must be widened so that the rows that stay fit into them. */
+  /** Staged columns that must be widened, so that rows which stay in the table fit into them. */
   restaged: Column[]
   changes: TableChange[]
   memory: RememberedColumn[]
@@ -43,7 +43,7 @@ export function planTable<Column extends TableColumn>(
   const dropped = live.filter((column) => !staging.has(column.name) && !missing.includes(column))
   const there = new Map(live.map((column) => [column.name, column]))
   const added = staged.filter(({ name }) => !there.has(name))
-  // A column that no load had decided has no values that would have to fit.
+  // If no load has decided the column's type, it has no values that must fit.
   const merged = (before: Column, column: Column): Column =>
     merging && !plan.decided.includes(column.name) ? { ...column, ...rules.widest(before, column) } : column
   const staying = live.flatMap((column) => {
@@ -77,7 +77,7 @@ export function planTable<Column extends TableColumn>(
   }
 }
 
-/** Rows from which on a fall is worth a word, and the share of them that is enough. */
+/** A fall is reported for tables of at least this many rows that keep less than this share. */
 const manyRows = 100
 const enough = 0.1
 

@@ -10,7 +10,7 @@ const maximumBytes = 63
 export function checkIdentifier(kind: string, name: string): void {
   const bytes = Buffer.byteLength(name)
   if (bytes === 0) throw refusedName(kind, name, 'is empty')
-  if (bytes > maximumBytes) throw refusedName(kind, name, `has ${bytes} bytes, and ${maximumBytes} are the most`)
+  if (bytes > maximumBytes) throw refusedName(kind, name, `has ${bytes} bytes, and the maximum is ${maximumBytes}`)
   if (!name.isWellFormed()) throw refusedName(kind, name, 'is not valid Unicode')
   if (/\p{Cc}/u.test(name)) throw refusedName(kind, name, 'has control characters')
 }
@@ -27,14 +27,14 @@ export function checkColumns(
   check: (name: string) => void,
 ): void {
   if (columns.length === 0)
-    throw new WarehouseProblem('NO_COLUMNS', `${place} would have no columns. Check that the source has a header.`)
+    throw new WarehouseProblem('NO_COLUMNS', `${place} would have no columns. Check that the source has a header row.`)
   const seen = new Set<string>()
   for (const { name } of columns) {
     check(name)
     if (seen.has(name))
       throw new WarehouseProblem(
         'INVALID_NAME',
-        `The column name ${JSON.stringify(name)} comes twice. Choose another name.`,
+        `The column name ${JSON.stringify(name)} is used twice. Rename one of the columns.`,
       )
     seen.add(name)
   }

@@ -2,11 +2,11 @@ import { assertPlainComments, type SqlToken, tokensOf } from './sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { AmbiguousTable } from '../warehouse.ts'
 
-/** The users' names for tables, and the server's. */
+/** Maps the users' names of tables to the server's names. */
 export interface QueryScope {
   /** The search path for unqualified names, in order. The statement runs in the first schema. */
   schemas: readonly string[]
-  /** Qualifies every table name: for a text that is stored and run in another context. */
+  /** True to qualify every table name, for a text that is stored and run in another context. */
   whole?: boolean
   /** Tables and views of the client's schemas. */
   relations: readonly TablePlace[]
@@ -41,9 +41,9 @@ const closing = new Set(
 )
 
 /**
- * For servers with different names for the client's schemas. After FROM and JOIN, `schema.table` gets the server's name, and an
- * unqualified table resolves to the first schema that contains it; `$1` becomes a parameter of the server. The rest of the text
- * stays unchanged. Throws `WarehouseProblem` if servers might parse the text differently.
+ * Rewrites a query for servers with different names for the client's schemas. After FROM and JOIN, `schema.table` gets the server's
+ * name, and an unqualified table resolves to the first schema that contains it; `$1` becomes a parameter of the server. The rest of
+ * the text stays unchanged. Throws `WarehouseProblem` if servers might parse the text differently.
  */
 export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
   assertPlainComments(sql)

@@ -50,7 +50,7 @@ export function assertPlainComments(sql: string): void {
   if (!sql.split(/\r?\n/).some(endsOddly)) return
   throw new WarehouseProblem(
     'SQL_NOT_ALLOWED',
-    'A comment ends with a carriage return alone, which servers read in different ways. End its line with a line feed.',
+    'A comment contains a carriage return without a line feed, which servers interpret differently. End the line of the comment with a line feed.',
   )
 }
 

@@ -4,7 +4,7 @@ import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts
 import type { Dialect, Session } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql.ts'
 
-/** The metadata of a view's definition. */
+/** The ledger data of a managed view. */
 export interface ViewMark {
   id: string
   definition: string
@@ -12,25 +12,20 @@ export interface ViewMark {
   populated: boolean
   /** Direct dependencies, `[schema, name]` each. */
   reads: [schema: string, name: string][]
-  /** The query in the server's form. */
+  /** The query in the server's syntax. */
   query: string
-  /** The query in the user's form. */
+  /** The query as the user wrote it. */
   asked: string
 }
 
-/**
- * The metadata of a table or view that the server's catalogue lacks. The key is the relation's id, so the metadata moves with the
- * relation.
- */
+/** The ledger data of a table or view that the catalogue cannot store. The id as key makes it survive renames. */
 export interface Mark {
-  /** LOADED: published. STAGING: not yet published. VIEW: plain or materialised. PASSING: temporary. */
+  /** LOADED: a published table. STAGING: a table not published yet. VIEW: a plain or materialised view. PASSING: temporary. */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
-  /**
-   * The run that owns the relation. For a relation that belongs to no run: the time, in milliseconds, until which a process may
-   * be using it.
-   */
+  /** The run that owns the relation. */
   run?: string
   attempt?: number
+  /** For a relation without a run: the time in milliseconds after which a sweep may drop it. */
   until?: number
   /** The creation time in milliseconds. */
   madeAt?: number
@@ -49,8 +44,9 @@ export interface Mark {
 }
 
 /**
- * Tables of the hidden schema: marks by the relation's id, and publications by run. With `NON_TRANSACTIONAL` publication there
- * are also the unfinished decisions, and a row that serves as a lock: the process that holds it updates it.
+ * The tables of the ledger with their key columns: metadata of relations by id, and publications by run. With `NON_TRANSACTIONAL`
+ * publication the ledger also stores pending decisions, and in `turn` one row that serves as the publish lock: a process holds the
+ * lock by updating the row.
  */
 const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
@@ -82,7 +78,7 @@ export async function countEntries({ names }: Dialect, session: Session, table: 
   return Number(row!.n)
 }
 
-/** The maximum number of characters of an entry per row, because some servers limit the length of texts. */
+/** The maximum characters of an entry per row, because some servers limit texts. A longer entry takes several rows. */
 const partLength = 16_000
 
 interface EntryRow {
@@ -93,7 +89,7 @@ interface EntryRow {
 
 type LedgerTable = keyof typeof tables
 
-/** Entries by whose they are: of all, or of one. */
+/** Returns the entries of a ledger table by key: all of them, or the entry of the key `whose`. */
 export async function readEntries(
   { names }: Dialect,
   session: Session,
@@ -130,7 +126,7 @@ export async function writeEntry(
   }
 }
 
-/** One byte per character, so that splitting never cuts a character. */
+/** Writes JSON in ASCII, so that splitting an entry by characters cannot cut a character. */
 const asciiJson = (entry: unknown): string =>
   JSON.stringify(entry).replaceAll(
     /[\u0080-\uffff]/g,
@@ -148,17 +144,17 @@ export async function deleteEntry(
   )
 }
 
-/** Runs within a transaction: until it ends, no other process publishes or passes the fence. */
+/** Takes the publish lock until the session's transaction ends. Other processes can neither publish nor pass the fence check. */
 export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
 
-/** Returns the marks of all relations of the client, or of one, by id. */
+/** Returns the metadata of all relations of the client, or only of the relation `id`, by id. */
 export async function readMarks(dialect: Dialect, session: Session, id?: string): Promise<Map<string, Mark>> {
   return (await readEntries(dialect, session, 'marks', id)) as Map<string, Mark>
 }
 
-/** Runs in the transaction that changes the relation, if there is one. */
+/** Stores the metadata of a relation. Call it in the transaction that changes the relation, if the server supports one. */
 export async function setMark(dialect: Dialect, session: Session, id: string, mark: Mark): Promise<void> {
   await dropMark(dialect, session, id)
   await writeEntry(dialect, session, 'marks', id, mark)
@@ -202,7 +198,7 @@ export async function enterRun(
   await writeEntry(dialect, session, 'runs', run, whole)
 }
 
-/** Deletes runs older than this many days whose rows are in no table any more; returns their number. */
+/** Deletes publications that are older than this many days and have no rows in any table. Returns their number. */
 export async function pruneRuns(dialect: Dialect, session: Session, days: number): Promise<number> {
   const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000

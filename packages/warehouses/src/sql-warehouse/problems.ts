@@ -27,7 +27,9 @@ export function queryProblemOf(
   // The driver's own error contains the text and its values.
   const cause = new Error(words)
   if (verdict.code === 'SQL_NOT_ALLOWED')
-    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query may not do this: ${words}`, { cause })
+    return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
+      cause,
+    })
   if (verdict.code !== 'QUERY_FAILED') return new WarehouseProblem(verdict.code, words, { cause })
   const { line, column } = verdict
   const where = line === undefined ? '' : ` in line ${line}${column === undefined ? '' : `, column ${column}`}`
@@ -38,18 +40,18 @@ export function queryProblemOf(
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {
-  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped.`
+  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped. Select fewer rows or simplify the query.`
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 
 export function concurrentlyChanged(place: string): WarehouseProblem {
-  const sentence = `Another run changed ${place} while this one was being published. The run is retried.`
+  const sentence = `Another run changed ${place} during the publication of this run. The run is retried automatically.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 
 /** Another session has read or published for longer than the wait. */
 export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
-  const sentence = `${what} is in use: another session has been reading it for a long time. Try again in a moment.`
+  const sentence = `${what} is locked by a long query of another session. Try again in a moment.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause })
 }
 

@@ -18,13 +18,14 @@ import { withSession, findRelation, quotePlace } from './table-shape.ts'
 import { type PublishedTable, WarehouseProblem } from '../warehouse.ts'
 import { type Sql, plainSql } from './sql.ts'
 
-/** Seconds that a change waits for readers of the table or for the publish lock. */
+/** Seconds to wait for the publish lock, and for readers of a table. */
 const lockWaitSeconds = 30
 const readerWaitSeconds = 5
 
 /**
- * Runs `work` exclusively among all processes that change publications. With `NON_TRANSACTIONAL` publication it first finishes
- * another process's pending decision; transactional publications exclude each other through their own locks.
+ * Runs `work` while no other process can decide a publication. With `NON_TRANSACTIONAL` publication it takes the publish lock and
+ * first applies pending decisions of other processes. With `TRANSACTION` the caller's own transaction takes the lock, see
+ * `lockLedger`.
  */
 export async function withPublishLock<Result>(
   dialect: Dialect,
@@ -42,7 +43,7 @@ export async function withPublishLock<Result>(
   })
 }
 
-/** Runs `work` after every pending publication has ended, in both publication modes. */
+/** Runs `work` under the publish lock when no publication is pending, in both publication modes. */
 export const afterPendingPublications = <Result>(
   dialect: Dialect,
   work: (sessions: PublishSessions) => Promise<Result>,
@@ -74,7 +75,7 @@ async function withLedgerLock<Result>(
   })
 }
 
-/** Records the decision. It takes effect when the transaction of the publish lock commits. */
+/** Writes the decision to the ledger. The commit of the transaction that holds the publish lock is the commit point of the publication. */
 export async function recordDecision(
   dialect: Dialect,
   { ledger }: PublishSessions,
@@ -83,8 +84,8 @@ export async function recordDecision(
   await writeEntry(dialect, ledger, 'decisions', randomUUID(), decision)
 }
 
-/** Applies recorded decisions of this or of a crashed process. Returns the tables that it retired. */
-export async function recover(dialect: Dialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
+/** Applies the pending decisions of any process, under the publish lock. Returns the replaced tables that it renamed aside. */
+export async function lockAndApplyDecisions(dialect: Dialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(
     dialect,
     seconds,
@@ -99,15 +100,15 @@ export const inTransactionIfSupported = (
   work: () => Promise<void>,
 ): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(work) : work())
 
-/** Applies pending decisions before tables are read. Ignores a decision that is blocked by readers. */
+/** Applies pending decisions, so that the caller sees complete publications. Does nothing if readers or another publisher block them. */
 export async function recoverPending(dialect: Dialect, session: Session): Promise<void> {
   if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
-  await recover(dialect, readerWaitSeconds).catch((error: unknown) => {
+  await lockAndApplyDecisions(dialect, readerWaitSeconds).catch((error: unknown) => {
     if (!isBusy(problemOf(dialect, error, 'The warehouse'))) throw error
   })
 }
 
-/** A table is briefly missing during its rename: recovers pending decisions and retries once. */
+/** Runs `work`, and once more if a table is missing, because a decision that is being applied renames tables. */
 export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -118,10 +119,7 @@ export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => 
   }
 }
 
-/**
- * Drops the tables that this process renamed. The tables of another process's decision stay until a sweep: that process's last
- * statement may still be running, and then finds the name taken.
- */
+/** Drops replaced tables that this process renamed. Those of another process wait for a sweep, as its last rename may still run. */
 export async function dropRetiredTables(dialect: Dialect, aside: readonly TablePlace[]): Promise<void> {
   if (aside.length === 0) return
   await withSession(dialect, { role: 'service' }, async (session) => {
@@ -130,50 +128,45 @@ export async function dropRetiredTables(dialect: Dialect, aside: readonly TableP
 }
 
 /**
- * The planned changes to tables and views on servers without a transaction over them. After its row is in the ledger, any process
- * may carry it out: a step that is already done changes nothing.
+ * A write-ahead record of a publication, for servers without transactional DDL: the DDL steps and the ledger changes that belong to
+ * them. Every step is idempotent, so any process can apply the decision, from the start or after a crash.
  */
 export interface PublicationDecision {
   steps: DecisionStep[]
-  /**
-   * The metadata of the relations at these places from then on. If a relation already has its `id`, the mark is written together
-   * with the decision.
-   */
+  /** Metadata to store for the relations at these places. If the `id` is known, it was stored together with the decision. */
   marks: { place: TablePlace; id?: string; mark: Mark }[]
-  /** The ids of the marks to delete. */
+  /** The ids of replaced relations; their metadata is deleted. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
 }
 
 export type DecisionStep =
-  /**
-   * Renames a table from a hidden name to another name in its schema; the table at that name is moved aside if it is the expected one.
-   */
+  /** Renames the replaced table `to` to `aside`, and the staging table `from` to `to`. No `aside`: `to` is a new table. */
   | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
   | { kind: 'DROP'; place: TablePlace; id: string; view: boolean }
-  /** Creates the view or changes it to this text. `kept`: a view that is no longer valid stays as it is. */
+  /** Creates or changes a view. With `kept`, a query that the server rejects leaves the old view and does not fail the decision. */
   | { kind: 'VIEW'; place: TablePlace; query: string; kept?: true }
 
 /** The sessions of the process that holds the publish lock. */
 export interface PublishSessions {
-  /** The session of the transaction that holds the publish lock. It reads and writes the ledger. */
+  /** The session whose transaction holds the publish lock. It reads and writes the ledger. */
   ledger: Session
-  /** Outside that transaction: for tables, views and catalog queries. */
+  /** A second session outside that transaction: for DDL and catalogue queries. */
   tables: Session
 }
 
-/** Returns undefined if no decision is pending. */
+/** Applies all pending decisions, under the publish lock. Returns the tables that it renamed aside; undefined if none was pending. */
 async function applyDecisions(dialect: Dialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
   const { ledger, tables } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
   if (decisions.size === 0) return undefined
   const aside: TablePlace[] = []
   for (const [id, { steps, marks, forgotten, run }] of decisions) {
-    const taken = await applySteps(dialect, sessions, steps)
+    const renamed = await applySteps(dialect, sessions, steps)
     await deleteEntry(dialect, ledger, 'decisions', id)
-    if (!taken) continue
-    aside.push(...taken)
-    for (const gone of forgotten) await dropMark(dialect, ledger, gone)
+    if (!renamed) continue
+    aside.push(...renamed)
+    for (const replacedId of forgotten) await dropMark(dialect, ledger, replacedId)
     for (const known of marks) {
       const relation = await findRelation(dialect, tables, known.place)
       if (relation && relation.id !== known.id) await setMark(dialect, ledger, relation.id, known.mark)
@@ -184,8 +177,8 @@ async function applyDecisions(dialect: Dialect, sessions: PublishSessions): Prom
 }
 
 /**
- * Returns undefined if a step is impossible: a manual change dropped its input or took its target name. Then it writes no marks,
- * and the run can be published again.
+ * Applies the steps in order and returns the replaced tables that it renamed. Returns undefined if a step is impossible because
+ * someone dropped its table or took its target name; the caller then discards the decision, and the run can be published again.
  */
 async function applySteps(
   dialect: Dialect,
@@ -194,14 +187,14 @@ async function applySteps(
 ): Promise<TablePlace[] | undefined> {
   const aside: TablePlace[] = []
   for (const step of steps) {
-    const taken = await applyStep(dialect, sessions, step)
-    if (!taken) return undefined
-    aside.push(...taken)
+    const renamed = await applyStep(dialect, sessions, step)
+    if (!renamed) return undefined
+    aside.push(...renamed)
   }
   return aside
 }
 
-/** Returns the relation that it moved aside; undefined as above. */
+/** Applies one step, unless an earlier process has already done so. Returns as `applySteps` does. */
 async function applyStep(
   dialect: Dialect,
   { ledger, tables }: PublishSessions,
@@ -209,49 +202,49 @@ async function applyStep(
 ): Promise<TablePlace[] | undefined> {
   const { changes } = dialect
   const place = step.kind === 'SWAP' ? { schema: step.schema, name: step.to } : step.place
-  const there = new Map(
+  const relations = new Map(
     (await dialect.catalogue.relations(tables, [place.schema])).map((relation) => [relation.name, relation]),
   )
-  const existing = there.get(place.name)
-  const act = (statements: readonly Sql[]) =>
+  const existing = relations.get(place.name)
+  const runStatements = (statements: readonly Sql[]) =>
     timeoutAsBusy(dialect, quotePlace(place), async () => {
-      // Fails if the publish lock was lost, so that nothing is changed without it.
+      // This query fails if the publish lock was lost. Then no table is changed.
       await ledger.rows(plainSql('select 1 as held'))
       for (const statement of statements) await tables.execute(statement)
     })
   if (step.kind === 'DROP') {
-    if (existing?.id === step.id) await act([step.view ? changes.dropView(place) : changes.dropTable(place)])
+    if (existing?.id === step.id) await runStatements([step.view ? changes.dropView(place) : changes.dropTable(place)])
     return []
   }
   if (step.kind === 'VIEW') {
-    const without = step.kept ? [] : undefined
-    if (existing?.kind === 'TABLE') return without
+    const resultIfRejected = step.kept ? [] : undefined
+    if (existing?.kind === 'TABLE') return resultIfRejected
     try {
-      // An older version may have decided on a text that this one rejects; the rejection does not block the other steps.
-      await act(existing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
+      // The decision of an older version may contain a query that this version rejects. The other steps are still applied.
+      await runStatements(existing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
       return []
     } catch (error) {
       const problem = problemOf(dialect, error, quotePlace(place))
       if (!(problem instanceof WarehouseProblem) || problem.retryable) throw error
-      return without
+      return resultIfRejected
     }
   }
   const from = { schema: step.schema, name: step.from }
-  if (!there.has(step.from)) {
-    const isDone = existing !== undefined && (step.aside === undefined || there.has(step.aside))
+  if (!relations.has(step.from)) {
+    const isDone = existing !== undefined && (step.aside === undefined || relations.has(step.aside))
     return isDone ? [] : undefined
   }
-  await act(changes.grant(from, 'READ'))
+  await runStatements(changes.grant(from, 'READ'))
   if (existing) {
     if (step.aside === undefined) return undefined
-    if (there.has(step.aside)) throw placeTaken(place)
-    await act([changes.rename(place, step.aside)])
+    if (relations.has(step.aside)) throw placeTaken(place)
+    await runStatements([changes.rename(place, step.aside)])
   }
-  await act([changes.rename(from, step.to)])
+  await runStatements([changes.rename(from, step.to)])
   return existing ? [{ schema: step.schema, name: step.aside! }] : []
 }
 
-/** Some servers have no lock time-out of their own. */
+/** Reports a statement time-out as a table in use, because some servers have no separate lock time-out. */
 async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -263,5 +256,5 @@ async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise
 const placeTaken = (place: TablePlace) =>
   new WarehouseProblem(
     'TABLE_NOT_OURS',
-    `Another ${quotePlace(place)} was created during the publication. Move it away; until then, nothing can be published.`,
+    `Someone created another ${quotePlace(place)} during a publication. Rename or drop it; until then, no run can publish to this warehouse.`,
   )

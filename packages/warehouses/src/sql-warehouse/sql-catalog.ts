@@ -41,7 +41,7 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
         if (left.length > 0)
           throw new WarehouseProblem(
             'SCHEMA_NOT_EMPTY',
-            `"${schema}" is still in use: ${left.slice(0, 5).join(', ')}. Drop that first.`,
+            `"${schema}" is still in use: ${left.slice(0, 5).join(', ')}. Drop these tables first.`,
           )
         for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
       })

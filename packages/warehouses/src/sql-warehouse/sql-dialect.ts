@@ -1,11 +1,11 @@
 import type { SqlLanguage } from '../sql-text/sql-names.ts'
 import type { TablePlace } from '../catalog.ts'
-import type { RowCell, LoadContent, StoredType, WarehouseColumn } from '../warehouse.ts'
+import type { RowCell, RowContent, StoredType, WarehouseColumn } from '../warehouse.ts'
 import type { Sql } from './sql.ts'
 
 /**
- * The user of a session. `service` is the operator's user: it creates and publishes. SQL of users and every query over their rows
- * runs as the client's own `load` (transformations, filling of views) or `read` (queries).
+ * The user of a session. `service` is the operator's user, which creates and publishes tables. Users' SQL and every query over
+ * their rows runs as the client's own users: `load` (transformations, filling of views) or `read` (queries).
  */
 export type SessionRole = 'service' | 'load' | 'read'
 
@@ -41,10 +41,9 @@ export interface Session extends AsyncDisposable {
   columns(text: string): Promise<readonly ReadColumn[]>
 }
 
-/** The size of one fetch. */
 export interface BatchLimits {
   rows: number
-  /** The remaining bytes of the caller's limit; a batch should not be much larger. */
+  /** The bytes that the caller may still read; a batch should not be much larger. */
   bytes(): number
 }
 
@@ -143,7 +142,6 @@ export interface DialectStatements {
   ledgerOptions?: string
 }
 
-/** The target of a row copy. */
 export interface TableFill {
   place: TablePlace
   /** The columns of the table, in the order of the tuples. */
@@ -161,14 +159,13 @@ export interface TablePage {
   order: readonly string[]
 }
 
-/** The meaning of an error of the server or its driver; `problems` of the other warehouses list the codes. */
+/** The problem that an error of the server or its driver means; `problems` of the other warehouses list the codes. */
 export interface ServerProblem {
   code: string
   sentence: (place: string) => string
   retryable?: boolean
 }
 
-/** An error in a user's SQL. */
 export interface QueryProblem {
   code: 'QUERY_FAILED' | 'QUERY_TIMEOUT' | 'SQL_NOT_ALLOWED' | 'RESULT_TOO_LARGE' | 'TABLE_BUSY'
   /** The server's own message, without the service's SQL around the user's text. */
@@ -179,8 +176,8 @@ export interface QueryProblem {
 }
 
 /**
- * What differs from one SQL server to the next, for one client of it. Everything else that a warehouse does is in this folder once:
- * the ledger, evolution of tables, publication, merging, transformations, previews of staged rows, views, queries with their caps, sweeping.
+ * Everything that differs from one SQL server to another, for one client. This folder contains the common parts: ledger, column
+ * changes, publication, merging, transformations, previews of staged rows, views, queries with limits, sweeping.
  */
 export interface Dialect {
   readonly names: DialectNames
@@ -188,9 +185,9 @@ export interface Dialect {
   readonly catalogue: DialectCatalog
   readonly changes: DialectStatements
   /**
-   * TRANSACTION: tables, views and the ledger change in one transaction. NON_TRANSACTIONAL: transactions cover only rows, not
-   * tables and views; so a row of the ledger records the decision, and the next process that looks at the warehouse finishes it.
-   * Such a server can rename tables without dropping the views that read them.
+   * How a publication becomes atomic. TRANSACTION: the server has transactional DDL, so tables, views and the ledger change in one
+   * transaction. NON_TRANSACTIONAL: transactions only cover rows, so a ledger row records the decision, and any process can apply
+   * it, see `recovery.ts`. Such a server must be able to rename tables without dropping the views over them.
    */
   readonly publication: 'TRANSACTION' | 'NON_TRANSACTIONAL'
   /**
@@ -202,10 +199,10 @@ export interface Dialect {
   /** Creates or repairs the client's part of the server and its users. Idempotent. The core creates the ledger's tables. */
   provision(): Promise<void>
   /** Streams rows into an empty table, with back-pressure, once. Rethrows an error of the content unchanged. */
-  copyRows(filling: TableFill, content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
+  copyRows(filling: TableFill, content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }>
   /**
-   * Removes the data that copies of runs that are not alive left outside the server; does nothing by default. Lists the data
-   * first and reads the live runs second, so a run that begins in between keeps its data.
+   * Removes data outside the server that row copies of dead runs left; does nothing by default. It lists the data first and reads
+   * the live runs second, so a run that begins in between keeps its data.
    */
   sweep?(alive: () => Promise<ReadonlySet<string>>): Promise<void>
   /** Returns undefined for an error of neither the server nor the driver. */

@@ -39,11 +39,10 @@ import {
 import { randomUUID } from 'node:crypto'
 import { dropMark } from './ledger.ts'
 
-/** Rows per batch. */
 const batchRows = 2_000
 
 export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner {
-  /** The concurrency share of the warehouse's queries: one per warehouse. */
+  /** The key under which the warehouse's queries share query slots. */
   const share = randomUUID()
   return {
     async query(request, signal) {
@@ -64,15 +63,15 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
 }
 
 /**
- * Converts a user's text to the server's form. `literals`: includes the values in the text, for a text that is stored or run by
- * another user. `substitutes`: replaces tables by their substitutes.
+ * Rewrites a user's query in the server's syntax. `literals` inserts the values into the text, for a text that is stored or run by
+ * another user. `substitutes` replaces tables by others.
  */
 export async function prepareQuery(
   dialect: Dialect,
   { text, values = [], schemas = [] }: UserQuery,
   { literals = false, substitutes }: { literals?: boolean; substitutes?: TableSubstitutes } = {},
 ): Promise<ResolvedQuery> {
-  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character.')
+  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
   const relations = await withSession(dialect, { role: 'service' }, async (session) =>
     listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
@@ -220,15 +219,12 @@ async function ambiguousTable(
 
 const mostPageRows = 10_000
 const mostPageBytes = 32 * 1024 * 1024
-/** The column with each row's place in the order of the query. */
+/** The column with the position of each row in the order of the query. */
 const orderColumn = 'n'
-/** Seconds that the slowest reader may need for all pages. */
+/** Seconds after which a sweep may drop the stored result: the time that the slowest reader may need for all pages. */
 const pageReaderSeconds = 14_400
 
-/**
- * See `QueryRunner.queryPages`. The server stores the result in a hidden table, and pages are read from there: so the result is
- * consistent, and readers do not block loads.
- */
+/** See `QueryRunner.queryPages`. A hidden table stores the result, so all pages agree and readers do not block loads. */
 async function* queryPages(
   dialect: Dialect,
   given: UserQuery,
@@ -244,7 +240,11 @@ async function* queryPages(
   let id: string | undefined
   try {
     const schema = schemas[0] ?? (await withSession(dialect, service, (session) => listSchemas(dialect, session)))[0]
-    if (schema === undefined) throw new WarehouseProblem('QUERY_FAILED', 'No schema exists yet that a query can read.')
+    if (schema === undefined)
+      throw new WarehouseProblem(
+        'QUERY_FAILED',
+        'The warehouse has no schema to query yet. Create a schema and load a table first.',
+      )
     const kept = { schema, name: hiddenName('pages', randomUUID()) }
     const { text, columns } = await retryOnMissingTable(dialect, async () => {
       const { text: whole } = await prepareQuery(dialect, given, { literals: true })
@@ -287,7 +287,8 @@ export async function readColumns(
   opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
 ): Promise<readonly ReadColumn[]> {
   const columns = await withSession(dialect, { role: 'read', ...opening }, (session) => session.columns(text))
-  if (columns.length === 0) throw new WarehouseProblem('QUERY_FAILED', 'The query has no columns.')
+  if (columns.length === 0)
+    throw new WarehouseProblem('QUERY_FAILED', 'The query returns no columns. Select at least one.')
   return columns
 }
 
@@ -344,5 +345,8 @@ async function* pagesOf(
 
 function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem('RESULT_TOO_LARGE', `${rows} rows of the query are larger than ${most}. Select less.`)
+  return new WarehouseProblem(
+    'RESULT_TOO_LARGE',
+    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+  )
 }

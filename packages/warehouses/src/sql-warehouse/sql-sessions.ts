@@ -5,12 +5,12 @@ import { recoverPending } from './recovery.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { checkName, quotePlace, withSession } from './table-shape.ts'
 
-/** A client's part of a server, as all parts of its warehouse use it. The first use creates or repairs it. */
+/** One client's part of a server, as every module of its warehouse uses it. The first use creates or repairs it. */
 export interface SqlSessions {
   readonly dialect: Dialect
   /** Runs work in the warehouse. `place` is the subject of the sentence if the server reports an error. */
   run<T>(place: string, work: () => Promise<T>): Promise<T>
-  /** Runs work in a session of role `service`, after finishing publications that a dead worker had decided. */
+  /** Runs work in a session of role `service`, after applying pending publications of dead workers. */
   withService<T>(place: string, work: (session: Session) => Promise<T>): Promise<T>
   /** Like `withService`, for one table or view. */
   atPlace<T>(schema: string, table: string, work: (session: Session, place: TablePlace) => Promise<T>): Promise<T>

@@ -6,7 +6,7 @@ import type { SqlSessions } from './sql-sessions.ts'
 import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.ts'
 
 export function sqlUpkeep({ dialect, run, withService }: SqlSessions): Upkeep {
-  /** Relations that sweeps found and that may be under construction, with the time of the first sweep that found each. */
+  /** Relations without metadata, which another process may be creating, with the time of the first sweep that found each. */
   const unsure = new Map<string, number>()
   return {
     check: () => withService('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
@@ -18,17 +18,16 @@ export function sqlUpkeep({ dialect, run, withService }: SqlSessions): Upkeep {
   }
 }
 
-/** Milliseconds for which a relation may be under construction: longer than a process needs to mark it. */
+/** Milliseconds for which such a relation is left alone: longer than a process needs to write its metadata. */
 const unmarkedGraceMs = 600_000
 /** Seconds that a sweep waits for readers of a table that it drops. Loads may wait for the sweep. */
 const dropWaitSeconds = 60
 
 /**
- * Drops hidden tables and schemas of runs that are not alive, and temporary relations that have expired. Lists them first and
- * reads the live runs second: a run is registered before its tables exist. A relation without a mark, or an empty schema, may be
- * under construction: it is dropped when a later sweep finds it again after a delay, which `unsure` records; a table that a
- * publication replaced no longer has a mark. A mark is dropped only when its relation exists nowhere: in the time between, it may
- * have become a table.
+ * Drops hidden tables and schemas of dead runs, and expired temporary relations. It lists them first and reads the live runs
+ * second, because a run is registered before its tables exist. A relation without metadata, or an empty schema, may belong to a
+ * running process or be a replaced table: it is recorded in `unsure` and dropped by a later sweep. Metadata is deleted only if its
+ * relation exists nowhere, because a hidden table may have been published in the meantime.
  */
 async function sweepStaging(
   dialect: Dialect,

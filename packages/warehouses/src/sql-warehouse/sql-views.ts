@@ -89,7 +89,7 @@ async function defineView(
     const own = kept.filter(({ mark }) => mark.view.id === view.id)
     const free = !there || there.mark?.view?.id === view.id || (own.length === 0 && view.takesOver && there.mark?.view)
     if (!free)
-      throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} exists already. Choose another name for the view.`)
+      throw viewProblem('VIEW_NAME_TAKEN', `${quotePlace(place)} already exists. Choose another name for the view.`)
     const { text, reads } = await prepareQuery(dialect, given)
     assertNoCycle(kept, place, reads)
     const mark = markOf(view, text, reads, limits)
@@ -105,7 +105,7 @@ async function defineView(
     if (signal.aborted)
       throw viewProblem(
         'QUERY_TIMEOUT',
-        `${quotePlace(place)} took longer than ${seconds} seconds to be made and was left as it was.`,
+        `${quotePlace(place)} took longer than ${seconds} seconds to build, so it was stopped and the view is unchanged. Select fewer rows or simplify the query.`,
       )
     throw queryProblemOf(dialect, error, given, seconds)
   }
@@ -148,10 +148,12 @@ function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: re
     return listReads(next).some(reaches)
   }
   if (reads.some(reaches))
-    throw viewProblem('VIEW_READS_ITSELF', `${quotePlace(view)} would read itself, at once or through other views.`)
+    throw viewProblem(
+      'VIEW_READS_ITSELF',
+      `${quotePlace(view)} would read itself, directly or through other views. Remove the reference to it.`,
+    )
 }
 
-/** Finds a managed or unmanaged view. */
 async function findView(dialect: Dialect, session: Session, place: TablePlace): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
   const mark = shape?.mark?.view
@@ -177,7 +179,10 @@ async function refreshView(
     })
     const mark = before?.mark?.view
     if (!before || !mark?.materialized)
-      throw viewProblem('VIEW_MISSING', `The materialised view ${quotePlace(place)} is not in the warehouse.`)
+      throw viewProblem(
+        'VIEW_MISSING',
+        `The materialised view ${quotePlace(place)} does not exist in the warehouse. Save the view again to create it.`,
+      )
     const made = await createFilledTable(
       dialect,
       place,
@@ -215,7 +220,7 @@ export async function assertUnread(dialect: Dialect, session: Session, place: Ta
   if (all.length > 0)
     throw viewProblem(
       'VIEWS_DEPEND',
-      `${quotePlace(place)} is still in use: ${all.join(', ')} read it. Drop that first.`,
+      `${quotePlace(place)} is still in use: ${all.join(', ')} read it. Drop these views first.`,
     )
 }
 

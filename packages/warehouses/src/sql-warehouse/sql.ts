@@ -19,7 +19,6 @@ export class SqlFragment {
 
 export const sqlFragment = (text: string): SqlFragment => new SqlFragment(text)
 
-/** Joins statement parts with a separator. */
 export const sqlList = (texts: readonly string[], between = ', '): SqlFragment => new SqlFragment(texts.join(between))
 
 /** Builds a statement: `SqlFragment`s and nested statements become part of its text, every other value is bound. */

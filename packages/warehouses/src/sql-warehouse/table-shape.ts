@@ -1,5 +1,5 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
-import { measuredColumn, type TablePlace } from '../catalog.ts'
+import { toColumnStatistics, type TablePlace } from '../catalog.ts'
 import { historyOf } from '../shape/feed-memory.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
@@ -11,7 +11,7 @@ export interface ShapeColumn extends CatalogColumn {
   label: string
   dataType: DataType
   primaryKey: boolean
-  /** An earlier load fed it, and the last one did not. */
+  /** True if an earlier load contained the column and the last one did not. */
   deleted?: boolean
 }
 
@@ -108,7 +108,7 @@ export const describeColumn = ({ types }: Dialect, column: ShapeColumn): Warehou
   ...(column.deleted && { deleted: true }),
 })
 
-/** The substitutes of tables, by `placeKey`. */
+/** Maps a table to its substitute, by `placeKey`. */
 export type TableSubstitutes = ReadonlyMap<string, TablePlace>
 
 /** Returns the table. The load counted the rows and measured the columns. */
@@ -119,7 +119,7 @@ export async function describeTable(dialect: Dialect, session: Session, shape: T
     name: shape.name,
     columns: shape.columns.map((column) => ({
       ...describeColumn(dialect, column),
-      ...measuredColumn(profiles.get(column.name)),
+      ...toColumnStatistics(profiles.get(column.name)),
     })),
     rowCount: shape.mark?.rows ?? 0,
     size: shape.kind === 'VIEW' ? 0 : await dialect.catalogue.bytes(session, shape),

@@ -8,7 +8,7 @@ import { bracketed, literal, namesOf } from '../tsql/names.ts'
 import { splitQuery } from '../tsql/statements/assert-single-query.ts'
 import { assertOwnNames } from './own-names.ts'
 
-/** Storage of a table with texts of unlimited length, which a column store rejects, and of a small table. */
+/** Storage for small tables and for tables with texts of unlimited length, which a column store rejects. */
 const heap = ' with (heap, distribution = round_robin)'
 const columnStore = ' with (clustered columnstore index, distribution = round_robin)'
 
@@ -31,7 +31,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
   const givenAway = (schema: string) => {
     const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
     const given = plainSql(`alter authorization on schema::${bracketed(name)} to ${bracketed(owner)}`)
-    // Changing the owner of a schema may revoke its grants.
+    // Grants the rights again, because changing the owner of a schema may revoke them.
     const [, ...granted] = shared.createSchema(schema)
     const give = literal([given, ...granted].map(({ texts }) => texts.join('')).join('; '))
     // If the user does not exist, the statement reports it instead of doing nothing.
@@ -40,7 +40,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
   }
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     assertOwnNames(text, access.prefix)
-    // Runs first, for schemas that an earlier version created.
+    // Runs before the grants, for schemas that an earlier version created.
     return [...givenAway(place.schema), viewText(verb, names.place(place), text)]
   }
   return {
@@ -75,7 +75,7 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
         plainSql(`drop table ${passing}`),
       ]
     },
-    // A transaction that changes a row blocks all others from it until it ends; the server lacks sp_getapplock.
+    // Takes the publish lock by changing a row, which blocks all other transactions that change it; the server lacks sp_getapplock.
     lockLedger: () => [plainSql(`update ${names.ledger('turn')} set part = 1 - part`)],
     ledgerOptions: heap,
   }

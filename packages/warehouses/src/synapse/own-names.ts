@@ -20,7 +20,7 @@ const closing = new Set([
 
 /** The state of one level of parentheses. */
 interface QueryLevel {
-  /** Whether this level is a query: FROM inside of TRIM names no table. */
+  /** True if this level is a query. In TRIM(x FROM y), FROM is not followed by a table. */
   query: boolean
   /** Whether another table follows a comma. */
   tables: boolean
@@ -82,5 +82,5 @@ function chainAt(tokens: readonly SqlToken[], from: number): number {
 const otherDatabase = ({ text }: SqlToken) =>
   new WarehouseProblem(
     'SQL_NOT_ALLOWED',
-    `The query of a view reads tables and views of your own schemas only, and calls no functions of others: “${text.slice(0, 100)}” is none of them. Write schema.table, as your schemas are called here.`,
+    `The query of a view may only use tables, views and functions of your own schemas, and “${text.slice(0, 100)}” is not one of them. Write the name as schema.table.`,
   )

@@ -70,6 +70,6 @@ async function assertSnapshotIsolation({ logins, database }: ClientAccess): Prom
   if (Number(isolated) === 1) return
   throw new WarehouseProblem(
     'WAREHOUSE_NOT_SET_UP',
-    `The Synapse pool “${database}” shows rows that are not committed. An operator has to run ALTER DATABASE [${database}] SET READ_COMMITTED_SNAPSHOT ON in its master database, while there are no other connections.`,
+    `The Synapse pool “${database}” lets queries read uncommitted rows. An operator has to run ALTER DATABASE [${database}] SET READ_COMMITTED_SNAPSHOT ON in its master database, while there are no other connections.`,
   )
 }

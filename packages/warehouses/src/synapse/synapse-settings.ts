@@ -7,7 +7,7 @@ import { type ClientAccess, type Credentials, type DatabaseLogin, tsqlAccess } f
  */
 export function synapseAccess(url: string, credentials: Credentials): ClientAccess {
   const access = tsqlAccess(url, credentials)
-  if (access.ownDatabase) throw new Error('SYNAPSE_URL names no pool.')
+  if (access.ownDatabase) throw new Error('SYNAPSE_URL has no pool. Write it as mssql://user:password@host:1433/pool.')
   const { service, load, read } = access.logins
   return {
     ...access,

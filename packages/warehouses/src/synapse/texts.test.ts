@@ -13,7 +13,7 @@ describe('the address of a pool', () => {
   it('gives each client schemas in it, and says how sessions read', () => {
     expect(access).toMatchObject({ database: 'pool', prefix: 'c_abc_', ledger: 'c_abc' })
     expect(Object.values(access.logins).map(({ isolation }) => isolation)).toEqual(Array(3).fill('READ_UNCOMMITTED'))
-    expect(() => synapseAccess('mssql://admin:secret@host', credentials)).toThrow('names no pool')
+    expect(() => synapseAccess('mssql://admin:secret@host', credentials)).toThrow('has no pool')
   })
 })
 

@@ -63,13 +63,15 @@ function fixed(width: number, write: (from: DataView, at: number, out: GrowingBu
 
 function finite(value: number): number {
   if (Number.isFinite(value)) return value
-  throw new MisfitCell(`SQL Server has no number that is ${value}. Load the column as text, or mend it at the source`)
+  throw new MisfitCell(
+    `SQL Server cannot store the number ${value}. Load the column as text, or correct the value at the source`,
+  )
 }
 
 function writeDay(day: number, out: GrowingBuffer): void {
   if (day < 0 || day > lastDay)
     throw new MisfitCell(
-      'the date is not between 0001-01-01 and 9999-12-31, which is all that SQL Server keeps. Load the column as text, or mend it at the source',
+      'the date is not between 0001-01-01 and 9999-12-31, the range of dates in SQL Server. Load the column as text, or correct the value at the source',
     )
   out.bytes.writeUIntLE(day, out.at, 3)
   out.at += 3
@@ -126,7 +128,7 @@ function writeText(type: SqlType): CellWriter {
     writeUnits(from, at, length, out)
     const bytes = out.at - begin - 2
     if (bytes > 2 * Number(most))
-      throw new MisfitCell(`the text is longer than the ${Number(most) / 2} characters that the column has`)
+      throw new MisfitCell(`the text is longer than the ${Number(most) / 2} characters of the column`)
     out.bytes.writeUInt16LE(bytes, begin)
   }
 }

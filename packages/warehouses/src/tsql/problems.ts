@@ -10,13 +10,12 @@ interface DriverError extends Error {
 }
 
 const sentences = {
-  unavailable: () => 'The warehouse is not reachable just now. Try again in a moment.',
-  busy: () => 'The warehouse is at its limits just now. Try again in a moment.',
-  denied: () => 'The warehouse did not accept our credentials. An operator has to check its URL.',
+  unavailable: () => 'The warehouse server is unreachable. Try again in a moment.',
+  busy: () => 'The warehouse server is overloaded. Try again in a moment.',
+  denied: () => 'The warehouse server rejected the credentials of Sluice. An operator has to check its URL.',
   paused: () => 'The warehouse is paused. Resume it, then try again.',
-  full: () => 'The disk of the warehouse is full. Free some space or enlarge it, then run again.',
-  inUse: (place: string) =>
-    `${place} is in use: another session has been reading it for a long time. Try again in a moment.`,
+  full: () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
+  inUse: (place: string) => `${place} is locked by a long query of another session. Try again in a moment.`,
 }
 
 type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(place: string, message: string): string }
@@ -28,20 +27,21 @@ const inUse: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: sentences.inUse, 
 const denied: ServerReply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: sentences.denied }
 const missing: ServerReply = {
   code: 'WAREHOUSE_MISSING',
-  sentence: () => 'The database of the warehouse is not there.',
+  sentence: () => 'The database of the warehouse does not exist. An operator has to check its URL.',
 }
 const full: ServerReply = { code: 'DISK_FULL', sentence: sentences.full }
 const badValue: ServerReply = {
   code: 'BAD_VALUE',
-  sentence: (place, message) => `A value for ${place} does not fit: ${message}`,
+  sentence: (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
 }
 const forbidden: ServerReply = {
   code: 'WAREHOUSE_FORBIDDEN',
-  sentence: (place, message) => `The warehouse does not allow this on ${place}: ${message}`,
+  sentence: (place, message) => `The warehouse denies this operation on ${place}: ${message}`,
 }
 const timeout: ServerReply = {
   code: 'QUERY_TIMEOUT',
-  sentence: (place) => `The statement on ${place} took longer than is allowed and was stopped.`,
+  sentence: (place) =>
+    `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 }
 
 export const numbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
@@ -49,7 +49,11 @@ export const numbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_
 const byNumber: Record<number, ServerReply> = {
   208: { code: 'TABLE_MISSING', sentence: (place) => `${place} does not exist. Load it first.` },
   2760: { code: 'SCHEMA_MISSING', sentence: (place) => `The schema of ${place} does not exist. Create it first.` },
-  515: { code: 'NULL_KEY', sentence: (place) => `A row of ${place} has no value in a column of its primary key.` },
+  515: {
+    code: 'NULL_KEY',
+    sentence: (place) =>
+      `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
+  },
   911: missing,
   4060: missing,
   18_456: denied,
@@ -120,9 +124,10 @@ function replyTo(error: DriverError): ServerReply | undefined {
     return {
       code: 'WAREHOUSE_UNAVAILABLE',
       sentence: () =>
-        'The warehouse offers no encryption. Set encrypt=false in its URL only if the network is private.',
+        'The warehouse server does not support encryption. Enable it there; set encrypt=false in the server’s URL only if the network is private.',
     }
-  if (number > 0) return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse refused: ${words}` }
+  if (number > 0)
+    return { code: 'WAREHOUSE_REFUSED', sentence: (_, words) => `The warehouse rejected the operation: ${words}` }
   return undefined
 }
 
@@ -141,9 +146,12 @@ export function explainQuery(error: unknown, seconds: number): QueryProblem | un
   if (!types.isNativeError(error)) return undefined
   const { code, number = 0, message, lineNumber } = error as DriverError
   if (number === 1222 || number === 1205)
-    return { code: 'TABLE_BUSY', words: 'A table of the query is being replaced just now. Try again in a moment.' }
+    return { code: 'TABLE_BUSY', words: 'A load is replacing a table of this query. Try again in a moment.' }
   if (code === 'ETIMEOUT' && !/connect/i.test(message))
-    return { code: 'QUERY_TIMEOUT', words: `The query took longer than ${seconds} seconds and was stopped.` }
+    return {
+      code: 'QUERY_TIMEOUT',
+      words: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
+    }
   if (number <= 0 || notItsFault.has(replyTo(error)?.code ?? '')) return undefined
   if (notAllowed.has(number)) return { code: 'SQL_NOT_ALLOWED', words: message }
   const place = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}

@@ -12,7 +12,6 @@ import { openSession } from './session/session.ts'
 import { tsql } from './statements/tokens.ts'
 import { types } from './types.ts'
 
-/** One client's part of a SQL Server. */
 export const sqlServerDialect = (access: ClientAccess): Dialect => tsqlDialect(access, changesOf)
 
 /** The dialect of SQL Server, except for `statements` that another server needs in a different form. */

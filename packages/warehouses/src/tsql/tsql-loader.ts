@@ -1,7 +1,7 @@
 import type { Connection } from 'tedious'
 import type { TableFill, NewColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
-import { type LoadContent, WarehouseProblem } from '../warehouse.ts'
+import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bulkCell, decimalBytes } from './bulk-cells.ts'
 import { connected } from './session/connection.ts'
@@ -10,14 +10,14 @@ import type { DataType, ParameterData } from 'tedious/lib/data-type.js'
 import type { GrowingBuffer } from '../rows/cell-writer.ts'
 import { digitsOf, isText } from './types.ts'
 
-/** The token before each row; the driver writes that of the first one of a chunk. */
+/** The byte before each row. The driver writes the one before the first row of a chunk. */
 const rowToken = 0xd1
 
 /** See `Dialect.copyRows`: uses one atomic bulk load. */
 export async function bulkLoad(
   access: ClientAccess,
   { place, columns, quotedPlace }: TableFill,
-  content: LoadContent,
+  content: RowContent,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
   signal.throwIfAborted()
@@ -50,7 +50,7 @@ export async function bulkLoad(
     if (taken !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${taken} rows of ${quotedPlace} where ${counted.rows} were sent.`,
+        `The warehouse stored ${taken} rows of ${quotedPlace}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     return counted
@@ -125,7 +125,7 @@ function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer 
   return text
 }
 
-/** Returns the writer of NULL: a length of zero, or a length with all bits set for texts. */
+/** Returns the writer of NULL: a length of zero; for texts, a length with all bits set. */
 function writeNone(type: SqlType): (out: GrowingBuffer) => void {
   const bytes = !isText(type) ? 1 : /\(\d+\)$/.test(type) ? 2 : 8
   return (out) => {
@@ -137,8 +137,8 @@ function writeNone(type: SqlType): (out: GrowingBuffer) => void {
 const nothing = Buffer.alloc(0)
 
 /**
- * A column as the driver takes it for a bulk load. The driver makes packets of objects, value by value, and loses digits on the way;
- * here the first column's value is the bytes of many whole rows, and the others have none.
+ * A column in the form that the driver takes for a bulk load. The driver would encode objects value by value and lose digits. So
+ * the value of the first column is the bytes of many encoded rows, and the other columns have no values.
  */
 function bulkColumn({ type }: NewColumn, index: number): DataType {
   return {

@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 import type { SessionRole } from '../sql-warehouse/sql-dialect.ts'
 import type { DatabaseHome } from './names.ts'
 
-/** The credentials of a database user. */
 export interface DatabaseLogin {
   host: string
   port: number
@@ -16,7 +15,6 @@ export interface DatabaseLogin {
   isolation?: 'READ_UNCOMMITTED'
 }
 
-/** One client's part of a server. */
 export interface ClientAccess extends DatabaseHome {
   /** Lower-case letters and digits. */
   key: string

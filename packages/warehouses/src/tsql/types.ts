@@ -10,7 +10,7 @@ export const anyDecimal: SqlType = 'decimal(38,20)'
 
 export const longText: SqlType = 'nvarchar(max)'
 
-/** A character may take two of the server's units. */
+/** The server counts text lengths in UTF-16 units, of which a character may take two. */
 const texts: Partial<Record<DataType, SqlType>> = {
   CHARACTER_11: 'nvarchar(22)',
   VARCHAR_50: 'nvarchar(100)',

@@ -74,7 +74,7 @@ function outside(what: string, microseconds: bigint, length: number): MisfitCell
   const date = new Date(Number(microseconds / 1000n))
   const formatted = Number.isNaN(date.getTime()) ? 'infinity' : date.toISOString().slice(0, length).replace('T', ' ')
   return new MisfitCell(
-    `the ${what} ${formatted} is not between 1900-01-01 and 2299-12-31, which is all that ClickHouse keeps. Load the column as text, or mend it at the source`,
+    `the ${what} ${formatted} is not between 1900-01-01 and 2299-12-31, the range of dates in ClickHouse. Load the column as text, or correct the value at the source`,
   )
 }
 

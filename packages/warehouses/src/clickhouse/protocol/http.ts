@@ -47,10 +47,10 @@ export class ClickHouseError extends Error {
 const silence = 900_000
 const mostErrorText = 64 * 1024
 
-/** Returns the server's error that ended a result after its first rows. */
+/** Returns the error with which the server ended a result after it had sent the first rows. */
 export function errorIn(words: string): ClickHouseError {
   const [, code = '0', message = words] = /Code:\s*(\d+)\.\s*(?:DB::Exception:\s*)?([\s\S]*)/.exec(words) ?? []
-  // After rows, the server puts its error message between two marks, with its length and a tag.
+  // The server writes such an error between two marks, followed by its length and a tag.
   const [said = ''] = message.split(/\r?\n\d+ \w+\r?\n__exception__/)
   return new ClickHouseError(Number(code), said.replace(/\s*\(version [^()]*(\([^()]*\))?\)\s*$/, '').trim())
 }
@@ -86,7 +86,7 @@ export async function sendStatement(
   const { settings = {}, parameters = {}, signal, body, queryId } = options
   signal?.throwIfAborted()
   const client = clientOf(access, options)
-  // A failing source breaks the connection, so that the server does not accept partial data as complete.
+  // If the source fails, the connection is broken, so that the server does not accept partial data as complete.
   const values = body && Readable.from(body, { highWaterMark: 1 })
   try {
     const answer = await client.exec({
@@ -129,7 +129,6 @@ async function beginning(stream: Readable): Promise<string> {
 /** The statement is complete, or has failed, when this stream ends. */
 const toItsEnd = { wait_end_of_query: 1, http_write_exception_in_output_format: 0, max_query_size: 16 * 1024 * 1024 }
 
-/** Runs a statement that returns no rows. */
 export async function execute(access: ServerAccess, sql: string, options: StatementOptions = {}): Promise<void> {
   const response = await sendStatement(access, sql, { ...options, settings: { ...toItsEnd, ...options.settings } })
   await buffer(response)

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
-import { type PublishedRow, publicationOf } from '../ledger.ts'
+import { type PublishedRow, listLastPublication } from '../ledger.ts'
 import { databaseOf, keptPrefix, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
 import { codes, isCode } from '../problems.ts'
 import { type TableMark, markIn, readShape } from '../table-shape.ts'
 
-/** A replaced table, at a place that readers do not use. */
+/** A replaced table under a hidden name. */
 interface ReplacedTable {
   database: string
   name: string
@@ -15,7 +15,7 @@ interface ReplacedTable {
   mark: TableMark | undefined
 }
 
-/** The table that the last publication replaced. The ledger identifies that table by its uuid, wherever it is now. */
+/** The table that the last publication replaced. The ledger identifies it by uuid, whatever its current name is. */
 export interface PreviousPublication {
   tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
 }
@@ -23,8 +23,9 @@ export interface PreviousPublication {
 const day = 86_400_000
 
 /**
- * Returns the tables that a restore would publish: all tables that the last publication replaced. Undefined if one of them is
- * gone, or was published again since. `replaced` is absent if the publication created the table.
+ * Returns the tables that a restore would publish: all those that the last publication of the table replaced. `replaced` is absent
+ * for a table that this publication created. Returns undefined if a replaced table no longer exists or a later publication changed
+ * one of the tables.
  */
 export async function findPrevious(
   access: ClientAccess,
@@ -32,7 +33,7 @@ export async function findPrevious(
 ): Promise<PreviousPublication | undefined> {
   const loadAt = async (place: { schema: string; table: string }) =>
     (await readShape(access.service, databaseOf({ key: access.key, schema: place.schema }), place.table))?.mark?.load
-  const rows = await publicationOf(access, await loadAt({ schema, table }))
+  const rows = await listLastPublication(access, await loadAt({ schema, table }))
   const hidden = await hiddenTables(access)
   const tables: PreviousPublication['tables'] = []
   for (const row of rows) {
@@ -44,7 +45,7 @@ export async function findPrevious(
   return tables.some(({ replaced }) => replaced) ? { tables } : undefined
 }
 
-/** Lists the tables of runs, and the kept ones. */
+/** Lists the tables in the databases of runs, and the kept tables. */
 async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTable[]> {
   const rows = await rowsOf<{ database: string; name: string; uuid: string; comment: string }>(
     service,
@@ -56,8 +57,8 @@ async function hiddenTables({ key, service }: ClientAccess): Promise<ReplacedTab
 }
 
 /**
- * Runs before the database of a run is dropped: keeps the tables that its publication replaced, and drops those kept from earlier
- * publications of the same tables. It also keeps again the tables that an unsuccessful restore took. Idempotent.
+ * Call this before the database of a run is dropped. It keeps the tables that the run's publication replaced, drops those kept from
+ * earlier publications of the same tables, and keeps again the tables that a failed restore had taken. Idempotent.
  */
 export async function keepReplaced(access: ClientAccess, database: string, days: number): Promise<void> {
   const here = (await hiddenTables(access)).filter((table) => table.database === database)
@@ -83,15 +84,15 @@ async function move(access: ClientAccess, tables: readonly ReplacedTable[], publ
   for (const table of tables) await moveTable(access, table, qualified(database, `kept_${table.uuid}`))
 }
 
-/** Moves a table. Does nothing if the table was moved or dropped since it was listed. */
+/** Moves a table, unless it was moved or dropped since it was listed. */
 export async function moveTable(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
   await execute(access.service, `rename table ${qualified(database, name)} to ${place}`).catch((error: unknown) => {
-    // Another process moved it, and may have dropped its empty database.
+    // Another process moved the table, and may already have dropped the database that it left empty.
     if (!isCode(error, codes.unknownTable) && !isCode(error, codes.unknownDatabase)) throw error
   })
 }
 
-/** Drops the kept tables that the predicate selects by table and mark, and databases that are empty afterwards. */
+/** Drops the kept tables for which the predicate is true, and then empty databases of kept tables. */
 export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uuid: string) => boolean): Promise<void> {
   const kept = (await hiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
   const going = kept.filter(({ mark, uuid }) => mark && goes(mark, uuid))
@@ -126,6 +127,6 @@ function keptSince(comment: string): number {
 export function nothingKept(place: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
-    `Nothing is kept that could be restored to ${place}. What a load replaces is kept for KEEP_PREVIOUS_DAYS.`,
+    `No earlier version of ${place} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS.`,
   )
 }

@@ -8,42 +8,42 @@ import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
 import { qualified, quoted } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
 
-/** Hash tables that outgrow the memory go to disk. */
+/** Joins spill to disk if their hash tables outgrow the memory limit. */
 const joining = { join_use_nulls: 1, join_algorithm: 'grace_hash,hash', max_bytes_before_external_group_by: 2 ** 31 }
 
-/** The place of an increment's rows, and the rule that completes them to whole rows of the table. */
+/** An increment in a staging table, and the rule that merges its rows with those of the published table. */
 interface MergeInput {
-  /** `database.table`, quoted. */
+  /** The quoted `database.table` of the staging table. */
   staging: string
   columns: readonly { name: string; type: string; nullable: boolean }[]
   keys: readonly string[]
-  /** The columns that the rows replace; the others keep the table's values. */
+  /** The columns that the increment's rows replace; other columns keep the table's values. */
   replaced: readonly string[]
   live: Pick<ClickHouseShape, 'database' | 'name' | 'columns'>
-  /** The records that the rows are parts of. */
+  /** Set if the rows are parts of records, which replace all earlier parts of a record. */
   records?: StagedRecords | undefined
 }
 
-/** Returns SQL for all rows of the merged table, with the types of the staging table. */
-export function mergedRows({ staging, columns, keys, replaced, live, records }: MergeInput): string {
-  const there = new Set(live.columns.map(({ name }) => name))
+/** Returns a query for all rows of the merged table, in the column types of the staging table. */
+export function buildMergeQuery({ staging, columns, keys, replaced, live, records }: MergeInput): string {
+  const liveColumns = new Set(live.columns.map(({ name }) => name))
   const table = qualified(live.database, live.name)
-  const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
+  const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
   const cast = ({ name, type, nullable }: MergeInput['columns'][number], of: string) => {
     const whole = nullable ? `Nullable(${type})` : type
-    return there.has(name) ? `cast(${of}.${quoted(name)} as ${whole})` : `cast(null as ${whole})`
+    return liveColumns.has(name) ? `cast(${of}.${quoted(name)} as ${whole})` : `cast(null as ${whole})`
   }
-  const came = columns.map((column) =>
-    replaced.includes(column.name) || !there.has(column.name)
-      ? `came.${quoted(column.name)} as ${quoted(column.name)}`
+  const incoming = columns.map((column) =>
+    replaced.includes(column.name) || !liveColumns.has(column.name)
+      ? `incoming.${quoted(column.name)} as ${quoted(column.name)}`
       : `${cast(column, 'live')} as ${quoted(column.name)}`,
   )
   const kept = columns.map((column) => `${cast(column, 'live')} as ${quoted(column.name)}`)
-  const needsLive = columns.some(({ name }) => !replaced.includes(name) && there.has(name))
-  const joined = needsLive ? ` left join ${table} as live on ${using}` : ''
-  return `select ${came.join(', ')} from ${staging} as came${joined}
-    union all select ${kept.join(', ')} from ${table} as live left anti join ${staging} as came on ${using}${
-      records && there.has(records.column) ? ` where not ${isPartOf(records)}` : ''
+  const needsLive = columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
+  const joined = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
+  return `select ${incoming.join(', ')} from ${staging} as incoming${joined}
+    union all select ${kept.join(', ')} from ${table} as live left anti join ${staging} as incoming on ${sameKey}${
+      records && liveColumns.has(records.column) ? ` where not ${isPartOf(records)}` : ''
     }`
 }
 
@@ -63,19 +63,19 @@ function mergedColumns(load: ClickHouseStagedTable, staging: ClickHouseShape) {
 }
 
 /** Returns the query for all rows of a table merged with an increment. Throws NULL_KEY if the table lacks a column of the key. */
-function rowsAfterMerge(
+function buildTableMergeQuery(
   load: ClickHouseStagedTable,
   records: ClickHouseStagedTable | undefined,
   staging: ClickHouseShape,
   live: ClickHouseShape,
 ): string {
-  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
-  if (lacking.length > 0)
+  const missingKeys = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
+      `${load.place} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
     )
-  return mergedRows({
+  return buildMergeQuery({
     staging: load.stagingTable,
     columns: mergedColumns(load, staging),
     keys: load.keys,
@@ -95,16 +95,16 @@ export async function countMerged(
 ): Promise<number> {
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
-    `select count() as rows from (${rowsAfterMerge(load, records, staging, live)})`,
+    `select count() as rows from (${buildTableMergeQuery(load, records, staging, live)})`,
     { signal, settings: { ...joining, max_execution_time: maxStatementSeconds } },
   )
   return row!.rows
 }
 
 /**
- * Writes the merged table next to the one that readers use. Returns the id of the merged load and the uuid of its table. All rows
- * are rewritten: readers never see half of an increment, and a repeated increment changes nothing. The query runs as the client's
- * user, so a substitute for the staging table cannot read more than the client may.
+ * Writes the merged table under a hidden name and returns the id of its load and its uuid. It writes all rows again, so readers
+ * never see half of an increment, and a repeated increment changes nothing. The query runs as the client's user, so it can read
+ * only what the client may read.
  */
 export async function writeMergedTable(
   access: ClientAccess,
@@ -115,7 +115,7 @@ export async function writeMergedTable(
   signal: AbortSignal,
 ): Promise<{ load: string; uuid: string }> {
   const columns = mergedColumns(load, staging)
-  const rows = rowsAfterMerge(load, records, staging, live)
+  const rows = buildTableMergeQuery(load, records, staging, live)
   const merged = randomUUID()
   const name = `merged_${merged}`
   const place = qualified(load.database, name)

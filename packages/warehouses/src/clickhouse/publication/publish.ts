@@ -20,11 +20,11 @@ import { keepReplaced } from './kept-tables.ts'
 import {
   type ProposedTable,
   type LedgerEntry,
-  entryOf,
-  isClosed,
-  proposalsOf,
-  propose,
-  proposeClosing,
+  findLedgerEntry,
+  isFenced,
+  listProposals,
+  writeProposal,
+  proposeFence,
   findPublication,
 } from '../ledger.ts'
 import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
@@ -33,19 +33,22 @@ import { databaseOf, quoted } from '../names.ts'
 import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
-import { concurrentlyChanged, recordDecision, recover, recoverPending, listDecisions, ignoreBusy } from './recovery.ts'
+import {
+  concurrentlyChanged,
+  recordDecision,
+  applyDecision,
+  recoverPending,
+  listDecisions,
+  ignoreBusy,
+} from './recovery.ts'
 import { type ClickHouseShape, hasRows, readShape } from '../table-shape.ts'
 
-/**
- * The number of tries to record a decision, and the milliseconds between them. Each try first finishes the pending decision,
- * which is quick.
- */
+/** The number of tries to record a decision, and the milliseconds between them. Each try first applies the pending decision. */
 const decisionRetries = { tries: 40, wait: 250 }
 
 /**
- * See `Loader.publish`. It first writes the proposed rows to the ledger and then records the decision; a client can have only one
- * decided publication at a time. Then it swaps one table after another. If this worker dies after the decision, the next process that
- * looks at the warehouse finishes the publication: a run is published or not, and each table is the old one or the new one.
+ * See `Loader.publish`; `recovery.ts` describes the commit protocol. The run is published or not as a whole, and each table has its
+ * old rows or its new rows, but a reader may see one table before another one is swapped.
  */
 export async function publish(
   access: ClientAccess,
@@ -69,17 +72,17 @@ export async function publish(
       { merging, gate: options.gate, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
       signal,
     )
-    const decided: ProposedTable[] = []
+    const proposals: ProposedTable[] = []
     const publication = randomUUID()
     for (const load of loads)
-      decided.push(await makeProposal(access, publication, load, recordsOf(loads, load.target), options, signal))
+      proposals.push(await makeProposal(access, publication, load, recordsOf(loads, load.target), options, signal))
     await failpoint('before-swap')
     signal.throwIfAborted()
-    await propose(access, decided)
+    await writeProposal(access, proposals)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     for (const load of loads) load.decided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(first.target))
-    await recover(access, publication).catch((error: unknown) => {
+    await applyDecision(access, publication).catch((error: unknown) => {
       for (const load of loads) load.decided = !(error instanceof WarehouseProblem)
       throw error
     })
@@ -93,29 +96,28 @@ export async function publish(
 }
 
 /**
- * See `Loader.fenceRun`. No lock covers the time between the fence and the decision, so closing is a decision too: a
- * publication of these attempts was decided earlier, or is void.
+ * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check and its decision. So the fence is a decision too:
+ * a publication of these attempts is either decided before it, or is abandoned when it is applied.
  */
 export async function fenceRun(
   access: ClientAccess,
-  closing: { run: string; attempt: number },
+  fenced: { run: string; attempt: number },
 ): Promise<Publication | undefined> {
   await recoverPending(access).catch(ignoreBusy)
-  const earlier = await findPublication(access, closing.run)
+  const earlier = await findPublication(access, fenced.run)
   if (earlier) return earlier
-  // Each attempt proposes before it checks the fence: a later attempt finds that it no longer owns the run.
-  const proposals = await proposalsOf(access, closing)
+  // An attempt writes its proposal before its fence check. An attempt without a proposal will fail that check.
+  const proposals = await listProposals(access, fenced)
   if (proposals.length === 0) return undefined
   const publication = randomUUID()
-  await proposeClosing(access, publication, closing)
+  await proposeFence(access, publication, fenced)
   await waitForDecision(access, publication, publicationInProgress)
-  await recover(access, publication)
-  const published = await findPublication(access, closing.run)
+  await applyDecision(access, publication)
+  const published = await findPublication(access, fenced.run)
   if (published) return published
-  // A worker of an older version may have deleted the closing decision without reporting it, or two workers decided because one
-  // deleted its decision too late.
+  // An older version may delete a fence decision without recording it, or a second decision may exist for a moment.
   const decisions = await listDecisions(access)
-  if (!(await isClosed(access, closing)) || proposals.some((one) => decisions.includes(one)))
+  if (!(await isFenced(access, fenced)) || proposals.some((one) => decisions.includes(one)))
     throw publicationInProgress()
   return undefined
 }
@@ -123,7 +125,7 @@ export async function fenceRun(
 const publicationInProgress = () =>
   new WarehouseProblem(
     'WAREHOUSE_BUSY',
-    'Others are publishing in this warehouse all the while. It is looked at again.',
+    'Other runs keep publishing to this warehouse. The run is retried automatically.',
     {
       retryable: true,
     },
@@ -132,20 +134,18 @@ const publicationInProgress = () =>
 export async function waitForDecision(
   access: ClientAccess,
   publication: string,
-  busy: () => WarehouseProblem,
+  timeoutProblem: () => WarehouseProblem,
 ): Promise<void> {
   for (let tries = 0; tries < decisionRetries.tries; tries += 1) {
     if (await recordDecision(access, publication)) return
-    // The decision belongs to another publication, whether it is void or not.
+    // Another publication has the pending decision.
     await recoverPending(access).catch(ignoreBusy)
     if (tries > 2) await sleep(decisionRetries.wait)
   }
-  throw busy()
+  throw timeoutProblem()
 }
 
-/**
- * The swap moved the old tables to the places of the staging tables; they are kept there. Queries that read a dropped table may finish.
- */
+/** Keeps the replaced tables, which the swap left in place of the staging tables, and drops the run's database. */
 async function runCleanup(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],
@@ -153,18 +153,18 @@ async function runCleanup(
   options: PublishOptions & { keepDays: number },
 ): Promise<Publication> {
   const databases = new Set(loads.map(({ database }) => database))
-  const tidied = Promise.allSettled(
+  const cleanup = Promise.allSettled(
     [...databases].map(async (database) => {
       await keepReplaced(access, database, options.keepDays)
       await execute(access.service, `drop database if exists ${quoted(database)}`)
     }),
   ).then(() => {})
-  if (options.onBackgroundWork) options.onBackgroundWork(tidied)
-  else await tidied
+  if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
+  else await cleanup
   return publication
 }
 
-/** Returns a key that several rows share, or undefined. */
+/** Returns a primary key that several rows share; undefined if all keys are unique. */
 async function findDuplicateKey(
   { read }: ClientAccess,
   load: ClickHouseStagedTable,
@@ -223,22 +223,25 @@ async function makeProposal(
   }
 }
 
-/** Compares the current table with its staging table and returns the changes. Throws if the rows may not be published. */
+/** Compares the published table with its staging table and returns the changes. Throws if the rows may not be published. */
 export async function compareWithTable(access: ClientAccess, load: ClickHouseStagedTable, mode: 'REPLACE' | 'MERGE') {
   const { run, attempt, schema, table } = load.target
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   assertTableOwned(live, load.place)
   const staging = await readShape(access.service, load.database, table)
-  if (!staging) throw new LeaseLost(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+  if (!staging)
+    throw new LeaseLost(
+      `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
+    )
   assertStagingKept(load, staging)
-  const before = await entryOf(access, live?.mark?.load)
+  const before = await findLedgerEntry(access, live?.mark?.load)
   load.fedBefore = fedColumns(feedOf(live, before))
   const loaded = { ...loadedOf(load), merging: mode === 'MERGE' }
   const { table: plan, feed } = planTableAfterLoad(live, before, loaded, { ...staging, brought: load.brought })
-  // The staging table was completed for the table at that time.
+  // `completeStaging` added the missing columns, so another run has changed the table since then.
   if (plan.missing.length > 0 || plan.restaged.length > 0) throw concurrentlyChanged(load.target)
-  const falls = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
-  const changes = [...plan.changes, ...falls]
+  const rowsFell = live && mode === 'REPLACE' ? fallOfRows(load.target, before?.tableRows, await load.count()) : []
+  const changes = [...plan.changes, ...rowsFell]
   if (affectsViews(changes)) {
     const place = { schema, name: table }
     await assertViewsCompile(access, await listPlainReaders(access, place), place, load.stagingTable)
@@ -246,15 +249,12 @@ export async function compareWithTable(access: ClientAccess, load: ClickHouseSta
   return { live, staging, feed, changes }
 }
 
-/**
- * Checks that the staging table is the one that passed the transformation: the client's SQL may write to every staging table of
- * the client.
- */
+/** Checks that the transformed staging table is still in place: a client's SQL may write to all of its staging tables. */
 function assertStagingKept(load: ClickHouseStagedTable, staging: ClickHouseShape): void {
   if (staging.uuid === load.uuid && hasRows(staging) && staging.computed.length === 0) return
   throw new WarehouseProblem(
     'TRANSFORMATION_FAILED',
-    `Something else was put in the place of the loaded rows of ${load.place} before they were published, so nothing was published. Look for a transformation that writes to tables other than its own.`,
+    `The staging table of ${load.place} was replaced by another table before the publication, so nothing was published. Find the transformation that writes to staging tables of other pipelines and correct it.`,
   )
 }
 
@@ -272,14 +272,14 @@ export async function planTables(
   try {
     await recoverPending(access).catch(ignoreBusy)
     for (const load of loads) await completeStaging(access, load, merging)
-    const lookFirst: typeof gate = async (ready, aborted) => {
+    const planThenGate: typeof gate = async (ready, aborted) => {
       for (const load of loads) tables.push(await planLoadedTable(access, loads, load, mode, signal))
       await onPlan?.(tables)
       await gate?.(ready, aborted)
     }
     await assertReadyToPublish(
       loads,
-      { merging, gate: lookFirst, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
+      { merging, gate: planThenGate, findDuplicateKey: (load) => findDuplicateKey(access, load, signal) },
       signal,
     )
     return tables
@@ -302,6 +302,6 @@ async function planLoadedTable(
       ? await countMerged(access, load, recordsOf(loads, load.target), { staging, live }, signal)
       : await load.count()
   if (!live) return { schema, table, rowsAfter, changes: [] }
-  const before = await entryOf(access, live.mark?.load)
+  const before = await findLedgerEntry(access, live.mark?.load)
   return { schema, table, rowsBefore: before?.tableRows ?? live.rows, rowsAfter, changes }
 }

@@ -4,30 +4,25 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { recreateViews, retireViews, affectsViews } from '../views/dependent-views.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
-import {
-  type ProposedTable,
-  declareClosed,
-  declarePublished,
-  isClosed,
-  readProposal,
-  findPublication,
-} from '../ledger.ts'
+import { type ProposedTable, recordFence, recordPublished, isFenced, readProposal, findPublication } from '../ledger.ts'
 import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
 import { codes, isCode } from '../problems.ts'
 import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
 
 /**
- * The decision is a table whose comment names a publication. The server creates a table of this name only once, even with
- * concurrent requests.
+ * The commit protocol resembles two-phase commit. Prepare: `writeProposal` stores the tables of a publication in the ledger. Commit point:
+ * `recordDecision` creates this table with the publication's id as its comment. The server creates a table of this name only once, even
+ * with concurrent requests, so a client has at most one pending decision. Apply: `applyDecision` swaps the tables, marks the publication as
+ * committed and deletes this table. If a worker dies in between, any other process repeats that phase.
  */
 const decisionTable = 'publishing'
 
-/** Prefix of a staging table that a process has claimed in order to swap it. */
+/** A process renames a staging table to a name with this prefix before it swaps the table. */
 const claimPrefix = 'swap_'
-/** The approximate milliseconds between checks of concurrent changes to the same table, and the number of checks. */
+/** The number of tries to swap a table that other processes also try to swap, and the pause between tries in milliseconds. */
 const swapRetries = { tries: 40, wait: 250 }
 
-/** Records the decision for this publication. Returns false while another decision is unfinished. */
+/** Makes this publication the pending decision, which is the commit point. Returns false if another decision is pending. */
 export async function recordDecision(access: ClientAccess, publication: string): Promise<boolean> {
   try {
     const place = qualified(ledgerDatabase(access.key), decisionTable)
@@ -39,10 +34,10 @@ export async function recordDecision(access: ClientAccess, publication: string):
   }
 }
 
-/** Finishes publications that this process, or one that died, decided and did not finish. Idempotent. */
+/** Applies the pending decision, if there is one, for example that of a worker that died. Idempotent. */
 export async function recoverPending(access: ClientAccess): Promise<void> {
   const publication = await findDecision(access)
-  if (publication !== undefined) await recover(access, publication)
+  if (publication !== undefined) await applyDecision(access, publication)
 }
 
 async function findDecision(access: ClientAccess, name = decisionTable): Promise<string | undefined> {
@@ -55,24 +50,24 @@ async function findDecision(access: ClientAccess, name = decisionTable): Promise
 }
 
 /**
- * Publishes every table of a decided publication and records it in the ledger. Throws WAREHOUSE_BUSY, with nothing changed, if
- * another run has replaced a table since the decision, or if the run is closed.
+ * Applies a decision: swaps every table of the publication and marks it as committed in the ledger. Throws WAREHOUSE_BUSY, and
+ * changes no table, if another run has replaced one of them since the proposal, or if the run is fenced.
  */
-export async function recover(access: ClientAccess, publication: string): Promise<void> {
+export async function applyDecision(access: ClientAccess, publication: string): Promise<void> {
   const tables = await readProposal(access, publication)
   const [first] = tables
-  if (!first) await declareClosed(access, publication)
-  const before = first && (await findPublication(access, first.run))
-  if (!first || before) return deleteDecision(access, publication)
-  // A pending decision prevents closing the run. So the run was closed before the decision, and no table is swapped yet.
-  if (await isClosed(access, first)) return abandonDecision(access, first)
+  if (!first) await recordFence(access, publication)
+  const committed = first && (await findPublication(access, first.run))
+  if (!first || committed) return deleteDecision(access, publication)
+  // A pending decision excludes a fence decision. So the fence is older than this decision, and no table is swapped yet.
+  if (await isFenced(access, first)) return abandonDecision(access, first)
   const states = await Promise.all(tables.map((one) => readTableState(access, one)))
-  if (states.includes('overtaken') && !states.includes('done')) return abandonDecision(access, first)
+  if (states.includes('OVERTAKEN') && !states.includes('PUBLISHED')) return abandonDecision(access, first)
   for (const [index, one] of tables.entries())
-    if (states[index] === 'due' && affectsViews(one.entry.changes)) await retireViews(access, one)
+    if (states[index] === 'PENDING' && affectsViews(one.entry.changes)) await retireViews(access, one)
   for (const one of tables) await swapTable(access, one)
   if (tables.some(({ entry }) => affectsViews(entry.changes))) await recreateViews(access, first)
-  await declarePublished(access, publication)
+  await recordPublished(access, publication)
   await deleteDecision(access, publication)
 }
 
@@ -82,43 +77,49 @@ async function abandonDecision(access: ClientAccess, one: ProposedTable): Promis
 }
 
 /**
- * Another process may recover at the same time: a table that is gone from staging at the first look is in its place at the second look.
+ * PUBLISHED: the target already has the load. PENDING: it must be swapped. OVERTAKEN: another run replaced the target or the
+ * staging table is gone. The staging table is read first: if another process swaps the table between the two reads, the target
+ * already has the load.
  */
-async function readTableState(access: ClientAccess, one: ProposedTable): Promise<'done' | 'due' | 'overtaken'> {
-  const staged = await stagedAs(access, one)
+async function readTableState(
+  access: ClientAccess,
+  one: ProposedTable,
+): Promise<'PUBLISHED' | 'PENDING' | 'OVERTAKEN'> {
+  const staged = await findStagedTable(access, one)
   const target = await readShape(access.service, databaseOf({ key: access.key, schema: one.schema }), one.table)
-  if (target?.mark?.load === one.load) return 'done'
-  return staged && (target?.uuid ?? '') === one.base ? 'due' : 'overtaken'
+  if (target?.mark?.load === one.load) return 'PUBLISHED'
+  return staged && (target?.uuid ?? '') === one.base ? 'PENDING' : 'OVERTAKEN'
 }
 
 /**
- * Swaps once, even with concurrent callers. A caller first renames the staging table to a name that only it knows; a swap under
- * the old name then fails. If the table turns out to hold the old rows, another process has already swapped.
+ * Swaps the table exactly once, even if several processes apply the decision concurrently. Each process first renames the staging
+ * table to a random name; any swap that still uses the old name then fails. If the target already has the load, another process has
+ * finished the swap.
  */
 async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void> {
   const target = { database: databaseOf({ key: access.key, schema: one.schema }), name: one.table }
-  let others = ''
+  let otherClaim = ''
   for (let tries = 0; tries < swapRetries.tries; tries += 1) {
     if (tries > 0) await sleep(swapRetries.wait * (0.5 + Math.random()))
     if ((await readShape(access.service, target.database, target.name))?.mark?.load === one.load) return
-    const staged = await stagedAs(access, one)
+    const staged = await findStagedTable(access, one)
     if (!staged) continue
-    // Another process has just claimed the table and may swap it. If the table keeps this name, that process may be dead.
-    if (staged.name.startsWith(claimPrefix) && staged.name !== others) {
-      others = staged.name
+    // Another process has claimed the table. If the table still has this name at the next try, that process may be dead.
+    if (staged.name.startsWith(claimPrefix) && staged.name !== otherClaim) {
+      otherClaim = staged.name
       continue
     }
     const claim = { database: staged.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
     try {
-      await execute(access.service, `rename table ${place(staged)} to ${place(claim)}`)
-      const taken = await readShape(access.service, claim.database, claim.name)
-      if (!taken || !isDecided(one, { ...taken, load: taken.mark?.load })) continue
-      const there = await readShape(access.service, target.database, target.name)
-      if (there) await execute(access.service, `exchange tables ${place(claim)} and ${place(target)}`)
-      else await execute(access.service, `rename table ${place(claim)} to ${place(target)}`)
+      await execute(access.service, `rename table ${quotedName(staged)} to ${quotedName(claim)}`)
+      const claimed = await readShape(access.service, claim.database, claim.name)
+      if (!claimed || !isDecided(one, { ...claimed, load: claimed.mark?.load })) continue
+      const existing = await readShape(access.service, target.database, target.name)
+      if (existing) await execute(access.service, `exchange tables ${quotedName(claim)} and ${quotedName(target)}`)
+      else await execute(access.service, `rename table ${quotedName(claim)} to ${quotedName(target)}`)
       return
     } catch (error) {
-      // Another process was faster; the loop reads the current state again.
+      // Another process renamed the table first. The loop reads the state again.
       if (!isCode(error, codes.unknownTable) && !isCode(error, codes.tableExists)) throw error
     }
   }
@@ -130,16 +131,16 @@ interface NamedTable {
   name: string
 }
 
-const place = ({ database, name }: NamedTable) => qualified(database, name)
+const quotedName = ({ database, name }: NamedTable) => qualified(database, name)
 
-/** The client's own SQL can copy a mark, and replace a table by a view; neither has the decided uuid. */
+/** A client's SQL can copy the comment of the staging table or put a view in its place, but cannot forge its uuid. */
 const isDecided = (
   one: ProposedTable,
   table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },
 ): boolean => table.load === one.load && hasRows(table) && (one.entry.staged ?? table.uuid) === table.uuid
 
-/** Returns the current place of the staged load under any name. */
-async function stagedAs(access: ClientAccess, one: ProposedTable): Promise<NamedTable | undefined> {
+/** Finds the staging table of the proposal under its current name. */
+async function findStagedTable(access: ClientAccess, one: ProposedTable): Promise<NamedTable | undefined> {
   const rows = await rowsOf<NamedTable & { comment: string; uuid: string; engine: string }>(
     access.service,
     `select database, name, comment, engine, toString(uuid) as uuid from system.tables
@@ -149,7 +150,7 @@ async function stagedAs(access: ClientAccess, one: ProposedTable): Promise<Named
   return rows.find((row) => isDecided(one, { ...row, load: markIn(row.comment)?.load }))
 }
 
-/** Deletes the decision after it is carried out or void. A newer decision stays. */
+/** Deletes the decision after it was applied or abandoned, unless another decision has taken its place. */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
   const database = quoted(ledgerDatabase(access.key))
@@ -164,26 +165,29 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
   }
 }
 
-/** A publication that another one overtook has changed nothing and is void. */
+/** An abandoned publication has changed no table, so callers that only apply pending decisions ignore this error. */
 export function ignoreBusy(error: unknown): void {
   if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
 }
 
-/** Handles decisions whose worker died while it deleted them: carries them out if they are still due, then drops them. */
-export async function dropRevokedDecisions(access: ClientAccess): Promise<void> {
-  for (const { name, comment } of await decisionsIn(access, 'settled_')) {
-    await recover(access, comment).catch(ignoreBusy)
+/** Finishes deletions of decisions that a dead worker left halfway. Each decision is applied first, in case it is still pending. */
+export async function finishDecisionDeletions(access: ClientAccess): Promise<void> {
+  for (const { name, comment } of await listDecisionTables(access, 'settled_')) {
+    await applyDecision(access, comment).catch(ignoreBusy)
     await execute(access.service, `drop table if exists ${qualified(ledgerDatabase(access.key), name)}`)
   }
 }
 
-/** Returns the decided publications, including those whose decision a process is currently deleting. */
+/** Lists the publications with a pending decision, including decisions that a process is currently deleting. */
 export async function listDecisions(access: ClientAccess): Promise<string[]> {
-  const found = [...(await decisionsIn(access, decisionTable)), ...(await decisionsIn(access, 'settled_'))]
+  const found = [
+    ...(await listDecisionTables(access, decisionTable)),
+    ...(await listDecisionTables(access, 'settled_')),
+  ]
   return found.map(({ comment }) => comment)
 }
 
-const decisionsIn = (access: ClientAccess, prefix: string) =>
+const listDecisionTables = (access: ClientAccess, prefix: string) =>
   rowsOf<{ name: string; comment: string }>(
     access.service,
     'select name, comment from system.tables where database = {database:String} and startsWith(name, {prefix:String})',
@@ -191,6 +195,6 @@ const decisionsIn = (access: ClientAccess, prefix: string) =>
   )
 
 export function concurrentlyChanged({ schema, table }: { schema: string; table: string }): WarehouseProblem {
-  const sentence = `Another run changed ${quotePlace(schema, table)} while this one was being published. The run is retried.`
+  const sentence = `Another run changed ${quotePlace(schema, table)} during the publication of this run. The run is retried automatically.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

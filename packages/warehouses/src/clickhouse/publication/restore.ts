@@ -11,12 +11,12 @@ import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
 import { execute } from '../protocol/http.ts'
 import { findPrevious, keepReplaced, moveTable, nothingKept, type PreviousPublication } from './kept-tables.ts'
-import { type ProposedTable, entryOf, propose, findPublication } from '../ledger.ts'
+import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../ledger.ts'
 import { databaseOf, literal, qualified, quoted, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
 import { waitForDecision } from './publish.ts'
-import { concurrentlyChanged, recover, recoverPending, ignoreBusy } from './recovery.ts'
+import { concurrentlyChanged, applyDecision, recoverPending, ignoreBusy } from './recovery.ts'
 import {
   type ClickHouseShape,
   columnText,
@@ -35,8 +35,8 @@ interface RestoreRequest {
 }
 
 /**
- * See `Loader.restore`: publishes the tables that the last publication replaced. The tables first move to the database of this
- * run, where recovery of the publication finds them.
+ * See `Loader.restore`. It moves the kept tables to the database of this run, and then publishes them with the commit protocol in
+ * `recovery.ts`, which looks for staging tables there.
  */
 export async function restore(
   access: ClientAccess,
@@ -61,26 +61,26 @@ export async function restore(
       decisions.push(await makeProposal(access, { run, attempt, publication, database }, one))
     await failpoint('before-swap')
     signal.throwIfAborted()
-    await propose(access, decisions)
+    await writeProposal(access, decisions)
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     decided = true
     await waitForDecision(access, publication, () => concurrentlyChanged(target))
-    await recover(access, publication)
+    await applyDecision(access, publication)
     const published = await findPublication(access, run)
     if (!published) throw concurrentlyChanged(target)
     await failpoint('published')
-    const tidied = tidy(access, database, keepDays)
-    if (options.onBackgroundWork) options.onBackgroundWork(tidied)
-    else await tidied
+    const cleanup = dropRunDatabase(access, database, keepDays)
+    if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
+    else await cleanup
     return published
   } catch (error) {
-    if (!decided) await tidy(access, database, keepDays)
+    if (!decided) await dropRunDatabase(access, database, keepDays)
     throw warehouseProblem(error, place)
   }
 }
 
-/** Never throws: a sweep removes what remains. */
-async function tidy(access: ClientAccess, database: string, keepDays: number): Promise<void> {
+/** Never throws: a sweep drops what remains. */
+async function dropRunDatabase(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   try {
     await keepReplaced(access, database, keepDays)
     await execute(access.service, `drop database if exists ${quoted(database)}`)
@@ -108,11 +108,11 @@ async function makeProposal(
   else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const kept = await readShape(access.service, database, name)
-  // The run that replaced the table is moving it to the kept tables. The next attempt finds it there.
+  // The run that replaced the table is just moving it to the kept tables. The next attempt finds it there.
   if (replaced && !kept) throw concurrentlyChanged({ schema, table })
   if (!kept?.mark?.load) throw nothingKept(place)
   const names = new Set(kept.columns.map((column) => column.name))
-  // Views that name a column added since then keep working, over a column without values.
+  // Keeps columns that were added since then, without values, if views read them.
   const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
   if (stay.length > 0)
     await execute(
@@ -122,7 +122,7 @@ async function makeProposal(
     )
   const changes = changesOf(live, kept, new Set(stay.map((column) => column.name)))
   if (affectsViews(changes)) await assertViewsCompile(access, readers, { schema, name: table }, restoredTable)
-  const last = await entryOf(access, kept.mark.load)
+  const last = await findLedgerEntry(access, kept.mark.load)
   const vanished = stay.map(({ label, type, dataType, ...column }) => ({
     name: column.name,
     label,
@@ -152,7 +152,7 @@ async function makeProposal(
   }
 }
 
-/** A table that its last publication created becomes empty again. */
+/** The restored version of a table that the last publication created is an empty table. */
 async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
   const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
   await execute(access.service, createTable(place, live.columns, mark))

@@ -3,7 +3,7 @@ import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
-import { mergedRows } from './merge.ts'
+import { buildMergeQuery } from './merge.ts'
 import { databaseOf, literal, qualified, quoted, runDatabase, schemaPrefix, quotePlace, shownPrefix } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { prepareQuery } from '../clickhouse-queries.ts'
@@ -56,7 +56,7 @@ async function rowsAfterPublication(
   const shape = (await readShape(access.service, runDatabase(access.key, of), table))!
   const { columns } = shape
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  return mergedRows({ staging, columns, keys: merge.keys, replaced, live, records: merge.records })
+  return buildMergeQuery({ staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
 /** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */

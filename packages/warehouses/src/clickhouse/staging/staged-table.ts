@@ -4,7 +4,7 @@ import {
   type ColumnFacts,
   type ColumnProfile,
   LeaseLost,
-  type LoadContent,
+  type RowContent,
   type LoadTarget,
   type StagedTable,
   WarehouseProblem,
@@ -22,7 +22,7 @@ import {
   runDatabase,
   quotePlace,
 } from '../names.ts'
-import { entryOf } from '../ledger.ts'
+import { findLedgerEntry } from '../ledger.ts'
 import { fedColumns } from '../../shape/feed-memory.ts'
 import type { LoadedFeed } from '../../shape/load-shape.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
@@ -60,7 +60,7 @@ export class ClickHouseStagedTable implements StagedTable {
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown
-  /** The columns that the source or a transformation filled, once nothing changes them any more. */
+  /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined
   readonly place: string
   written: Counted | undefined
@@ -69,7 +69,7 @@ export class ClickHouseStagedTable implements StagedTable {
   /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []
   profile: ColumnProfile[] | undefined
-  /** The recovery of the publication needs the table, even if this process never learns the outcome. */
+  /** True once the publication may be decided. Recovery then needs the table, even if this process never learns the outcome. */
   decided = false
   readonly #access: ClientAccess
   #isWritten = false
@@ -90,7 +90,7 @@ export class ClickHouseStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
@@ -130,7 +130,7 @@ export class ClickHouseStagedTable implements StagedTable {
     if (rows !== counted.rows)
       throw new WarehouseProblem(
         'WAREHOUSE_REFUSED',
-        `The warehouse has ${rows} rows of ${place} where ${counted.rows} were sent.`,
+        `The warehouse stored ${rows} rows of ${place}, but ${counted.rows} were sent. The run is retried automatically.`,
         { retryable: true },
       )
     await this.#dropIgnored()
@@ -206,12 +206,12 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
       throw new WarehouseProblem('SCHEMA_MISSING', `Schema "${schema}" does not exist. Create it first.`)
     const existing = await readShape(access.service, database, table)
     assertTableOwned(existing, place)
-    const entry = await entryOf(access, existing?.mark?.load)
+    const entry = await findLedgerEntry(access, existing?.mark?.load)
     const load = new ClickHouseStagedTable(access, target, planTableAfterLoad(existing, entry, { target }))
     if (load.columns.length + load.ignored.length > mostColumns)
       throw new WarehouseProblem(
         'TOO_MANY_COLUMNS',
-        `${place} would have more than 1,600 columns, counting those that vanished from the source.`,
+        `${place} would have more than 1,600 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
       )
     load.fedBefore = fedColumns(feedOf(existing, entry))
     const fed = new Set(load.fed)
@@ -223,12 +223,12 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
     return load
   } catch (error) {
     if (isCode(error, codes.tableExists))
-      throw new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+      throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     throw warehouseProblem(error, place)
   }
 }
 
-/** Returns an empty string if the table does not exist. */
+/** Returns the uuid of a table; an empty string if the table does not exist. */
 export async function uuidOf({ service }: ClientAccess, database: string, name: string): Promise<string> {
   const [row] = await rowsOf<{ uuid: string }>(
     service,
@@ -249,7 +249,7 @@ export function assertTableOwned(existing: ClickHouseShape | undefined, place: s
   if (existing && existing.mark?.load === undefined)
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
-      `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
+      `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
     )
 }
 
@@ -266,7 +266,7 @@ export async function completeStaging(
   if (!staging) return
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   load.brought ??= staging.columns.map(({ name }) => name)
-  const entry = await entryOf(access, live?.mark?.load)
+  const entry = await findLedgerEntry(access, live?.mark?.load)
   load.fedBefore = fedColumns(feedOf(live, entry))
   const { table: plan } = planTableAfterLoad(
     live,

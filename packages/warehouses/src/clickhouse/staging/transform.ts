@@ -69,11 +69,11 @@ function statementProblem(error: unknown, named: string): unknown {
   if (known.retryable || known.code === 'DISK_FULL') return known
   if (error.code === codes.timeout)
     return transformationFailed(
-      `${named} was stopped: a transformation may take ${transformationSeconds / 3_600} hours in all.`,
+      `${named} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
       error,
     )
   if (/multi-?statement/i.test(error.message))
-    return transformationFailed(`${named} consists of several. Make each of them a statement of its own.`, error)
+    return transformationFailed(`${named} consists of several statements. Enter each as a separate statement.`, error)
   return transformationFailed(
     `${named} failed: ${error.message.replace(/ Expected one of: [\s\S]*$/, '').slice(0, 1_500)}`,
     error,
@@ -87,14 +87,14 @@ function statementProblem(error: unknown, named: string): unknown {
 async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
   const { table } = load.target
   const shape = await readShape(access.service, load.database, table)
-  if (!shape) throw transformationFailed(`After the transformation, table "${table}" is missing.`)
+  if (!shape) throw transformationFailed(`The transformation dropped or renamed table "${table}". Keep that table.`)
   if (!hasRows(shape))
     throw transformationFailed(
-      `After the transformation "${table}" is a table of engine ${shape.engine}. Only a MergeTree is published.`,
+      `The transformation replaced "${table}" by a table with engine ${shape.engine}. Use a MergeTree table.`,
     )
   if (shape.computed.length > 0)
     throw transformationFailed(
-      `After the transformation "${table}" has columns that are worked out from others (${shape.computed.join(', ')}). Make them ordinary columns, filled by INSERT or UPDATE.`,
+      `After the transformation, "${table}" has computed columns (${shape.computed.join(', ')}). Replace them by ordinary columns, filled by INSERT or UPDATE.`,
     )
   const mark = { ...load.mark, load: randomUUID() }
   await execute(access.service, `alter table ${load.stagingTable} modify comment ${literal(JSON.stringify(mark))}`)

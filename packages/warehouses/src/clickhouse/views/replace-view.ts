@@ -61,7 +61,7 @@ export async function replaceView(
 export const viewNameTaken = (schema: string, name: string) =>
   new WarehouseProblem(
     'VIEW_NAME_TAKEN',
-    `${quotePlace(schema, name)} exists already. Choose another name for the view.`,
+    `${quotePlace(schema, name)} already exists. Choose another name for the view.`,
   )
 
 /** Returns the plain views that read it directly, each with its full name. */
@@ -91,7 +91,7 @@ export async function assertViewsCompile(
       if (!(error instanceof ClickHouseError) || error.code === codes.timeout) throw error
       throw new WarehouseProblem(
         'VIEWS_DEPEND',
-        `The view ${quotePlace(...at)} would make no sense over the new ${quotePlace(place.schema, place.name)}: ${error.message.slice(0, 500)} Change or drop it and try again. Nothing has changed.`,
+        `The view ${quotePlace(...at)} would be invalid over the new ${quotePlace(place.schema, place.name)}: ${error.message.slice(0, 500)} Nothing has changed; change or drop this view and try again.`,
         { cause: error },
       )
     }

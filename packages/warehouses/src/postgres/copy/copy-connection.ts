@@ -12,11 +12,11 @@ export interface CopyStatement {
   freeze: boolean
 }
 
-/** Signature, flags, no extension; and the field count -1 that ends it all. */
+/** The header of binary COPY: signature, flags, and no extension. The trailer is a field count of -1. */
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 const trailer = Buffer.from([0xff, 0xff])
 
-/** One connection, one transaction, one COPY. Disposing of an uncommitted one closes the connection. */
+/** A connection with one transaction that runs one COPY. Disposing of it before the commit closes the connection. */
 export class CopyConnection implements Disposable {
   /** Chunks that the socket has not accepted yet. */
   pending = 0
@@ -30,10 +30,7 @@ export class CopyConnection implements Disposable {
     this.#copy = copy
   }
 
-  /**
-   * TRUNCATE in the same transaction makes FREEZE possible: frozen rows are visible to every snapshot. It locks the
-   * table, so a connection that freezes rows is the only one.
-   */
+  /** Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections. */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
     const borrowed = await borrow(pool, signal)
@@ -72,7 +69,6 @@ export class CopyConnection implements Disposable {
     return this.#copy.end()
   }
 
-  /** Returns the connection to the pool. */
   async commit(): Promise<void> {
     await this.#borrowed.client.query('commit')
     this.#borrowed.markReusable()

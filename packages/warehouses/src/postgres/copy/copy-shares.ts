@@ -3,15 +3,15 @@ import { Semaphore } from '@sluice/process'
 
 const cores = Math.max(2, availableParallelism())
 
-/** Limits concurrent copies in this process, by client. Each copy uses one or two cores, so more copies would slow each other down. */
-const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, title: 'Every core copies.' })
+/** Limits concurrent copies in this process, fairly per client. Each copy uses one or two cores, so more would be slower. */
+const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, title: 'All copy slots are in use.' })
 
 /**
- * Bytes that a load copies until another load gets its turn. The socket of each connection buffers up to 10 MB that the server has not read:
- * with shorter turns, the server would work on many loads at once.
+ * Bytes that a load may copy before another load gets the slot. Each connection's socket buffers up to 10 MB that the server has
+ * not read, so with smaller shares the server would work on many loads at once.
  */
 const turnBytes = 64 * 1024 * 1024
-/** The longest turn in milliseconds. A source of many small chunks takes long to send `turnBytes`. */
+/** The maximum time in milliseconds before another load gets the slot: a source of many small chunks takes long to send `turnBytes`. */
 const longestTurnMs = 5_000
 /** Milliseconds that a load waits for a chunk of its source before it releases its slot. */
 const slowChunkMs = 100
@@ -37,7 +37,7 @@ export class CopyTurns implements Disposable {
     return copying.isShared(this.#client)
   }
 
-  /** Waits for the next chunk, without a slot when that takes long. */
+  /** Waits for the next chunk of the source. Releases the slot if that takes long. */
   async waitFor<T>(chunk: Promise<T>): Promise<T> {
     const timer = setTimeout(() => this[Symbol.dispose](), slowChunkMs)
     try {

@@ -177,7 +177,7 @@ describe('copying binary tuples', () => {
     }
     await expect(load.write(binary(odd, large), never)).rejects.toMatchObject({
       code: 'BAD_VALUE',
-      message: expect.stringMatching(/^A value for .*, column "id" does not fit/),
+      message: expect.stringMatching(/^The warehouse cannot store a value of .*, column "id":/),
     })
   })
 

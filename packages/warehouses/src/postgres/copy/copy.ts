@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { LoadContent, StoredType, TupleChunk } from '../../warehouse.ts'
+import type { RowContent, StoredType, TupleChunk } from '../../warehouse.ts'
 import { checkWhileWriting } from '../server/database-limit.ts'
 import { type CopyConnection, openCopyConnections } from './copy-connection.ts'
 import { qualified } from '../names.ts'
@@ -13,8 +13,8 @@ export interface CopyRequest {
   staging: string
   columns: string
   types: readonly StoredType[]
-  content: LoadContent
-  /** Freezes all rows, at any size: slower, and visible to every snapshot. */
+  content: RowContent
+  /** Whether all rows must be frozen, whatever their size. That is slower, but every snapshot sees frozen rows. */
   frozen: boolean
   /** Returns the bytes that may still be written. Throws WAREHOUSE_FULL. Absent if the database has no limit. */
   assertFree?: (() => Promise<number>) | undefined
@@ -23,19 +23,16 @@ export interface CopyRequest {
 export interface CopyResult {
   rows: number
   bytes: number
-  /**
-   * True if the rows were loaded with COPY FREEZE: even older snapshots see them. Otherwise the publication must wait
-   * for the readers with older snapshots.
-   */
+  /** True if COPY FREEZE loaded all rows, which every snapshot sees. Otherwise the publication waits for older snapshots. */
   frozen: boolean
 }
 
-/** Bytes from which a second connection pays for what it costs: waiting for older readers, and hint bits. */
+/** From this size in bytes, a second connection is worth its costs: waiting for older readers, and writing hint bits later. */
 const twoConnectionsFromBytes = 64 * 1024 * 1024
 
 /**
- * Fills an empty staging table. One connection can freeze the rows it writes, but its single backend limits the speed of the
- * load; so large loads use two connections, and a load that turns out to be large continues on two.
+ * Fills an empty staging table. A single connection can freeze the rows that it writes, but one server process limits the speed. So
+ * large loads use two connections, and a load that turns out to be large continues on two.
  */
 export async function copyInto(
   pool: Pool,
@@ -68,10 +65,10 @@ export async function copyInto(
   }
 }
 
-/** Wraps an error of the source so that it is rethrown unchanged. */
+/** Marks an error of the source, so that `copyInto` rethrows it unchanged. */
 class SourceFailed extends Error {}
 
-/** Chunks that wait per connection: enough to keep the connection busy while the source makes the next chunk. */
+/** The number of chunks in the queue of a connection, enough to keep it busy while the source makes the next chunk. */
 const maxPendingChunks = 2
 
 /**
@@ -125,7 +122,7 @@ class ChunkDistributor implements Disposable {
   [Symbol.dispose](): void {
     this.#turns[Symbol.dispose]()
     this.#signal.removeEventListener('abort', this.#abort)
-    // Does not await the call, because it may hang.
+    // Does not wait for the source to close, because it may hang.
     if (!this.#exhausted) void Promise.resolve(this.#giver.return?.()).catch(() => {})
   }
 

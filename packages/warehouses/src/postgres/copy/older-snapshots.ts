@@ -4,13 +4,13 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { copyApplicationName } from './copy-connection.ts'
 
-/** Transactions whose snapshots may be older than some rows, and what a snapshot that sees those rows begins with. */
+/** Transactions with snapshots that may be older than some rows, and the first transaction id of newer snapshots. */
 export interface OlderSnapshots {
   transactions: string[]
   horizon: string
 }
 
-/** Milliseconds between two polls, and until the caller is notified that a load waits. */
+/** Milliseconds between two polls, and until the caller is notified that the load waits. */
 const pollIntervalMs = 50
 const notifyAfterMs = 6_000
 
@@ -21,9 +21,9 @@ const readers = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
     and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
 
 /**
- * Lists the transactions that may not see the rows just committed. A snapshot that is older than rows that are not frozen does
- * not see them: after a swap its reader would find an empty table. Callers run it right after the commit, so that they do not
- * wait for later transactions. `load` sees these columns of all transactions without privileges.
+ * Lists the transactions that may not see the rows which this connection has just committed. Rows that are not frozen are invisible
+ * to older snapshots, so after a swap their readers would find an empty table. Call it directly after the commit, so that later
+ * transactions are not listed. Role `load` can read these columns of all transactions.
  */
 export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnapshots> {
   const { rows } = await client.query(
@@ -34,9 +34,9 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 }
 
 /**
- * Waits until all of them have ended or hold no older snapshot: readers have time limits, and the rows stay in place until then.
- * Throws WAREHOUSE_BUSY, which is retryable, if one stays longer than `waitMs`. An attempt that reads the source again freezes
- * its rows, and waits only if a transformation changes them.
+ * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the published rows stay in place
+ * until then. Throws WAREHOUSE_BUSY, which is retryable, after `waitMs`. A retry that reads the source again freezes its rows, so it only
+ * waits if a transformation changes them.
  */
 export async function waitForOlderSnapshots(
   pool: Pool,
@@ -62,7 +62,7 @@ export async function waitForOlderSnapshots(
     if (!isNotified && waited > notifyAfterMs) {
       isNotified = true
       onWait?.(
-        `${describeReaders(left)} in a transaction since before the rows were written. They are published once it has ended.`,
+        `${describeReaders(left)} in a transaction that began before the rows were written. The rows are published when it has ended.`,
       )
     }
     await sleep(Math.min(2_000, pollIntervalMs + waited / 10), undefined, { signal }).catch(() => {})
@@ -73,6 +73,6 @@ export async function waitForOlderSnapshots(
 const describeReaders = (left: number) => (left === 1 ? 'A reader has been' : `${left} readers have been`)
 
 function readersNeverEnd(left: number): WarehouseProblem {
-  const sentence = `${describeReaders(left)} in a transaction since before the rows were written, and would find an empty table. The old data stays, and the run is retried.`
+  const sentence = `${describeReaders(left)} in a transaction that began before the rows were written, and would find an empty table. The old data stays, and the run is retried automatically.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }

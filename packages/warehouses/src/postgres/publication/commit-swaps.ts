@@ -6,21 +6,21 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import type { DependentView } from '../views/dependent-views.ts'
 import { type TableSwap, statementsOf } from './swap.ts'
 
-/** SQLSTATEs for a lock that another transaction holds, and for a table that another load has just created or dropped. */
+/** SQLSTATEs that a retry can resolve: another transaction holds a lock, or another load has just created or dropped the table. */
 export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])
 
-/** A table that is published, and the views over its changed columns. */
+/** A table that the transaction publishes, with the views over its changed columns. */
 interface ChangedTable {
   place: string
   views: readonly DependentView[]
   published: { changes: readonly TableChange[] }
-  /** A restore publishes an earlier table, whose columns cannot be corrected. */
+  /** True for a restore: the user cannot correct the columns of an earlier table, so the advice differs. */
   restores?: boolean
 }
 
 /**
- * Publishes all tables of a publication atomically. All statements are one message: no round trip to the server takes place while
- * the exclusive locks are held, from the first DETACH to COMMIT. Throws WarehouseProblem VIEWS_DEPEND.
+ * Swaps all tables and commits. It sends all statements as one message, so no network round trip occurs while exclusive locks are
+ * held, from the first DETACH to COMMIT. Throws VIEWS_DEPEND if a view cannot be recreated.
  */
 export async function commitSwaps(
   client: ClientBase,
@@ -35,7 +35,7 @@ export async function commitSwaps(
 
 const hasMaterializedView = ({ views }: ChangedTable): boolean => views.some(({ materialised }) => materialised)
 
-/** Returns the problem of a view that is valid with the old type of a column and not with the new one. */
+/** Explains a view that compiled with the old type of a column and does not compile with the new one. */
 function viewNotRecreated(
   error: unknown,
   swaps: readonly ChangedTable[],
@@ -51,12 +51,12 @@ function viewNotRecreated(
     published,
     restores = false,
   } = swaps.find((swap) => swap.views.some(isCreatedBy(failed))) ?? changed
-  // Only a materialized view reads values when it is created.
+  // A value that cannot be converted (class 22) comes from a materialised view, because only that reads rows when it is created.
   const candidates = code.startsWith('22') ? views.filter(({ materialised }) => materialised) : views
   const view = views.find(isCreatedBy(failed))
   const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')
   const what = view || candidates.length === 1 ? 'the view over it' : 'one of the views over it'
-  const sentence = `The columns of ${place} change (${describeChanges(published.changes)}), and ${what} (${names}) cannot be created again with them: ${asSentence(message)} The old data stays.`
+  const sentence = `The columns of ${place} change (${describeChanges(published.changes)}), and ${what} (${names}) cannot be recreated with them: ${asSentence(message)} The old data stays.`
   return new WarehouseProblem('VIEWS_DEPEND', sentence, { cause: error, advice: restores ? restoreAdvice : loadAdvice })
 }
 
@@ -74,7 +74,7 @@ function describeChanges(all: readonly TableChange[]): string {
 const loadAdvice: ReaderAdvice = {
   pipeline:
     'Correct the file or source, or set dataType of the column in csvOptions.columns (files); otherwise change or drop the view. Then run again.',
-  dataset: 'Correct the file and send it again, or change or drop the view.',
+  dataset: 'Correct the file and upload it again, or change or drop the view.',
 }
 const restoreAdvice: ReaderAdvice = { pipeline: 'Change or drop the view and restore again.' }
 
@@ -83,7 +83,7 @@ const isCreatedBy =
   ({ create }: DependentView): boolean =>
     statement !== undefined && create.includes(statement)
 
-/** Returns the statement at a place of the message, which PostgreSQL counts in characters from 1. */
+/** Returns the statement that contains this position of the message. PostgreSQL counts characters from 1. */
 function statementAt(statements: readonly string[], position: number): string | undefined {
   let end = 0
   return statements.find((statement) => {
@@ -92,16 +92,10 @@ function statementAt(statements: readonly string[], position: number): string | 
   })
 }
 
-/**
- * For a transaction with locks that readers wait for: COMMIT releases them before the disk write, which may take a second just
- * after a large load. The publication reports nothing before `untilDurable`.
- */
+/** Lets COMMIT release the exclusive locks before the disk write, which may take a second. `flushWal` waits for the disk. */
 const asyncCommit = 'set local synchronous_commit = off'
 
-/**
- * Commits with a wait for the WAL flush, if the server is configured for it, which includes all earlier WAL. A failure loses
- * nothing: the next attempt checks for the ledger's row.
- */
+/** Waits until the commit of the swap is on disk. If this fails, the next attempt finds the run in the ledger. */
 export async function flushWal(client: ClientBase): Promise<void> {
   await client.query(`select pg_logical_emit_message(true, 'sluice', 'published')`)
 }

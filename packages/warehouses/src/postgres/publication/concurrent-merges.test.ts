@@ -19,7 +19,7 @@ describe('merging increments beside others', () => {
     const merging = async () =>
       (
         await scratch.superuser.query(
-          `select from pg_stat_activity where usename = $1 and state = 'active' and query like '%update%came%'`,
+          `select from pg_stat_activity where usename = $1 and state = 'active' and query like '%update%incoming%'`,
           [scratch.access.load.user],
         )
       ).rowCount

@@ -4,14 +4,14 @@ import { withClient } from '../postgres-connections.ts'
 import { qualified } from '../names.ts'
 import { freeBytes } from '../server/database-limit.ts'
 
-/** A table that a publication replaced. Its rows are in a detached partition; without one there was no table before. */
+/** A table version that a publication replaced. Its rows are in a detached partition; null means that no table existed before. */
 export interface KeptTable {
   schema: string
   table: string
   partition: string | null
 }
 
-/** The number of days for which replaced tables are kept, and the ledger's key. */
+/** The number of days for which replaced tables are kept, and the key for writing to the ledger. */
 export interface RetentionPolicy {
   days: number
   ledgerKey: string
@@ -19,7 +19,7 @@ export interface RetentionPolicy {
 
 const kept = `schema_name as schema, table_name as "table", partition_name as partition`
 
-/** Returns the runs with kept previous versions of these tables. */
+/** Returns the runs that replaced kept versions of these tables. */
 async function findKeptRuns(
   client: ClientBase,
   tables: readonly { schema: string; table: string }[],
@@ -32,7 +32,7 @@ async function findKeptRuns(
   return rows.map(({ run }) => run)
 }
 
-async function forgetKept(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
+async function takeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
   const { rows } = await client.query<KeptTable>(`select ${kept} from sluice.forget_kept($1::text, $2::text)`, [
     ledgerKey,
     run,
@@ -41,9 +41,9 @@ async function forgetKept(client: ClientBase, { ledgerKey }: Pick<RetentionPolic
 }
 
 /**
- * Runs in the publishing transaction: keeps the tables that the run replaced, and discards those that the run before replaced.
- * Returns the partitions to drop after the commit. It keeps all tables of a run or none: if one was changed in place, the
- * previously kept tables stay.
+ * Records in the publishing transaction that the replaced tables are kept, in place of the versions kept so far. Returns the
+ * partitions to drop after the commit. A publication is kept as a whole: if it changed one table in place, nothing new is kept and
+ * the versions kept so far stay.
  */
 export async function keepReplaced(
   client: ClientBase,
@@ -54,7 +54,7 @@ export async function keepReplaced(
   if (replaced.some(({ inPlace }) => inPlace)) return replaced.flatMap(({ partition }) => partition ?? [])
   const forgotten: KeptTable[] = []
   for (const earlier of await findKeptRuns(client, replaced))
-    forgotten.push(...(await forgetKept(client, retention, earlier)))
+    forgotten.push(...(await takeKeptRun(client, retention, earlier)))
   const isFirst = replaced.every(({ partition }) => partition === null)
   const keeps = retention.days > 0 && !isFirst
   if (keeps) await keep(client, retention, run, replaced)
@@ -72,26 +72,23 @@ async function keep(client: ClientBase, { ledgerKey }: RetentionPolicy, run: str
     ])
 }
 
-/**
- * Runs in the publishing transaction: returns the tables that are kept with this one, and ends their retention. Undefined if none
- * are kept.
- */
+/** Returns the kept tables of the publication that replaced this table, and stops keeping them. Undefined if there are none. */
 export async function takeKeptTables(
   client: ClientBase,
   retention: RetentionPolicy,
   place: { schema: string; table: string },
 ): Promise<KeptTable[] | undefined> {
   const found = await findKeptPublication(client, place)
-  const tables = found && (await forgetKept(client, retention, found.run))
+  const tables = found && (await takeKeptRun(client, retention, found.run))
   return tables?.length ? tables.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1)) : undefined
 }
 
 export const placeOf = ({ schema, table }: { schema: string; table: string }): string => qualified(schema, table)
 
-/** Keeps what a restoring replaced, so that it can be restored in turn. */
+/** Records that the tables which a restore replaced are kept, so that the restore can be undone. */
 export const keepRestored = keep
 
-/** Returns the publication time of the rows that a restore would bring back, and the run that replaced them. */
+/** Returns when the kept rows of this table were published, and the run that replaced them. */
 export async function findKeptPublication(
   client: ClientBase,
   { schema, table }: { schema: string; table: string },
@@ -114,11 +111,11 @@ export async function findKeptPublication(
 export function nothingKept(place: string): WarehouseProblem {
   return new WarehouseProblem(
     'NOTHING_TO_RESTORE',
-    `Nothing is kept that could be restored to ${place}. What a load replaces is kept for KEEP_PREVIOUS_DAYS, unless the warehouse needs its room; increments replace nothing.`,
+    `No earlier version of ${place} is available. Replaced tables are kept for KEEP_PREVIOUS_DAYS, or less if the disk is full; incremental loads (MERGE) keep none.`,
   )
 }
 
-/** Runs in the caller's transaction: drops the kept versions of these tables. */
+/** Drops the kept versions of these tables, in the caller's transaction. */
 export async function dropKeptOf(
   client: ClientBase,
   retention: Pick<RetentionPolicy, 'ledgerKey'>,
@@ -137,7 +134,7 @@ export async function dropKeptIn(client: ClientBase, retention: Pick<RetentionPo
 }
 
 async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
-  for (const { partition } of await forgetKept(client, retention, run))
+  for (const { partition } of await takeKeptRun(client, retention, run))
     if (partition !== null) await client.query(`drop table if exists ${qualified('sluice', partition)}`)
 }
 
@@ -146,12 +143,12 @@ export async function dropExpired(pool: Pool, retention: RetentionPolicy): Promi
   return dropEach(pool, retention, 'kept_at <= now() - make_interval(days => $1)', [retention.days])
 }
 
-/** Frees disk space by dropping kept tables, oldest first, until the database has at most this many bytes. */
+/** Drops kept tables, oldest first, until the database has at most `mostBytes`. Returns the number of publications. */
 export async function makeRoom(pool: Pool, retention: RetentionPolicy, mostBytes = 0): Promise<number> {
   return dropEach(pool, retention, 'true', [], async (client) => (await freeBytes(client, mostBytes)) >= 0)
 }
 
-/** Uses one transaction per publication. If a user's view reads its tables, they cannot be dropped now and stay. */
+/** Drops the kept tables of each publication in its own transaction. Tables that a user's view reads stay. */
 async function dropEach(
   pool: Pool,
   retention: RetentionPolicy,

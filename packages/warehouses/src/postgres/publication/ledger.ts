@@ -3,17 +3,17 @@ import { tableParameters } from '../server/ledger-schema.ts'
 import type { FeedMemory } from '../../shape/feed-memory.ts'
 import type { ColumnProfile, PublishedTable } from '../../warehouse.ts'
 
-/** The last publication into a partition: the metadata of the table's rows, and the data stored with them. */
+/** The newest ledger row of the partition that contains the table's rows. */
 export interface LastEntry {
   run: string
   fedColumns: string[]
-  /** Rows of the whole table. */
+  /** The number of rows in the whole table. */
   tableRows: number
-  /** Bytes of the load that the publication contained. */
+  /** The bytes of the load that was published. */
   bytes: number
   cursor: unknown
   profile: ColumnProfile[] | null
-  /** Null if an older version published it. */
+  /** Null if an older version of Sluice published the rows. */
   feed: FeedMemory | null
 }
 
@@ -39,13 +39,12 @@ export async function findLastEntry(client: ClientBase, partition: string | unde
   return rows[0]
 }
 
-/**
- * If a worker is stopped while it enters its run, its transaction ends after this time, so that the run's next attempt can continue.
- */
+/** If a worker hangs while it publishes, the server ends its transaction after this time, and the next attempt can publish. */
 export const idleTransactionTimeout = `set local idle_in_transaction_session_timeout = '10s'`
 
 /**
- * Runs in the publishing transaction. Returns undefined if the run already exists; waits for a concurrent transaction that inserts it.
+ * Inserts the run into the ledger within the publishing transaction. The run is the primary key, so a concurrent publisher of the
+ * same run waits here until the first transaction ends. Returns undefined if the run is already published.
  */
 export async function enterRun(
   client: ClientBase,
@@ -60,8 +59,9 @@ export async function enterRun(
 }
 
 /**
- * Waits until no attempt is between its entry and its end. A later attempt finds `isCurrentAttempt` false. Throws 55P03 if this takes
- * longer than the idle time-out of a stopped transaction plus a swap.
+ * Waits until no other attempt is between `enterRun` and the end of its transaction, by inserting the run and rolling back. A later
+ * attempt then fails at `isCurrentAttempt`. Throws SQLSTATE 55P03 if the other transaction lasts longer than a swap plus the idle
+ * time-out.
  */
 export async function waitForPublisher(
   client: ClientBase,
@@ -75,7 +75,7 @@ export async function waitForPublisher(
 
 const enterTable = `select sluice.enter_table(${tableParameters.map((type, index) => `$${index + 1}::${type}`).join(', ')})`
 
-/** Runs in the publishing transaction, after `enterRun`. */
+/** Stores the entry of one table, in the publishing transaction after `enterRun`. */
 export async function enterLedger(client: ClientBase, key: string, entry: LedgerEntry): Promise<void> {
   const { run, partition, published, fedColumns, mode, tableRows, cursor, profile, feed } = entry
   await client.query(enterTable, [

@@ -218,7 +218,7 @@ describe('merging increments', () => {
     await expect(publish(numbered(1), { shape: columns({ id: 'INTEGER', name: 'TEXT' }) })).rejects.toMatchObject({
       code: 'NO_PRIMARY_KEY',
       retryable: false,
-      message: expect.stringContaining('Mark the columns that identify a row'),
+      message: expect.stringContaining('Set primaryKey on the columns that identify a row'),
     })
     await publish([['a']], { shape: columns({ name: 'TEXT' }), mode: 'REPLACE' })
     await expect(publish(numbered(1))).rejects.toMatchObject({ code: 'NO_PRIMARY_KEY' })

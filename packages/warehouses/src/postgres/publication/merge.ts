@@ -15,16 +15,15 @@ import { fedColumns } from '../../shape/feed-memory.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
 import { originComment } from '../staging.ts'
 
-/** A NULL key matches no row; the worst case is a full scan of both sides. */
+/** Settings for merging. The time limit allows for a full scan of both tables, which is the worst case. */
 const setMergeTimeout = `set local statement_timeout = '12h'`
 
 /**
- * Merges increments into the live partition in place. If the table's shape or key must change, the table's other rows are copied
- * to the staging table instead, which then replaces the table like any other load: readers never wait for a rewrite. This
- * function performs the slow part before the publishing transaction.
- *
- * Rows that are parts of records are copied whenever their records are, and before them: the records' staging table must contain
- * only the increment's records while it determines which parts are gone.
+ * Runs the slow part of a merge before the publishing transaction. If neither columns nor key change, that transaction merges the
+ * increment into the published partition in place. Otherwise this function copies the table's other rows to the staging table,
+ * which then replaces the table like a full load, so readers never wait for a rewrite. Parts of records are copied if their records
+ * are, and before them: the staging table of the records must contain only the increment when it determines which parts are
+ * replaced.
  */
 export async function prepareMerges(
   pools: PostgresPools,
@@ -42,7 +41,7 @@ export async function prepareMerges(
   for (const load of loads) if (!load.records && copiedRows.has(load)) await copyUnchangedRows(pools, load, signal)
 }
 
-/** Returns true if only rows change, or if the table does not exist yet. */
+/** Returns whether the merge only changes rows. True if the table does not exist yet. */
 async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, signal: AbortSignal): Promise<boolean> {
   try {
     return await withClient(pools.transactions, signal, async (client) => {
@@ -52,7 +51,7 @@ async function canMergeInPlace(pools: PostgresPools, load: PostgresStagedTable, 
       load.fedBefore = fedColumns(feedOf(live, await findLastEntry(client, live?.partition)))
       await client.query('rollback')
       if (live?.owned && live.partition !== undefined && staging && !fitsInPlace(load, live, staging)) return false
-      // The table stays the same, so older transactions continue with the rows that they see.
+      // The rewritten table stays the same relation, so transactions with older snapshots still see their rows.
       if (live?.partition !== undefined) load.older = []
       return true
     })
@@ -85,7 +84,7 @@ async function copyUnchangedRows(pools: PostgresPools, load: PostgresStagedTable
   }
 }
 
-/** Returns true if only rows change: same key, and every replaced column exists on both sides with the same type. */
+/** Returns whether the merge only changes rows: the key is the same, and every replaced column exists on both sides with the same type. */
 export function fitsInPlace(load: PostgresStagedTable, live: PostgresShape, staging: PostgresShape): boolean {
   const key = live.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   const types = new Map(live.columns.map(({ name, type }) => [name, type]))
@@ -97,7 +96,7 @@ export function fitsInPlace(load: PostgresStagedTable, live: PostgresShape, stag
   )
 }
 
-/** The columns that the increment replaces. The staging table has them all once it is complete. */
+/** Returns the columns that the increment replaces. The staging table has all of them once it is completed. */
 function mergedColumns(load: PostgresStagedTable, { columns }: PostgresShape) {
   const replaced = replacedColumns(load)
   return replaced ? columns.filter(({ name }) => replaced.includes(name)) : columns
@@ -114,23 +113,23 @@ export async function mergeInPlace(
   const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
   const rest = columns.filter((column) => !keys.includes(column))
-  const same = keys.map((key) => `live.${key} = came.${key}`).join(' and ')
+  const same = keys.map((key) => `live.${key} = incoming.${key}`).join(' and ')
   const of = (table: string) => rest.map((column) => `${table}.${column}`).join(', ')
   await client.query(setMergeTimeout)
   const records = stagedRecords(load.records, load.target.partOf)
   const known = records && (await readColumnNames(client, partition)).has(records.column)
   const removed = known
     ? await client.query(
-        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as came where ${same})`,
+        `delete from ${into} as live where ${isPartOf(records, 'live')} and not exists (select from ${from} as incoming where ${same})`,
       )
     : undefined
   if (rest.length > 0)
     await client.query(
-      `update ${into} as live set (${rest.join(', ')}) = row(${of('came')}) from ${from} as came
-       where ${same} and row(${of('live')}) is distinct from row(${of('came')})`,
+      `update ${into} as live set (${rest.join(', ')}) = row(${of('incoming')}) from ${from} as incoming
+       where ${same} and row(${of('live')}) is distinct from row(${of('incoming')})`,
     )
   const { rowCount } = await client.query(
-    `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as came
+    `insert into ${into} (${columns.join(', ')}) select ${columns.join(', ')} from ${from} as incoming
      where not exists (select from ${into} as live where ${same})`,
   )
   return rowCount! - (removed?.rowCount ?? 0)
@@ -168,13 +167,13 @@ async function copyRowsToStaging(
   const cast = (name: string) => `old.${escapeIdentifier(name)}::${types.get(name)}`
   const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
   if (lacking.length > 0) throw keyWithoutValues(load, lacking)
-  const same = load.keys.map((name) => `${cast(name)} = came.${escapeIdentifier(name)}`).join(' and ')
+  const same = load.keys.map((name) => `${cast(name)} = incoming.${escapeIdentifier(name)}`).join(' and ')
   const replaced = new Set(mergedColumns(load, completed).map(({ name }) => name))
   const kept = live.columns.filter(({ name }) => !replaced.has(name)).map(({ name }) => name)
   await client.query(`analyze ${here}`)
   if (kept.length > 0)
     await client.query(
-      `update ${here} as came set ${kept.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
+      `update ${here} as incoming set ${kept.map((name) => `${escapeIdentifier(name)} = ${cast(name)}`).join(', ')}
        from ${old} as old where ${same}`,
     )
   const names = live.columns.map(({ name }) => name)
@@ -183,14 +182,14 @@ async function copyRowsToStaging(
   const { rowCount } = await client.query(
     `insert into ${here} (${names.map((name) => escapeIdentifier(name)).join(', ')})
      select ${names.map(cast).join(', ')} from ${old} as old
-     where not exists (select from ${here} as came where ${same})${notReplacedParts}`,
+     where not exists (select from ${here} as incoming where ${same})${notReplacedParts}`,
   )
-  // A later attempt would otherwise treat these rows as rows of the increment.
+  // Marks the staging table as merged, so that no later attempt takes the copied rows for rows of the increment.
   await client.query(originComment(load.stagingTable, { ...load.target, merged: true }))
   return { rows: rowCount!, from: last.run }
 }
 
-/** A merge without a key only appends rows, so a repeated run appends them twice. */
+/** Without a key, a merge appends all rows, so running it again appends them again. */
 export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
   if (load.keys.length === 0) throw noKey(load.problemContext.place)
@@ -198,13 +197,13 @@ export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOpt
 }
 
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
-  const sentence = `Another run changed ${problemContext.place} while this one was merging into it. The run is retried.`
+  const sentence = `Another run changed ${problemContext.place} during the merge of this run. The run is retried automatically.`
   return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
 }
 
 function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {
   return new WarehouseProblem(
     'NO_PRIMARY_KEY',
-    `Rows cannot be merged into ${problemContext.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Let the pipeline replace the table once.`,
+    `Rows cannot be merged into ${problemContext.place}: its rows have no value in key column ${columns.map((name) => `"${name}"`).join(', ')}, which is new. Run the pipeline once with a full load (REPLACE).`,
   )
 }

@@ -16,7 +16,7 @@ interface PublicationInputs {
   merging: boolean
 }
 
-/** Plans the table after its staged rows are published, and its memory for the next load. Throws as `planLoad` does. */
+/** Plans the columns of the published table, and the memory for the next load. Throws the errors of `planLoad`. */
 export function planPublication(
   load: PostgresStagedTable,
   { live, staging, last, merging }: PublicationInputs,
@@ -30,7 +30,7 @@ export function planPublication(
   })
   const now = new Map(plan.columns.map((column) => [column.name, column]))
   const plannedColumns = new Map(load.planned.map((column) => [column.name, column]))
-  // Another load may have widened the table since this one began. Columns that a transformation changed stay as they are.
+  // Another load may have widened the table since this one began. Columns that a transformation changed keep their types.
   const brought = columnsOf(staging).filter(({ name }) => load.brought?.includes(name) ?? true)
   const staged = brought.map((column) => {
     const untouched = plannedColumns.get(column.name)?.type === column.type
@@ -39,7 +39,7 @@ export function planPublication(
   })
   const table = planTable(typeRules, live && columnsOf(live), staged, plan, { merging })
   const types = new Map(columnsOf(staging).map(({ name, type }) => [name, type]))
-  // The staging table may have been completed already.
+  // An earlier call may already have completed the staging table.
   const missing = table.missing.filter(({ name }) => !types.has(name))
   const restaged = table.columns.filter(({ name, type }) => types.has(name) && types.get(name) !== type)
   return {
@@ -48,13 +48,13 @@ export function planPublication(
   }
 }
 
-/** A column of a table or staging table with its type's name in the API. */
+/** A column with the name of its type in the API. */
 export type TypedColumn = StagingColumn & ReturnType<typeof storedAs>
 
 export const columnsOf = ({ columns }: { columns: readonly StagingColumn[] }): TypedColumn[] =>
   columns.map(({ name, label, type }) => ({ name, label, ...storedAs(type) }))
 
-/** Returns the statements that prepare a staging table to replace its table. They lock no table that others use. */
+/** Returns the statements that give a staging table all columns of the published table. They lock no table that readers use. */
 export function completeStaging(staging: string, { missing, restaged }: TablePlan<TypedColumn>): string[] {
   return [
     ...missing.map((column) => `alter table ${staging} add column ${columnList([column])}`),
@@ -63,13 +63,13 @@ export function completeStaging(staging: string, { missing, restaged }: TablePla
 }
 
 interface TableEvolution {
-  /** The table's statements between detaching the old partition and attaching the new one. */
+  /** Statements for the published table, between the detach of the old partition and the attach of the new one. */
   forTable: string[]
-  /** The partition key changes, which PostgreSQL rejects: the publication recreates the (empty) parent. */
+  /** True if the type of the partition key changes, which PostgreSQL rejects: the empty parent table is recreated. */
   rebuild: boolean
 }
 
-/** Returns the statements that change a table without rows to its plan. `fed` are the columns whose labels the source knows. */
+/** Returns the statements that give the parent table its planned columns. `fed` are the columns whose labels the source provides. */
 export function planEvolution(
   table: string,
   live: PostgresShape,
@@ -89,7 +89,7 @@ export function planEvolution(
       ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
       ...plan.retyped.map(({ name, type }) => {
         const column = escapeIdentifier(name)
-        // The table has no rows of its own while this runs, so that no value has to be converted.
+        // Its rows are detached at this point, so these statements convert no values.
         return `alter table ${table} alter column ${column} type ${type} using null::${type}`
       }),
       ...added.map((column) => `alter table ${table} add column ${columnList([column])}`),
@@ -102,9 +102,9 @@ export function planEvolution(
 const isRelabelled = (before: ShapeColumn | undefined, label: string): boolean =>
   before !== undefined && before.label !== label
 
-/** Creates the table that readers use: it has no rows of its own, only one default partition at a time. */
+/** Returns the statements that create a table for readers: partitioned, with one default partition for all rows. */
 export function createTable(table: string, columns: readonly StagingColumn[], read: string): string[] {
-  // Text never has to widen, so as a key it seldom forces a rebuild.
+  // Prefers a text column as partition key: text is never widened, and another key type requires a new parent table.
   const key = columns.find(({ type }) => type === 'text') ?? columns[0]!
   return [
     `create table ${table} (${columnList(columns)}) partition by list (${escapeIdentifier(key.name)})`,

@@ -12,10 +12,10 @@ import { rowsAfterPublication } from './staged-rows-preview.ts'
 import { readShape } from '../table-shape.ts'
 import { findBlockingViews } from './swap.ts'
 
-/** Counting the rows of a merge compares both sides by their key. */
+/** The time limit for counting the rows of a merge, which compares both tables by key. */
 const longest = `set local statement_timeout = '12h'`
 
-/** See `Loader.plan`. It does not block readers and other loads. */
+/** See `Loader.plan`. It blocks neither readers nor other loads. */
 export async function planTables(
   pools: PostgresPools,
   given: readonly PostgresStagedTable[],
@@ -33,7 +33,7 @@ export async function planTables(
   return tables
 }
 
-/** Makes the same comparison as `planSwap`. */
+/** Plans one table with the same comparison as `planSwap`. */
 async function planLoadedTable(
   pools: PostgresPools,
   load: PostgresStagedTable,

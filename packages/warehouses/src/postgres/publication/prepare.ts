@@ -12,16 +12,16 @@ import { findLastEntry } from './ledger.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 
 /**
- * Statistics sample 300 rows for each unit of this setting. The default of 100 would take longer than copying 10 MB, and dirty
- * 30,000 pages of a large table. So the target is low for the partition with the rows, which autovacuum soon analyzes again, and
- * higher for the table, which autovacuum never analyzes.
+ * Statistics targets: ANALYZE samples 300 rows per unit. The default of 100 would take longer than copying 10 MB, and would dirty
+ * 30,000 pages of a large table. So the target is low for the new partition, which autovacuum soon analyses again, and higher for
+ * the parent table, which autovacuum never analyses.
  */
 const setStatisticsTarget = (target: number) => `set local default_statistics_target = ${target}`
 
-/** Rows up to which a sample is all of them. */
+/** Up to this number of rows, the sample contains every row. */
 const sampledRows = 3_000
 
-/** Performs the slow steps before the publication blocks readers: the key's index, and the planner statistics. */
+/** Runs the slow steps before the publication blocks readers: it builds the primary key's index and collects planner statistics. */
 export async function indexAndAnalyze(
   { transactions }: PostgresPools,
   load: PostgresStagedTable,
@@ -44,16 +44,14 @@ export async function indexAndAnalyze(
   }
 }
 
-/** Returns an empty list if a transformation already created a key, or dropped one of its columns. */
+/** Returns the key columns that need an index; none if a transformation created a key or dropped one of the columns. */
 function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): string[] {
   const there = columns.filter(({ name }) => keys.includes(name))
   if (there.length < keys.length || columns.some(({ primaryKey }) => primaryKey)) return []
   return keys.map((name) => escapeIdentifier(name))
 }
 
-/**
- * With a list of columns PostgreSQL does not count the table as analysed, so its own autovacuum comes by later for the full statistics.
- */
+/** With a list of columns, PostgreSQL does not count the table as analysed, so autovacuum collects full statistics later. */
 async function analyze(
   client: ClientBase,
   load: PostgresStagedTable,
@@ -72,14 +70,13 @@ function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
 }
 
 /**
- * Statistics of the table itself, which joins need and autovacuum never takes, once its rows are public. Never throws:
- * missing ones come with the next load. Before PostgreSQL 18 the partition cannot be left out.
+ * Collects statistics of the parent table after its rows are public; joins need them and autovacuum never collects them. Never
+ * throws, because the next load collects them again. Before PostgreSQL 18, ANALYZE of a parent also analyses its partitions.
  */
 export function analyzeParent(pools: PostgresPools, load: PostgresStagedTable): Promise<void> {
   return analyzeTable(pools, qualified(load.target.schema, load.target.table), rowsOf(load))
 }
 
-/** Analyzes a table by its quoted name. */
 export async function analyzeTable({ statements }: PostgresPools, table: string, rows = Infinity): Promise<void> {
   const smaller = rows <= sampledRows ? '' : `${setStatisticsTarget(30)}; `
   const run = (only: string) =>
@@ -115,7 +112,7 @@ export async function completeStagingTable(
       load.fedBefore = fedColumns(feedOf(live, last))
       const statements = completeStaging(here, plan)
       if (statements.length > 0) await client.query(statements.join(';'))
-      // Rewritten rows are not frozen.
+      // Older snapshots do not see rewritten rows, so the publication must wait for their readers.
       if (plan.restaged.length > 0) load.older = [await listOlderSnapshots(client)]
     })
   } catch (error) {

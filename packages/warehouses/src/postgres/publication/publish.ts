@@ -24,19 +24,17 @@ import { completeStagingTable, analyzeParent, indexAndAnalyze } from './prepare.
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
 import { dropDetached } from '../staging.ts'
 
-/**
- * Lock time-outs in milliseconds, one per try. While a try waits for readers, new readers queue after it, so the first tries are short.
- */
+/** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]
 
-/** The lock time-out in milliseconds of each further try while a reader holds the table, and the pause between two tries. */
+/** Once those are used up: the lock time-out of every further try and the pause between tries, in milliseconds. */
 const shortLockTimeoutMs = 100
 const retryPauseMs = 2_000
 
-/** SQLSTATE lock_not_available: the lock timeout passed. */
+/** SQLSTATE lock_not_available: the lock time-out has passed. */
 const lockNotAvailable = '55P03'
 
-/** The loads to publish and the role that reads them. */
+/** The loads to publish, and the role `read` that may read their tables. */
 interface PublishRequest {
   pools: PostgresPools
   loads: readonly PostgresStagedTable[]
@@ -44,13 +42,14 @@ interface PublishRequest {
   retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
   options: PublishOptions
-  /** Milliseconds that staged rows wait for readers of the table. */
+  /** Milliseconds that the publication waits for readers of the tables. */
   waitMs: number
 }
 
 /**
- * See `Loader.publish`. An abort rolls back any running step, including a long merge; after the swap has started, an abort
- * waits for its end: a few milliseconds or one lock time-out.
+ * See `Loader.publish`. PostgreSQL has transactional DDL, so one transaction contains the ledger row, the check that this attempt
+ * still owns the run, and the swap of all tables. An abort rolls back any step, including a long merge; once the swap has started,
+ * an abort takes effect after it, a few milliseconds or one lock time-out later.
  */
 export async function publish(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
   const { options } = publishing
@@ -73,7 +72,7 @@ export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | '
   waitMs: number
 }
 
-/** Retries the swap until no reader holds the table. `swap` receives the lock timeout of each try in milliseconds. */
+/** Retries `swap` while readers hold the table. `swap` receives the lock time-out of each try in milliseconds. */
 export async function retryWhileTableIsRead<T>(
   scene: ProblemContext,
   { waitMs, onWait }: SwapOptions,
@@ -88,19 +87,19 @@ export async function retryWhileTableIsRead<T>(
       return await swap(lockTimeoutsMs[tries] ?? shortLockTimeoutMs)
     } catch (error) {
       const { code = '' } = error as { code?: string }
-      const early = tries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
-      const again = early || (code === lockNotAvailable && performance.now() < until)
-      if (!again) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
+      const isEarlyTry = tries + 1 < lockTimeoutsMs.length && retryableCodes.has(code)
+      const shouldRetry = isEarlyTry || (code === lockNotAvailable && performance.now() < until)
+      if (!shouldRetry) throw wideningProblem(error, scene) ?? warehouseProblem(error, scene)
     }
     if (tries + 1 === lockTimeoutsMs.length)
-      onWait?.(`${scene.place} is being read. The rows are published once its readers have ended.`)
+      onWait?.(`The publication of ${scene.place} waits for queries that read it. It continues when they have ended.`)
     await sleep((lockTimeoutsMs[tries] ?? retryPauseMs) * (0.5 + Math.random() / 2), undefined, { signal }).catch(
       () => {},
     )
   }
 }
 
-/** Does the slow work before any reader has to wait. Returns the loads in the order in which their tables are locked. */
+/** Runs the slow steps that block no reader. Returns the loads in the order in which their tables are locked, which prevents deadlocks. */
 export async function prepareLoads(
   { pools, loads: given, options }: Pick<PublishRequest, 'pools' | 'loads'> & { options: Pick<PublishOptions, 'mode'> },
   signal: AbortSignal,
@@ -153,7 +152,7 @@ async function swapAll(
       client,
       swaps.map(({ load, ...swap }) => ({ ...swap, place: load.problemContext.place })),
     )
-    // What was merged into another partition is left in the staging table, to be dropped.
+    // After a merge in place, the staging table is not the published partition and is dropped.
     for (const { load, partition } of swaps) load.published = partition === load.stagingTable
     await flushWal(client)
     return {
@@ -163,13 +162,13 @@ async function swapAll(
     }
   })
   await failpoint('published')
-  const tidied = cleanUp(pools, swaps, freed)
-  if (options.onBackgroundWork) options.onBackgroundWork(tidied)
-  else await tidied
+  const cleanup = cleanUp(pools, swaps, freed)
+  if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
+  else await cleanup
   return publication
 }
 
-/** Returns the table that a swap removes from readers. */
+/** Returns the table version that a swap replaces. */
 const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   schema: load.target.schema,
   table: load.target.table,
@@ -177,7 +176,7 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   inPlace: partition !== load.stagingTable,
 })
 
-/** After the commit nothing may fail any more: a partition that stays is swept, statistics come next time. */
+/** Never throws, because the publication is committed: a sweep drops leftover partitions, and the next load collects missing statistics. */
 async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
     ...freed.map((partition) => dropDetached(pools.statements, partition)),
@@ -192,8 +191,8 @@ function entryOf(
   options: PublishOptions,
 ): LedgerEntry {
   const mode = mergeModeOf(load, options)
-  // Of a table that other rows were merged into, nothing was measured.
-  const whole = partition === load.stagingTable && !load.copiedRows
+  // The profile measures only the load's rows, so it does not describe a table with merged rows.
+  const hasOnlyLoadedRows = partition === load.stagingTable && !load.copiedRows
   return {
     run,
     partition,
@@ -203,7 +202,7 @@ function entryOf(
     mode,
     tableRows,
     cursor: options.cursors?.[load.target.table],
-    profile: whole ? load.profile : undefined,
+    profile: hasOnlyLoadedRows ? load.profile : undefined,
   }
 }
 
@@ -211,9 +210,13 @@ export async function readEarlierPublication(client: PoolClient, run: string): P
   await client.query('rollback')
   const found = await findPublication(client, run)
   if (!found)
-    throw new WarehouseProblem('WAREHOUSE_BUSY', 'Another attempt of this run was publishing just now.', {
-      retryable: true,
-    })
+    throw new WarehouseProblem(
+      'WAREHOUSE_BUSY',
+      'Another attempt of this run is publishing. The run is retried automatically.',
+      {
+        retryable: true,
+      },
+    )
   return found
 }
 
@@ -225,7 +228,7 @@ export function sumTables(tables: PublishedTable[]) {
   }
 }
 
-/** The publication already handles the views it knows; this reports any other reason for which the server refuses to widen a column. */
+/** `planSwap` handles views that it knows; this reports any other object that keeps the server from widening a column. */
 function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined

@@ -32,7 +32,7 @@ import { columnComments, columnList } from '../staging.ts'
 interface RestoreRequest {
   pools: PostgresPools
   target: RestoreTarget
-  /** The role that reads the rows. */
+  /** The role that may read the restored tables. */
   read: string
   retention: RetentionPolicy
   isCurrentAttempt: () => Promise<boolean>
@@ -43,15 +43,15 @@ interface RestoredTable {
   place: string
   statements: string[]
   views: DependentView[]
-  /** The detached table, which the restore keeps as the next previous version. */
+  /** The replaced partition, which is kept so that the restore can be undone. */
   replaced: KeptTable
   published: PublishedTable
   entry: LedgerEntry
 }
 
 /**
- * See `Loader.restore`. The kept partitions swap places with the current ones, by the same statements as a load's: no row is
- * copied. The ledger's data about a partition (cursor, memory of the last feed, profile) is valid for it again.
+ * See `Loader.restore`. The kept partitions and the published ones change places with the same DDL statements as in a load, so no
+ * row is copied. The ledger's data about a partition (cursor, load memory, profile) becomes valid again with the partition.
  */
 export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
@@ -153,7 +153,7 @@ interface ShapeChange {
   statements: string[]
   views: DependentView[]
   changes: TableChange[]
-  /** Columns that have come since and that views read: they stay, empty. */
+  /** Columns that were added since then and that views read: they stay, without values. */
   stay: ReturnType<typeof columnsOf>
 }
 
@@ -167,10 +167,7 @@ interface RestoredShapes {
   read: string
 }
 
-/**
- * Restores the table's earlier columns and types. A column added since then is dropped, unless views read it: then it stays
- * without values.
- */
+/** Plans the table's earlier columns and types. A column added since then is dropped, or stays without values if views read it. */
 async function planShapeChange(
   client: ClientBase,
   { place, live, kept, partition, read }: RestoredShapes,

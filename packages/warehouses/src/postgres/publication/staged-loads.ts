@@ -7,19 +7,18 @@ import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { originComment, parseOrigin } from '../staging.ts'
 
-/** Data that the publication of a written load needs in addition to its rows. JSON. */
+/** The data that a later attempt needs to publish a staged load, besides its rows. Stored as JSON. */
 export interface StagedLoad
   extends Pick<
     PostgresStagedTable,
     'target' | 'planned' | 'written' | 'older' | 'transformed' | 'profile' | 'held' | 'reading' | 'brought'
   > {
-  /** The oid of the staging table. */
   oid: number
-  /** The file that has its rows. A table whose rows were rewritten has another file. */
+  /** The file node of the staging table. A rewrite of the table's rows changes it. */
   file: number
 }
 
-/** SQLSTATEs: the table is gone, or another session holds a lock on it for too long. */
+/** SQLSTATEs that end the adoption: the table is missing, or another session holds a lock on it for too long. */
 const unavailableCodes = new Set(['42P01', '55P03', '40P01'])
 
 export async function describeStaged(
@@ -40,7 +39,8 @@ export async function describeStaged(
         ),
       )
       if (!rows[0]) throw stagingTableMissing(load)
-      // A publication adds the columns that only the published table has. The next attempt must know which ones those are.
+      // A publication may add columns that only the published table has. A later attempt must know which columns the load itself
+      // wrote.
       load.brought = rows[0].brought
       described.push({ target, planned, written, older, transformed, profile, held, reading, ...rows[0] })
     } catch (error) {
@@ -51,7 +51,7 @@ export async function describeStaged(
   return described
 }
 
-/** See `Loader.adoptStaged`. The new names of the staging tables keep the earlier attempt from publishing or dropping them. */
+/** See `Loader.adoptStaged`. It renames the staging tables, so the earlier attempt can no longer publish or drop them. */
 export async function adoptStaged(
   pools: PostgresPools,
   staged: readonly StagedLoad[],
@@ -64,10 +64,10 @@ export async function adoptStaged(
   })
   try {
     return await withClient(pools.transactions, signal, async (client) => {
-      // An attempt that is stopped in its publication holds its locks for as long as `notForLong` says.
+      // A hanging attempt may hold locks on the staging tables until `idleTransactionTimeout` ends its transaction.
       await client.query(`begin; set local lock_timeout = '30s'; ${idleTransactionTimeout}`)
       for (const one of adopted)
-        if (!(await takeOver(client, one))) {
+        if (!(await renameForAttempt(client, one))) {
           await client.query('rollback')
           return undefined
         }
@@ -81,8 +81,11 @@ export async function adoptStaged(
   }
 }
 
-/** False if the table is gone, incomplete, published, kept, merged with published rows, or a later attempt's. */
-async function takeOver(
+/**
+ * Renames a staging table to the name of this attempt. Returns false if that is impossible: the table is missing, incomplete,
+ * published, kept for a restore, contains merged rows, or belongs to a later attempt.
+ */
+async function renameForAttempt(
   client: ClientBase,
   { oid, file, load }: { oid: number; file: number; load: PostgresStagedTable },
 ): Promise<boolean> {
@@ -102,13 +105,13 @@ async function takeOver(
   const { run, attempt, merged } = parseOrigin(locked[0]?.comment) ?? {}
   const { target, stagingTable, written } = load
   if (run !== target.run || attempt === undefined || attempt >= target.attempt || merged) return false
-  // A server that lost its last commits in a crash may have the table without its rows.
+  // After a crash, a server may have the table but not its last committed rows.
   const { rows } = await client.query<{ count: number }>(`select count(*)::float8 as count from ${table}`)
   if (rows[0]!.count !== written?.rows) return false
   await client.query(
     `alter table ${table} rename to ${escapeIdentifier(stagingTable)}; ${originComment(stagingTable, target)}`,
   )
-  // The earlier attempt rewrote the rows for its publication, so readers that began before that do not see them.
+  // The earlier attempt rewrote the rows, and readers with older snapshots do not see rewritten rows.
   if (locked[0]!.file !== file) load.older = [await listOlderSnapshots(client)]
   return true
 }

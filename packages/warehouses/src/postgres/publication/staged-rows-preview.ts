@@ -9,13 +9,13 @@ import { dropRunSchema } from '../transformation/transformation-schema.ts'
 import { withQueryPlanner } from '../queries/query-planning.ts'
 import { isPartOf } from './merge.ts'
 
-/** Locks each table only while its shape is read; the preview does not block readers. */
+/** Short time-outs: each table is locked only while its columns are read, so the preview does not block readers. */
 const brief = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 
 /**
- * See `Loader.exposeStagedRows`. Two schemas of this run: in `shown`, views on the rows that are about to be published; in `bare`,
- * empty tables of the same shape. A query that is explained with `bare` in the place of `shown` touches the live table only
- * if it would get at it past the views.
+ * See `Loader.exposeStagedRows`. It creates two schemas for this run: `shown` has views over the rows that are about to be
+ * published, and `bare` has empty tables with the same columns. To find a query that reads published rows, the server plans it with
+ * `bare` first in the search path: then a lock on a published table means that the query does not read it through `shown`.
  */
 export async function exposeStagedRows(
   pools: PostgresPools,
@@ -60,7 +60,7 @@ export async function exposeStagedRows(
   }
 }
 
-/** The server may still hold a view that a query used, shortly after the query was stopped. */
+/** Retries, because the server may still lock a view shortly after it stopped a query over it. */
 async function dropPersistently({ statements }: PostgresPools, schema: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -89,7 +89,7 @@ interface Origin extends ReadyTable {
   attempt: number
 }
 
-/** Puts a table into both schemas. Returns the oids of the relations with the last load's rows. */
+/** Creates the relations of a table in both schemas. Returns the oids of the relations with its published rows. */
 async function createPreviewRelations(
   client: ClientBase,
   { shown, bare, read }: { shown: string; bare: string; read: string },
@@ -117,8 +117,9 @@ async function createPreviewRelations(
 const seconds = 30
 
 /**
- * The live tables themselves and what shows their rows: views, and what materialised ones keep. Of these, those that the
- * statement before has locked, which are all that it names or that views lead it to. What is named comes first.
+ * Selects relations that the preceding EXPLAIN has locked and that contain or show published rows: the tables themselves, views
+ * over them and materialised views. The server locks every relation that the query names or that its views read. Named relations
+ * come first.
  */
 const lockedOldRelations = `
   with recursive old (oid, depth) as (
@@ -135,7 +136,7 @@ const lockedOldRelations = `
       and l.database = (select oid from pg_database where datname = current_database()))
   order by view desc, depth desc, name limit 1`
 
-/** See `StagedRowsPreview.oldRows`. `live` are the oids of the tables and their partitions. */
+/** See `StagedRowsPreview.oldRows`. `live` contains the oids of the published tables and their partitions. */
 function findOldRows(
   access: WarehouseAccess,
   live: readonly number[],
@@ -150,8 +151,8 @@ function findOldRows(
 }
 
 /**
- * Returns the query for the rows that a table will have: those of the staging table and, if they are merged into the live
- * partition, that partition's other rows. The result equals that of `mergeInPlace`.
+ * Returns the query for the rows that a table will have: the staged rows and, for a merge in place, the other rows of the published
+ * partition. The result equals that of `mergeInPlace`.
  */
 export function rowsAfterPublication(
   { staging: name, merge }: ReadyTable,
@@ -167,13 +168,13 @@ export function rowsAfterPublication(
   if (merge === undefined || live?.partition === undefined) return `select ${list(columns)} from ${here}`
 
   const old = qualified('sluice', live.partition)
-  const same = merge.keys.map((key) => `came.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
+  const same = merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
   const brought = new Set(merge.columns ?? known)
-  const merged = columns.map((column) => `${brought.has(column) ? 'came' : 'old'}.${escapeIdentifier(column)}`)
+  const merged = columns.map((column) => `${brought.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`)
   const { records } = merge
   const notReplacedParts = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
-  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as came where ${same})${notReplacedParts}
-    union all select ${merged.join(', ')} from ${here} as came left join ${old} as old on ${same}`
+  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as incoming where ${same})${notReplacedParts}
+    union all select ${merged.join(', ')} from ${here} as incoming left join ${old} as old on ${same}`
 }
 
 const list = (columns: readonly string[], of?: string) =>

@@ -17,24 +17,21 @@ import { type PostgresShape, readShape } from '../table-shape.ts'
 
 export interface TableSwap {
   load: PostgresStagedTable
-  /** Short statements that change what readers see, between the dropping of all views and their making. */
+  /** The DDL statements that change what readers see. They run after all dependent views are dropped and before the views are recreated. */
   statements: string[]
   /** The partition that contains the rows after the swap. */
   partition: string
-  /** Rows of the whole table from now on. */
+  /** The number of rows of the whole table after the swap. */
   tableRows: number
-  /** Views that block the swap, each after all its dependencies. */
+  /** Views that PostgreSQL requires to be dropped for the swap, each after the views that it reads. */
   views: DependentView[]
-  /** Detached by them, to be kept or dropped. */
+  /** The partition that `statements` detach; it is kept for a restore or dropped. */
   oldPartition?: string
   published: PublishedTable
   feed: FeedMemory
 }
 
-/**
- * Prepares a table for its swap, inside the publishing transaction. SHARE UPDATE EXCLUSIVE blocks other publishers of the table
- * and does not block readers.
- */
+/** Plans the swap of one table, in the publishing transaction. Its lock excludes other publishers, but not readers. */
 export async function planSwap(
   client: ClientBase,
   load: PostgresStagedTable,
@@ -61,7 +58,7 @@ export async function planSwap(
   }
   if (!before.owned) throw tableNotOwned(load.problemContext)
   await client.query(`lock table only ${names.table} in share update exclusive mode`)
-  // Reads the shape again: another load may have published before the lock.
+  // Another load may have published between the first read and the lock.
   const current = await readShape(client, schema, table)
   if (!current?.owned) throw tableNotOwned(load.problemContext)
 
@@ -98,8 +95,9 @@ export async function planSwap(
 const mostNamedViews = 10
 
 /**
- * Names the plain views that are created again. PostgreSQL adds casts to their definitions, so a view over a column that
- * became text can be valid and fail when it is read. A materialised view is filled in the load, which fails if the view does.
+ * Reports plain views that the publication recreates. PostgreSQL adds casts to their definitions, so a view over a column that
+ * became text can compile and still fail when it is read. Materialised views need no report: they are filled during the
+ * publication, which fails if they do.
  */
 function describeRecreated(views: readonly DependentView[]): TableChange[] {
   const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
@@ -109,15 +107,14 @@ function describeRecreated(views: readonly DependentView[]): TableChange[] {
 }
 
 /**
- * Returns the statements of a publication for all its tables. Views come first and last, in the order in which a reader's query
- * locks them: view, then table. A view over several of the tables is dropped once and created once.
+ * Returns the statements of a publication for all its tables. Views are dropped first and recreated last, because a reader's query
+ * also locks the view before the table. A view over several tables is dropped and created once.
  */
 export function statementsOf(
   swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
 ): string[] {
   const all = swaps.flatMap(({ views }) => views)
-  // A view precedes the views over it at each of its places: its last place is after all its dependencies and before all its
-  // dependents.
+  // The list has a view once per table. Keeps the last occurrence: it follows all views that it reads, and precedes its readers.
   const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
   return [
     ...views.toReversed().map(({ drop }) => drop),
@@ -140,11 +137,11 @@ async function planMergeInPlace(
   if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
   const partition = current.partition!
   const added = await mergeInPlace(client, load, partition, staging)
-  // No columns are added or widened here, so these are labels.
+  // A merge in place adds and widens no column, so `forTable` only contains changes of labels.
   return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
 }
 
-/** @throws WarehouseProblem VIEWS_DEPEND if another role owns one of them: the call changes nothing, the old data stays. */
+/** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */
 export async function findBlockingViews(
   client: ClientBase,
   scene: ProblemContext,
@@ -161,22 +158,19 @@ export async function findBlockingViews(
 }
 
 /**
- * Autovacuum yields to a process that has waited one second (`deadlock_timeout`) for a conflicting lock. If that process were the
- * swap with its exclusive lock, readers would queue after it for that second; the lock here does not block readers.
+ * Waiting for this lock makes PostgreSQL cancel autovacuum on the table after one second (`deadlock_timeout`). This lock does not block
+ * readers; if instead the swap waited with its exclusive lock, readers would queue after it for that second.
  */
 const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
 
-/**
- * Returns SQL that locks a table against autovacuum in a transaction that will swap, and then sets its lock time-out to `wait`
- * milliseconds. `table` is quoted.
- */
+/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `wait` milliseconds as lock time-out. */
 export function blockAutovacuum(table: string, wait: number): string {
   return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
 }
 
 /**
- * Interrupts autovacuum on the partition that the publication will replace, while the new one is being prepared. Autovacuum works
- * there for minutes after a large load, and returns after one minute at the earliest. Never throws.
+ * Cancels autovacuum on the partition that will be replaced, before the swap waits for it. Autovacuum runs there for minutes after
+ * a large load, and starts again after one minute at the earliest. Never throws.
  */
 export async function interruptAutovacuum(
   { statements }: PostgresPools,

@@ -215,7 +215,7 @@ describe('SQL that tries to do more than read', () => {
     expect(await refusal('select stubborn()')).toEqual(
       expect.objectContaining({
         code: 'QUERY_TIMEOUT',
-        message: 'The query took longer than 1 second and was stopped.',
+        message: 'The query took longer than 1 second and was stopped. Select fewer rows or simplify the query.',
       }),
     )
     await nobody()

@@ -14,8 +14,8 @@ const explain = 'explain (costs off) '
 export type QueryPlanner = (schemas: readonly string[]) => Promise<void>
 
 /**
- * A connection of role `read` on which a query is planned, as often as `work` likes; each time lets go of what the one before
- * locked. Throws what `QueryRunner.query` throws, and the signal's reason when it aborts.
+ * Opens a connection of role `read` that plans queries without running them. Each plan first releases the locks of the plan before.
+ * Throws the errors of `QueryRunner.query`, and the signal's reason when it aborts.
  */
 export async function withQueryPlanner<T>(
   access: WarehouseAccess,
@@ -51,10 +51,10 @@ const pathOf = (schemas: readonly string[]) => schemas.map((name) => escapeIdent
 export const isSyntaxOrNameError = (error: unknown): boolean =>
   error instanceof DatabaseError && error.code?.startsWith('42') === true
 
-/** Planning is quick, or the query itself will say what keeps it. */
+/** Planning needs no long time limit: if locks delay it, the query itself will report that. */
 const seconds = 10
 
-/** The tables and views that the plan before has locked and that others of these schemas have a namesake of. */
+/** Returns the tables and views that the last plan has locked and that have namesakes in other schemas of the list. */
 const namesakes = `
   select c.oid::int8::float8 as oid, c.relname::text as name, found.schemas
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
@@ -89,7 +89,7 @@ export function ambiguousTable(
       plan(order).then(
         () => namesakesOf(client, others),
         (error: unknown) => {
-          // The one of them may have columns that the other has not.
+          // Planning may fail in one order only, because the namesakes have different columns.
           if (isSyntaxOrNameError(error)) return undefined
           throw error
         },

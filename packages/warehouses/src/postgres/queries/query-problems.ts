@@ -3,17 +3,17 @@ import { missingTableAdvice, type UserQuery, WarehouseProblem } from '../../ware
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
 
-/** The text before the user's query, in characters, and the query's time limit. */
+/** The length in characters of the text before the user's query, and the query's time limit. */
 export interface QueryContext {
   query: UserQuery
   prefix: number
   seconds: number
 }
 
-/** Refused because of what the query wants, not because of how it is written. By SQLSTATE. */
+/** SQLSTATEs of operations that are not allowed; the syntax of the query is valid. */
 const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
 
-/** Classes in which the query itself is what failed, so that the server's own words help. */
+/** SQLSTATE classes of errors in the query itself, for which the server's message helps the user. */
 const queryFaultClasses = new Set([
   '22',
   '42',
@@ -45,13 +45,19 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
 
   if (code === '57014' || code === '25P04') return tooSlow(context.seconds)
   if (['55P03', '40P01', '40001'].includes(code))
-    return problem('TABLE_BUSY', 'A table of this query is being changed just now. Try again in a moment.', true)
+    return problem('TABLE_BUSY', 'A load is changing a table of this query. Try again in a moment.', true)
   if (code === '53400')
-    return problem('RESULT_TOO_LARGE', 'The query needs more temporary space than is allowed. Narrow it down.')
+    return problem(
+      'RESULT_TOO_LARGE',
+      'The query exceeds the limit for temporary disk space. Select fewer rows or columns.',
+    )
   if (isNotASelect(code, context.query.text))
-    return problem('SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT, WITH, VALUES or TABLE.')
+    return problem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.')
   if (notAllowed.has(code))
-    return problem('SQL_NOT_ALLOWED', `The query may not do this${place(error, context)}: ${words}`)
+    return problem(
+      'SQL_NOT_ALLOWED',
+      `The query contains an operation that is not allowed${place(error, context)}: ${words}`,
+    )
   if (code === '08P01')
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   if (queryFaultClasses.has(code.slice(0, 2)))
@@ -63,7 +69,7 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
 }
 
 export function tooSlow(seconds: number): WarehouseProblem {
-  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped.`
+  const sentence = `The query took longer than ${seconds} ${seconds === 1 ? 'second' : 'seconds'} and was stopped. Select fewer rows or simplify the query.`
   return new WarehouseProblem('QUERY_TIMEOUT', sentence)
 }
 

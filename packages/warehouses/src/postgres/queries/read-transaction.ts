@@ -2,7 +2,7 @@ import { type Client, type CustomTypesConfig, type FieldDef, Query, type QueryCo
 import type { RowCell, WarehouseColumn } from '../../warehouse.ts'
 import { destroySocket } from '../postgres-connections.ts'
 
-/** Everything as the text PostgreSQL sends; `toCell` decides what becomes a number. */
+/** Returns every value as the text that PostgreSQL sends; `toCell` converts numbers. */
 const asText: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text } as CustomTypesConfig
 
 /** Begins a read-only transaction of role `read`, with short waits and fixed text formats. */
@@ -44,8 +44,8 @@ export async function executeOne(
 const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
 
 /**
- * The type of a value: of a number, its own, so that `column > 500` compares numbers or fails, and never texts. Everything else,
- * leading zeros too, is what the query makes of it.
+ * Returns the parameter type of a value. A number keeps its numeric type, so `column > 500` compares numbers and never texts. The
+ * query decides the type of every other value, including numbers with leading zeros.
  */
 function typeOf(value: string | null): number {
   if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unsaid
@@ -58,11 +58,11 @@ function typeOf(value: string | null): number {
 export interface FetchedRows {
   fields: FieldDef[]
   rows: (string | null)[][]
-  /** The byte cap cut it short, and the connection with it. */
+  /** True if the byte limit ended the page; the connection was cut then. */
   truncated: boolean
 }
 
-/** Rows of the first FETCH: as many as a page usually has. */
+/** The number of rows of the first FETCH: the usual number of rows of a page. */
 const firstBatch = 100
 
 /**
@@ -131,6 +131,6 @@ function toCell(text: string | null, { dataType }: WarehouseColumn): RowCell {
   if (dataType === 'JSONB') return JSON.parse(text)
   if (!numbers.has(dataType)) return text
   const number = Number(text)
-  // JSON has no NaN or Infinity; their names say more than null.
+  // JSON cannot represent NaN and Infinity, so they are returned as text.
   return Number.isFinite(number) ? number : text
 }

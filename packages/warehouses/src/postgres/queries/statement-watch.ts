@@ -5,15 +5,15 @@ import { type WarehouseAccess, readClient, readPoolConfig, withClient } from '..
 import { freeBytes, warehouseFull } from '../server/database-limit.ts'
 import { endReadSession } from './read-transaction.ts'
 
-/** Locks that a statement of a user may hold. The table of locks is the whole server's: who fills it stops every database. */
+/** The maximum locks of a user's statement. A full lock table would stop all databases of the server. */
 const mostLocks = 2_000
 
-/** Milliseconds between two looks, and looks between two at the size of the database. */
+/** Milliseconds between two checks, and the number of checks between two measurements of the database size. */
 const interval = 250
 const looksForSize = 12
 
 export interface WatchLimits {
-  /** Bytes that the client's database may have; no limit when absent. */
+  /** The maximum size of the client's database in bytes; no limit if absent. */
   databaseBytes?: number | undefined
   /** Frees disk space until the database has at most this many bytes. */
   makeRoom?(mostBytes: number): Promise<number>
@@ -29,8 +29,8 @@ interface WatchedSession {
 }
 
 /**
- * Looks at sessions in which SQL of users runs, from a connection that is open before the server could be full, and stops those that
- * hold too many locks or fill the disk. It opens its connection for statements that take longer than a look.
+ * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. It uses its own connection,
+ * which is opened for statements that take longer than one check, before the server can be full.
  */
 export class StatementWatch {
   readonly #pool: Pool
@@ -104,17 +104,17 @@ export class StatementWatch {
 const watches = new WeakMap<object, StatementWatch>()
 const readPools = new WeakMap<WarehouseAccess, Pool>()
 
-/** Has the sessions that are stopped from this pool watched within limits. */
+/** Sets the limits for sessions that are opened from this pool. */
 export function limitStatements(pool: Pool, limits: WatchLimits): void {
   watches.set(pool, new StatementWatch(pool, limits))
 }
 
-/** The watch over sessions of role `load`, from connections of that role. */
+/** Returns the watch over sessions of role `load`, which uses a connection of that role. */
 export function loadWatch(pool: Pool): StatementWatch {
   return watchOf(pool, () => pool)
 }
 
-/** The watch over sessions of role `read`, from a connection of its own. */
+/** Returns the watch over sessions of role `read`, which uses its own connection. */
 export function readWatch(access: WarehouseAccess): StatementWatch {
   return watchOf(access, () => {
     const pool = new Pool({ ...readPoolConfig(access), max: 1, idleTimeoutMillis: 1_000, allowExitOnIdle: true })
@@ -142,7 +142,7 @@ function watchOf(key: object, poolOf: () => Pool): StatementWatch {
 const tooManyLocks = (locks: number) =>
   new WarehouseProblem(
     'TOO_MANY_LOCKS',
-    `The statement held ${locks.toLocaleString('en')} locks and was stopped: ${mostLocks.toLocaleString('en')} are allowed, one for each table, index or sequence that it touches. Split it into several statements.`,
+    `The statement was stopped because it held ${locks.toLocaleString('en')} locks of ${mostLocks.toLocaleString('en')} allowed, one per table, index or sequence. Split it into several statements.`,
   )
 
 /** Process number at the server. */
@@ -151,8 +151,8 @@ export function sessionOf(client: Client): number | undefined {
 }
 
 /**
- * Ends a session whose connection was cut, from another one of the same role, and waits up to two seconds for its end. A cut
- * alone is noticed within a second, unless what runs there has turned that off. Never throws.
+ * Ends a session after its connection was cut, from another connection of the same role, and waits up to two seconds. The server usually
+ * notices the cut within a second, but users' SQL can disable that check. Never throws.
  */
 export async function endSession(access: WarehouseAccess, session: number | undefined): Promise<void> {
   if (session === undefined) return
@@ -219,7 +219,7 @@ export async function runStoppable<T>(
   } catch (error) {
     if (beyond) throw beyond
     if (!late || signal.aborted) throw error
-    const sentence = `${what} took longer than ${seconds} seconds and was stopped.`
+    const sentence = `${what} took longer than ${seconds} seconds and was stopped. Process fewer rows or simplify it.`
     throw new WarehouseProblem('QUERY_TIMEOUT', sentence, { cause: error })
   } finally {
     clearTimeout(timer)
@@ -227,7 +227,7 @@ export async function runStoppable<T>(
   }
 }
 
-/** Ends a process of the same role, and waits up to two seconds for that. Never throws: one that has no server left has ended. */
+/** Ends a server process of the same role and waits up to two seconds. Never throws: if the server is gone, the process is too. */
 async function terminateSession(pool: Pool, session: number): Promise<void> {
   await withClient(pool, undefined, (client) =>
     client.query(

@@ -147,7 +147,10 @@ export async function assertLedgerCurrent(client: ClientBase): Promise<void> {
     `select coalesce(obj_description(to_regnamespace('sluice'), 'pg_namespace'), '0')::int as version`,
   )
   if (rows[0]!.version < version)
-    throw new WarehouseProblem('WAREHOUSE_OUTDATED', 'The warehouse is of an older version. Provision it again.')
+    throw new WarehouseProblem(
+      'WAREHOUSE_OUTDATED',
+      'The warehouse was provisioned by an older version of Sluice. Provision it again.',
+    )
 }
 
 export async function pruneLedger(client: ClientBase, days: number): Promise<number> {

@@ -1,24 +1,23 @@
 import { Client, escapeIdentifier } from 'pg'
 
-/** The template for new client databases, if it exists: PostgreSQL's own template0, hardened. */
+/** The template for client databases: a copy of PostgreSQL's template0 with fewer rights. It may not exist. */
 export const templateDatabase = 'sluice_client_template'
 
-/** Per database and harmless to others' data, but able to exhaust the server's shared lock table or write past READ ONLY. */
+/** Functions that clients must not call: they can exhaust the server's lock table or write in a READ ONLY transaction. */
 const dangerousFunctions = `proname like 'lo\\_%' or proname in ('loread', 'lowrite', 'pg_notify')
   or proname like 'pg\\_advisory\\_%' or proname like 'pg\\_try\\_advisory\\_%'`
 
 /**
- * Performs the part of the isolation that only a superuser can grant, once per server; idempotent: functions in pg_catalog belong
- * to the superuser, so a client database's own owner cannot revoke them (it gets the warning «no privileges could be revoked»),
- * and `temp_file_limit` is a superuser's setting unless granted. `admin` is the role that `provisionWarehouse` runs as;
- * provisioning also works without this call, but then those two protections are missing. `close` names databases that client
- * roles must not even connect to, such as the services' own on a shared server.
+ * Sets the part of the isolation that only a superuser can set, once per server; idempotent. Functions in pg_catalog belong to the
+ * superuser, so the owner of a client database cannot revoke rights to them, and `temp_file_limit` is a superuser's setting unless
+ * granted. `admin` is the role that `provisionWarehouse` runs as. Provisioning also works without this call, but then these two
+ * protections are missing. `close` names databases that client roles must not connect to, such as the services' own ones.
  */
 export async function prepareWarehouseServer(
   superuserUrl: string,
   options: { admin: string; close?: readonly string[] },
 ): Promise<void> {
-  // Longer than the copy of a template takes, which another may be making just now.
+  // A lock wait longer than a copy of the template takes, because another process may be copying it.
   const client = adminClient(superuserUrl, { lock_timeout: 30_000 })
   try {
     await client.connect()
@@ -34,7 +33,7 @@ export async function prepareWarehouseServer(
   }
 }
 
-/** Marked as a template last, so that a half-made one of a crash is made again. */
+/** The database is marked as a template in the last step, so an incomplete one is created again after a crash. */
 async function createTemplate(client: Client, superuserUrl: string): Promise<void> {
   await client.query(`drop database if exists ${templateDatabase}`)
   await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)
@@ -56,7 +55,7 @@ async function createTemplate(client: Client, superuserUrl: string): Promise<voi
   await client.query(`alter database ${templateDatabase} with is_template true allow_connections false`)
 }
 
-/** Milliseconds. The last is counted here, for a server that took the statement and says nothing any more. */
+/** Time-outs in milliseconds. This process measures the last one, for a server that stops responding. */
 const timeouts = {
   connectionTimeoutMillis: 5_000,
   lock_timeout: 10_000,

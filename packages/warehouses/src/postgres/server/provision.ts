@@ -8,7 +8,7 @@ import { type RoleSettings, loadSettings, readSettings } from './role-settings.t
 import { createHash, createHmac, pbkdf2, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 
-/** Two connections each for at most 64 loads across all workers, plus the short statements of many processes. */
+/** Connections of role `load`: two each for at most 64 loads of all workers, and some for short statements of many processes. */
 const mostLoadConnections = 220
 
 /** `key` is the client's short, lower-case name in the warehouse; it never changes. Passwords are printable ASCII. */
@@ -73,7 +73,7 @@ export async function removeWarehouse(adminUrl: string, key: string): Promise<vo
       [names.load, names.read, names.owner],
     ])
     const roles = rows.map(({ rolname }) => rolname)
-    // To end the sessions of a role takes its privileges. The roles go in the end, and the grants with them.
+    // Ending the sessions of a role requires membership in it. Dropping the roles at the end also removes the memberships.
     if (roles.length > 0) await admin.query(`grant ${roles.join(', ')} to current_user with inherit true, set true`)
     if (roles.includes(names.owner)) await admin.query(`drop database if exists ${names.database} with (force)`)
     if (roles.length > 0) await admin.query(`drop role if exists ${roles.join(', ')}`)
@@ -112,10 +112,7 @@ async function ensureRole(admin: Client, role: string, attributes: string): Prom
   await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
 }
 
-/**
- * In place of what the role has set for itself. A setting that this server or this administrator does not have is left
- * out: the others still hold.
- */
+/** Replaces the role's own settings. Skips a setting that this server does not have or this administrator may not set. */
 async function applySettings(admin: Client, role: string, settings: RoleSettings, database: string): Promise<void> {
   await admin.query(`alter role ${role} reset all`)
   await admin.query(`alter role ${role} in database ${database} reset all`)
@@ -178,7 +175,7 @@ function provisioningProblem(error: unknown, database: string): unknown {
 }
 
 function databaseNotOwned(database: string): string {
-  return `Database ${database} or its roles exist already and belong to someone else, or the administrator’s role lacks CREATEDB or CREATEROLE.`
+  return `Database ${database} or its roles already exist and belong to another role, or the administrator’s role lacks CREATEDB or CREATEROLE. Choose another key, or grant these rights.`
 }
 
 const iterations = 4096

@@ -3,7 +3,7 @@ import { WarehouseProblem } from '../../warehouse.ts'
 
 export type RoleSettings = Readonly<Record<string, string>>
 
-/** A worker or machine that vanished is noticed in a minute or two, and its transaction ends. */
+/** Keepalive settings: the server notices within two minutes that a worker is gone, and ends its transaction. */
 const liveness: RoleSettings = {
   client_connection_check_interval: '1s',
   tcp_keepalives_idle: '30',
@@ -11,7 +11,7 @@ const liveness: RoleSettings = {
   tcp_keepalives_count: '3',
 }
 
-/** Text forms must not depend on how the server was set up. */
+/** The text format of values must not depend on the server's configuration. */
 const forms: RoleSettings = { timezone: 'UTC', datestyle: 'ISO, YMD', search_path: 'pg_catalog', bytea_output: 'hex' }
 
 /** Settings that would end the service's sessions or change their meaning. */
@@ -24,7 +24,7 @@ const untouched: RoleSettings = {
   standard_conforming_strings: 'on',
 }
 
-/** One COPY may take a day. An idle transaction means that this process hangs. */
+/** A COPY may take a day. An idle transaction means that this process hangs. */
 const loadTimeouts: RoleSettings = {
   statement_timeout: '24h',
   lock_timeout: '30s',
@@ -50,12 +50,11 @@ export const readSettings: RoleSettings = {
   statement_timeout: '30s',
   lock_timeout: '5s',
   idle_in_transaction_session_timeout: '1min',
-  // Loads of the tables that the query reads wait for its end.
+  // Loads wait for the end of queries that read their tables, so queries have a time limit.
   transaction_timeout: '1h',
   temp_file_limit: '2GB',
 }
 
-/** Options for connections of role `read`. */
 export const readOptions = options({ ...forms, ...untouched, default_transaction_read_only: 'on' })
 
 function options(settings: RoleSettings): string {
@@ -80,6 +79,6 @@ export async function assertRoleSettings(client: ClientBase): Promise<void> {
   if (rows[0])
     throw new WarehouseProblem(
       'WAREHOUSE_OUTDATED',
-      `The warehouse’s role for loading was given another ${rows[0].name}. Provision it again.`,
+      `The default ${rows[0].name} of the warehouse’s load role was changed. Provision the warehouse again.`,
     )
 }

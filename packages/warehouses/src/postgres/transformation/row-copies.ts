@@ -40,7 +40,7 @@ export class RowCopies implements AsyncDisposable {
         assertFree,
       }
       await copyInto(this.#pools.copies, copying, load.problemContext, signal)
-      // The end of the COPY may have written more.
+      // COPY may have written more since the last check of the disk limit.
       await assertFree?.()
     }
   }

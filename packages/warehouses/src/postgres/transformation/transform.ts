@@ -60,16 +60,10 @@ export async function transform(
   }
 }
 
-/**
- * Does first what a commit would do, and sets a search path in which tables and functions of the statements do not hide those of
- * the catalogue.
- */
+/** Runs the deferred checks of a commit, and sets a search path in which objects of users do not hide those of the catalogue. */
 const beforeCopy = 'set constraints all immediate; close all; reset all; set search_path = pg_catalog, pg_temp'
 
-/**
- * Rolls the transaction of a dry run back, so that nothing which its statements did is ever committed. Other connections copy the rows
- * before. Returns how many rows each table has.
- */
+/** Rolls a dry run back; other connections have copied its rows before. Returns the number of rows of each table. */
 async function endDryRun(
   client: PoolClient,
   moments: Pool,
@@ -94,19 +88,19 @@ async function runStatement(
   { number, seconds, dry }: { number: number; seconds: number; dry: boolean },
   stopping: (limits: { seconds: number; what: string }, work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  // Skipped, because it would commit the dry run. In a load it has no effect: each statement has its own transaction.
+  // Such a statement would commit the dry run, so it is skipped. In a load, each statement has its own transaction anyway.
   if (dry && endsTransaction(statement)) return
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
-  // Once more for each: a statement before may have changed them for the session.
+  // Sets the limits again for each statement, because an earlier one may have changed them for the session.
   await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
   await stopping({ seconds, what: named }, () => execute(client, statement)).catch((error: unknown) => {
     throw statementProblem(error, named, statement)
   })
   if (dry && client.getTransactionStatus() !== 'T')
-    throw transformationFailed(`${named} ends the transaction of the dry run. Leave COMMIT and ROLLBACK out.`)
+    throw transformationFailed(`${named} ends the transaction of the dry run. Remove COMMIT and ROLLBACK.`)
   if (!dry && client.getTransactionStatus() !== 'I')
     throw transformationFailed(
-      `${named} begins a transaction and does not end it. Each statement has its own; leave BEGIN out.`,
+      `${named} begins a transaction and does not end it. Remove BEGIN, because each statement runs in its own transaction.`,
     )
 }
 
@@ -141,16 +135,16 @@ function statementProblem(error: unknown, named: string, statement: string): unk
   }
   if (/^\s*copy\b[\s\S]*\bfrom\s+stdin\b/i.test(statement))
     return transformationFailed(
-      `${named} is COPY FROM STDIN, which has nothing to read here. Insert the rows by INSERT.`,
+      `${named} is COPY FROM STDIN, which is not available in a transformation. Use INSERT instead.`,
       error,
     )
   if (code === '57014' || known.code === 'QUERY_TIMEOUT')
     return transformationFailed(
-      `${named} was stopped: a transformation may take ${transformationSeconds / 3_600} hours in all.`,
+      `${named} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
       error,
     )
   if (code === '42601' && message.includes('multiple commands'))
-    return transformationFailed(`${named} consists of several. Make each of them a statement of its own.`, error)
+    return transformationFailed(`${named} consists of several statements. Enter each as a separate statement.`, error)
   const line = position ? ` in line ${statement.slice(0, Number(position) - 1).split('\n').length}` : ''
   return transformationFailed(
     `${named} failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`,
@@ -204,6 +198,6 @@ async function assertNothingWrittenElsewhere(
   const changedNames = [...new Set(names)].toSorted()
   const more = changedNames.length > 5 ? ` and ${changedNames.length - 5} more` : ''
   throw transformationFailed(
-    `A dry run changes only the rows that are being loaded, and the transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}. It was rolled back.`,
+    `The transformation also changes ${changedNames.slice(0, 5).join(', ')}${more}, so the dry run was rolled back. In a dry run, statements may only change the loaded rows.`,
   )
 }

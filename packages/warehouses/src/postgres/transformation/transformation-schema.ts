@@ -67,10 +67,10 @@ async function moveBack(
   )
   if (!shape || !plain)
     throw transformationFailed(
-      `After the transformation, "${target.table}" is not a plain table, so it cannot be published.`,
+      `The transformation dropped "${target.table}" or replaced it by another kind of object, so it cannot be published. Keep it as a plain table.`,
     )
   if (shape.columns.length === 0)
-    throw transformationFailed(`After the transformation table "${target.table}" has no columns any more.`)
+    throw transformationFailed(`After the transformation, table "${target.table}" has no columns. Keep at least one.`)
   const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
   const staging = qualified('sluice', stagingTable)
   const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
@@ -200,5 +200,5 @@ const mostNamed = 5
 function describeLeftovers(objects: readonly string[]): string {
   const named = objects.slice(0, mostNamed).join(', ')
   const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
-  return `The transformation leaves more than the loaded rows: ${named}${more}. Nothing of that is published. Make temporary tables, or drop what you made in the last statement; save a view for what is to stay.`
+  return `The transformation created objects that cannot be published: ${named}${more}. Create temporary tables instead, or drop these objects in the last statement; for permanent results, save a view.`
 }

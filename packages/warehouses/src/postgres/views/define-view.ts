@@ -75,17 +75,18 @@ async function findCurrentView(
   return own
 }
 
+/** Renames a view to its new place via a temporary name, because the rename and the change of schema are two statements. */
 async function moveView(client: ClientBase, from: PostgresRelation & TablePlace, view: TablePlace): Promise<void> {
   if (from.schema === view.schema && from.name === view.name) return
   const kind = viewKeyword(from.kind === 'm')
-  const passing = temporaryName()
+  const temporary = temporaryName()
   await client.query(
     [
-      `alter ${kind} ${qualified(from.schema, from.name)} rename to ${escapeIdentifier(passing)}`,
+      `alter ${kind} ${qualified(from.schema, from.name)} rename to ${escapeIdentifier(temporary)}`,
       ...(from.schema === view.schema
         ? []
-        : [`alter ${kind} ${qualified(from.schema, passing)} set schema ${escapeIdentifier(view.schema)}`]),
-      `alter ${kind} ${qualified(view.schema, passing)} rename to ${escapeIdentifier(view.name)}`,
+        : [`alter ${kind} ${qualified(from.schema, temporary)} set schema ${escapeIdentifier(view.schema)}`]),
+      `alter ${kind} ${qualified(view.schema, temporary)} rename to ${escapeIdentifier(view.name)}`,
     ].join(';'),
   )
 }
@@ -101,10 +102,7 @@ interface ViewReplacement {
   make(statement: () => Promise<unknown>): Promise<unknown>
 }
 
-/**
- * Creates the new view under another name first: the old one stays unchanged until the new one is known to work, and is not
- * locked while the new one is filled.
- */
+/** Creates the new view under a temporary name, so that the old one stays usable until the new one works. */
 async function replace(
   client: PoolClient,
   view: ViewDefinition,
@@ -118,7 +116,7 @@ async function replace(
   await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
     throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
   })
-  // From here on PostgreSQL prints names with their schemas.
+  // With this search path, PostgreSQL prints names with their schemas.
   await client.query('set local search_path = pg_catalog')
   const { oid } = (await findRelation(client, made))!
   await assertReadsNothingHidden(client, oid)

@@ -70,7 +70,7 @@ function describeDependentView(row: Record<string, never>): DependentView {
     create: [
       `create ${kind} ${name}${settings} as ${query}${materialised && !populated ? ' with no data' : ''}`,
       ...indexes,
-      // The view may have lost rights that the schema grants by default.
+      // The recreated view may have rights from the schema's defaults that the old view did not have.
       ...granted_by_default.map((role) => `revoke all on ${name} from ${role}`),
       ...grants,
       ...column_grants,
@@ -95,7 +95,7 @@ interface DependentViewRow {
   granted_by_default: string[]
 }
 
-/** `security_barrier=true`, as pg_class has it. */
+/** Formats a view option, such as `security_barrier=true` in pg_class. */
 function setting(option: string): string {
   const [key, value] = option.split(/=(.*)/s)
   return `${escapeIdentifier(key!)} = ${escapeLiteral(value ?? '')}`

@@ -22,7 +22,6 @@ function markIn(comment: string | null): ViewMark | undefined {
   }
 }
 
-/** A relation of any kind, with a name. */
 export interface PostgresRelation {
   oid: number
   /** The `relkind` in pg_class: `v`, `m`, `r`, `p` … */
@@ -70,7 +69,6 @@ function describe({ oid, comment, ...relation }: RelationRow): PostgresRelation 
 
 export const isView = ({ kind }: PostgresRelation): boolean => kind === 'v' || kind === 'm'
 
-/** Returns the SQL keyword for the view. */
 export const viewKeyword = (materialized: boolean): string => (materialized ? 'materialized view' : 'view')
 
 const readBy = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass

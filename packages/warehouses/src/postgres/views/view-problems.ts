@@ -11,14 +11,17 @@ export const viewProblems = {
   taken: (place: string) =>
     refuse(
       'VIEW_NAME_TAKEN',
-      `${place} exists in the warehouse already and is not this view. Choose another name for the view.`,
+      `${place} already exists in the warehouse and is another view or table. Choose another name for the view.`,
     ),
   readsItself: (place: string) =>
-    refuse('VIEW_READS_ITSELF', `${place} would read itself, at once or through other views. Read something else.`),
+    refuse(
+      'VIEW_READS_ITSELF',
+      `${place} would read itself, directly or through other views. Remove the reference to it.`,
+    ),
   readsHidden: (hidden: string) =>
     refuse(
       'SQL_NOT_ALLOWED',
-      `The query reads ${hidden}, which is the warehouse’s own and comes and goes with loads. Read the table that was loaded.`,
+      `The query reads ${hidden}, which is an internal table that loads create and drop. Read the published table instead.`,
     ),
   readByOthers: (place: string, names: readonly string[]) =>
     refuse(
@@ -30,19 +33,22 @@ export const viewProblems = {
     if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
     return refuse(
       'VIEWS_DEPEND',
-      `The views over ${place} (${names.join(', ')}) cannot be created again with its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
+      `The views over ${place} (${names.join(', ')}) cannot be recreated over its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
       error,
     )
   },
   tooLong: (place: string, seconds: number) =>
-    refuse('QUERY_TIMEOUT', `The query of ${place} took longer than ${seconds} seconds and was stopped.`),
+    refuse(
+      'QUERY_TIMEOUT',
+      `The query of ${place} took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
+    ),
   tooLarge: (place: string, bytes: number, most: number) =>
     refuse(
       'RESULT_TOO_LARGE',
       `${place} would take ${megabytes(bytes)} MB, and a materialised view may take ${megabytes(most)}. Select fewer rows or columns. Its old rows stay.`,
     ),
   missing: (place: string) =>
-    refuse('VIEW_MISSING', `${place} is not in the warehouse as a view. Save the view once more to make it again.`),
+    refuse('VIEW_MISSING', `${place} does not exist in the warehouse as a view. Save the view again to create it.`),
   refreshFailed: (place: string, message: string, cause: unknown) =>
     refuse('QUERY_FAILED', `${place} could not be refreshed: ${asSentence(message)} Its old rows stay.`, cause),
 }
@@ -67,7 +73,7 @@ export function queryFailed(error: unknown, { query, before, place }: UserViewQu
   if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(known.code)) return known
   if (code === '42P07' || code === '3F000') return known
   if (code === '42601' && message.includes('multiple commands'))
-    return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Leave one SELECT.', error)
+    return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Enter a single SELECT.', error)
   const at = Number(position) - before
   const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
   const sentence = `The query failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`

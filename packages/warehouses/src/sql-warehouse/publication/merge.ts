@@ -10,38 +10,41 @@ import { feedOf } from '../staging/plan-table.ts'
 import type { Mark } from '../ledger.ts'
 import { tableMark, type StagingColumn } from '../staging.ts'
 
-/** The place of an increment's rows, and the rule that completes them to whole rows of the table. */
+/** An increment in a staging table, and the rule that merges its rows with those of the published table. */
 export interface MergeInput {
-  /** The quoted SQL name. */
+  /** The quoted SQL name of the staging table. */
   staging: string
   columns: readonly { name: string; type: string }[]
   keys: readonly string[]
-  /** The columns that the rows replace; the others keep the table's values. */
+  /** The columns that the increment's rows replace; other columns keep the table's values. */
   replaced: readonly string[]
   live: TableShape
-  /** The records that the rows are parts of. */
+  /** Set if the rows are parts of records, which replace all earlier parts of a record. */
   records?: StagedRecords | undefined
 }
 
-/** Returns SQL for all rows of the merged table, with the types of the staging table. */
-export function mergedRows(dialect: Dialect, { staging, columns, keys, replaced, live, records }: MergeInput): string {
+/** Returns a query for all rows of the merged table, in the column types of the staging table. */
+export function buildMergeQuery(
+  dialect: Dialect,
+  { staging, columns, keys, replaced, live, records }: MergeInput,
+): string {
   const { names } = dialect
   const { quoted } = names
-  const there = new Set(live.columns.map(({ name }) => name))
+  const liveColumns = new Set(live.columns.map(({ name }) => name))
   const table = names.place(live)
-  const using = keys.map((key) => `came.${quoted(key)} = live.${quoted(key)}`).join(' and ')
+  const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
   const kept = columns.map(({ name, type }) =>
-    there.has(name)
+    liveColumns.has(name)
       ? `cast(live.${quoted(name)} as ${type}) as ${quoted(name)}`
       : `cast(null as ${type}) as ${quoted(name)}`,
   )
-  const notReplacedParts = records && there.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
-  const came = columns.map(({ name }, index) =>
-    replaced.includes(name) || !there.has(name) ? `came.${quoted(name)} as ${quoted(name)}` : kept[index]!,
+  const notReplacedParts = records && liveColumns.has(records.column) ? ` and not ${isPartOf(dialect, records)}` : ''
+  const incoming = columns.map(({ name }, index) =>
+    replaced.includes(name) || !liveColumns.has(name) ? `incoming.${quoted(name)} as ${quoted(name)}` : kept[index]!,
   )
-  return `select ${came.join(', ')} from ${staging} as came left join ${table} as live on ${using}
+  return `select ${incoming.join(', ')} from ${staging} as incoming left join ${table} as live on ${sameKey}
 union all
-select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as came where ${using})${notReplacedParts}`
+select ${kept.join(', ')} from ${table} as live where not exists (select 1 from ${staging} as incoming where ${sameKey})${notReplacedParts}`
 }
 
 /**
@@ -56,15 +59,15 @@ function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRe
   return `exists (select 1 from ${staging} as record where ${id} = ${text(`live.${names.quoted(column)}`)})`
 }
 
-/** A table next to the one that readers use, which includes the increment. */
+/** A hidden table with all rows of the published table and of the increment. */
 export interface MergedTable extends TablePlace {
   id: string
   rows: number
 }
 
 /**
- * Writes the merged table. All rows are rewritten: readers never see half of an increment, and a repeated increment changes
- * nothing. The query runs as the client's user, so the client's text runs with the client's rights only.
+ * Writes the merged table. It writes all rows again, so readers never see half of an increment, and a repeated increment changes
+ * nothing. The query runs as the client's user, so it can read only what the client may read.
  */
 export async function writeMergedTable(
   dialect: Dialect,
@@ -73,11 +76,11 @@ export async function writeMergedTable(
   live: TableShape,
   signal: AbortSignal,
 ): Promise<MergedTable> {
-  const lacking = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
-  if (lacking.length > 0)
+  const missingKeys = load.keys.filter((name) => !live.columns.some((column) => column.name === name))
+  if (missingKeys.length > 0)
     throw new WarehouseProblem(
       'NULL_KEY',
-      `${load.place} has rows without ${lacking.map((name) => `"${name}"`).join(', ')}, which is to be its key. Load it in full once.`,
+      `${load.place} has rows without ${missingKeys.map((name) => `"${name}"`).join(', ')}, which is its primary key. Run the pipeline once with a full load (REPLACE).`,
     )
   const place = { schema: load.target.schema, name: hiddenName('merged', load.staging, live.id) }
   const keys = new Set(load.keys)
@@ -109,7 +112,7 @@ export async function writeMergedTable(
   }
   return await withSession(dialect, { role: 'load', signal }, async (session) => {
     const names = columns.map(({ name }) => name)
-    for (const statement of dialect.changes.insert(place, names, mergedRows(dialect, merging)))
+    for (const statement of dialect.changes.insert(place, names, buildMergeQuery(dialect, merging)))
       await session.execute(statement)
     return { ...place, id, rows: await countRows(dialect, session, place) }
   })

@@ -12,7 +12,7 @@ import { concurrentlyChanged, viewsDepend } from '../problems.ts'
 import { retryOnMissingTable, recoverPending } from '../recovery.ts'
 import type { StagingColumn } from '../staging.ts'
 
-/** The result of one load, planned against the existing table. */
+/** One load, planned against the published table. `merged` is the table with the increment, if the mode is MERGE. */
 export interface PlannedPublication {
   load: SqlStagedTable
   live: TableShape | undefined
@@ -20,7 +20,7 @@ export interface PlannedPublication {
   rows: number
 }
 
-/** Keeps an earlier plan if the same table is still in place, because a merge writes the whole table. */
+/** Plans the publication of a load. Reuses the plan `before` of an earlier try while the table is the same. */
 export async function planPublication(
   dialect: Dialect,
   load: SqlStagedTable,
@@ -45,21 +45,21 @@ export async function planPublication(
   return { load, live, merged, rows }
 }
 
-/** Returns the staging table of a publication. */
-export const waitingTable = ({ load, merged }: PlannedPublication) => ({
+/** Returns the hidden table that the publication renames to the published name. */
+export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
   schema: load.target.schema,
   name: (merged ?? load.staging).name,
   id: merged?.id ?? load.id,
 })
 
-/** The metadata of a table from its publication on. */
+/** The ledger data of a table from its publication on. */
 export interface PublishedState {
   live: TableShape | undefined
   mark: Mark
   published: PublishedTable
 }
 
-/** Throws WAREHOUSE_BUSY if another run changed the table since the plan, `LeaseLost` if the rows are gone. */
+/** Throws WAREHOUSE_BUSY if another run changed the table since the plan, and `LeaseLost` if the staging table is gone. */
 export async function planPublishedState(
   dialect: Dialect,
   { ledger, tables }: { ledger: Session; tables: Session },
@@ -70,10 +70,12 @@ export async function planPublishedState(
   const { schema, table, run, attempt } = load.target
   const live = await readShape(dialect, tables, { schema, name: table })
   if (live?.id !== before?.id) throw concurrentlyChanged(load.place)
-  const there = waitingTable(planned)
+  const there = tableToPublish(planned)
   const mark = (await readMarks(dialect, ledger, there.id)).get(there.id)
   if (!mark || (await findRelation(dialect, tables, there))?.id !== there.id)
-    throw new LeaseLost(`The staging table of attempt ${attempt} of run ${run} is gone.`)
+    throw new LeaseLost(
+      `The staging table of attempt ${attempt} of run ${run} no longer exists. Another attempt may have taken over the run.`,
+    )
   const { changes, feed } = planCurrentTable(dialect, live, load)
   const falls = live && !merged ? fallOfRows(load.target, live.mark?.rows, rows) : []
   return {
@@ -92,7 +94,7 @@ export async function planPublishedState(
   }
 }
 
-/** Throws WAREHOUSE_BUSY if the table has changed since the staging table was created. */
+/** Plans the load again over the current table. Throws WAREHOUSE_BUSY if the columns differ from those of the staging table. */
 export function planCurrentTable(dialect: Dialect, live: TableShape | undefined, load: SqlStagedTable): LoadPlan {
   const { target, held, reading, written } = load
   const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
@@ -105,7 +107,7 @@ export function planCurrentTable(dialect: Dialect, live: TableShape | undefined,
   return now
 }
 
-/** Returns whether views must follow the change of their table. */
+/** Returns whether a change of a table requires its views to be recreated. */
 export const affectsViews = ({ kind }: TableChange): boolean =>
   kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED' || kind === 'COLUMN_ADDED' || kind === 'COLUMN_DROPPED'
 
@@ -121,5 +123,5 @@ export const viewRebuildProblem = (
     error,
     place,
     (reason) =>
-      `The views over ${place} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} Change or drop them and run again. The old data stays.`,
+      `The views over ${place} (${views.map(({ name }) => name).join(', ')}) cannot be recreated with the new columns: ${reason} The old data stays. Change or drop these views and run again.`,
   )

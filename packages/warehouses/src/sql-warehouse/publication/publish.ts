@@ -22,7 +22,7 @@ import {
   planCurrentTable,
   viewRebuildProblem,
   affectsViews,
-  waitingTable,
+  tableToPublish,
 } from './plan-publication.ts'
 import { concurrentlyChanged, tableInUse, isBusy, problemOf } from '../problems.ts'
 import {
@@ -30,20 +30,17 @@ import {
   recordDecision,
   dropRetiredTables,
   withPublishLock,
-  recover,
+  lockAndApplyDecisions,
   recoverPending,
   type PublicationDecision,
   type PublishSessions,
 } from '../recovery.ts'
 import { retiredTableName, withSession, hiddenName, placeKey } from '../table-shape.ts'
 
-/** Delays in milliseconds between tries while a reader uses the table or another run publishes. */
+/** Pauses in milliseconds between tries, for readers that use the table or other runs that publish. */
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
-/**
- * See `Loader.publish`. All slow steps run before the ledger is locked; then it checks the fence, and each table is renamed to
- * its final name.
- */
+/** See `Loader.publish`. Slow steps run before the publish lock; under it, the fence check and the renames. */
 export async function publish(
   dialect: Dialect,
   given: readonly SqlStagedTable[],
@@ -57,12 +54,12 @@ export async function publish(
   const { run } = first.target
   const merging = options.mode === 'MERGE'
   try {
-    const earlier = async () =>
+    const findEarlierPublication = async () =>
       withSession(dialect, { role: 'service', signal }, async (session) => {
         await recoverPending(dialect, session)
         return findPublication(dialect, session, run)
       })
-    const published = await earlier()
+    const published = await findEarlierPublication()
     if (published) return published
     await assertReadyToPublish(
       loads,
@@ -74,9 +71,9 @@ export async function publish(
     for (let tries = 0; ; tries += 1) {
       signal.throwIfAborted()
       try {
-        const already = tries > 0 ? await earlier() : undefined
+        const already = tries > 0 ? await findEarlierPublication() : undefined
         if (already) return already
-        // An earlier attempt's decision is still pending; this attempt must not decide again.
+        // This process has recorded a decision for the run that is still pending. A second one would publish the run twice.
         if (first.decided) throw tableInUse(first.place)
         for (const [index, load] of loads.entries())
           planned[index] = await planPublication(
@@ -86,8 +83,8 @@ export async function publish(
             signal,
             planned[index],
           )
-        const take = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
-        return await take(dialect, planned, isCurrentAttempt, signal, options)
+        const publishPlanned = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
+        return await publishPlanned(dialect, planned, isCurrentAttempt, signal, options)
       } catch (error) {
         const problem = problemOf(dialect, error, first.place)
         if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
@@ -100,7 +97,7 @@ export async function publish(
   }
 }
 
-/** See `Loader.fenceRun`. An attempt that has passed the fence holds the ledger lock until it has committed. */
+/** See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so this lock waits for it. */
 export function fenceRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
@@ -124,7 +121,7 @@ async function publishInTransaction(
       if (earlier) return earlier
       await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
       const places = planned.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
-      // Drops the views from all tables at once: over a mix of new and old tables a view may be invalid.
+      // Drops the views over all tables at once, because a view over replaced and new tables may be invalid in between.
       const above = viewsAbove(await listManagedViews(dialect, session), places)
       await dropViews(dialect, session, above)
       const tables: PublishedTable[] = []
@@ -136,7 +133,7 @@ async function publishInTransaction(
       isPublished = true
       return (await findPublication(dialect, session, run))!
     })
-    // Rows that were merged into another table also stay in the staging table, which is dropped.
+    // After a merge, the published table is another one: the staging table is no longer needed and is dropped.
     for (const { load, merged } of planned) load.published = isPublished && merged === undefined
     await runCleanup(() => dropOldTables(dialect, session, old), options)
     return publication
@@ -146,7 +143,7 @@ async function publishInTransaction(
   }
 }
 
-/** Swaps one table. Throws WAREHOUSE_BUSY if another run changed it since the plan. */
+/** Replaces one table by its staging table. Throws WAREHOUSE_BUSY if another run changed the table since the plan. */
 async function swapTable(
   dialect: Dialect,
   session: Session,
@@ -169,14 +166,14 @@ async function swapTable(
     await dropMark(dialect, session, live.id)
     old.push(aside)
   }
-  const from = waitingTable(planned)
+  const from = tableToPublish(planned)
   await session.execute(dialect.changes.rename(from, table))
   for (const statement of dialect.changes.grant(place, 'READ')) await session.execute(statement)
   await setMark(dialect, session, from.id, mark)
   return published
 }
 
-/** Old tables that cannot be dropped are swept later; their readers may hold them for a while. */
+/** Drops the replaced tables and closes the session. A sweep drops tables that readers still hold. */
 async function dropOldTables(dialect: Dialect, session: Session, old: readonly TablePlace[]): Promise<void> {
   try {
     for (const place of old) await session.execute(dialect.changes.dropTable(place))
@@ -186,7 +183,7 @@ async function dropOldTables(dialect: Dialect, session: Session, old: readonly T
   }
 }
 
-/** Returns a key that several rows share, or undefined. */
+/** Returns a primary key that several rows share; undefined if all keys are unique. */
 async function findDuplicateKey(
   dialect: Dialect,
   load: SqlStagedTable,
@@ -203,18 +200,18 @@ async function findDuplicateKey(
   })
 }
 
-/** Runs the cleanup after readers see the new rows: in the background if the caller accepts background work. */
-export async function runCleanup(tidy: () => Promise<void>, { onBackgroundWork }: PublishOptions): Promise<void> {
+/** Runs the cleanup after the publication, in the background if the caller accepts background work. */
+export async function runCleanup(cleanUp: () => Promise<void>, { onBackgroundWork }: PublishOptions): Promise<void> {
   await failpoint('published')
-  const tidied = tidy()
-  if (onBackgroundWork) onBackgroundWork(tidied)
-  else await tidied
+  const cleanup = cleanUp()
+  if (onBackgroundWork) onBackgroundWork(cleanup)
+  else await cleanup
 }
 
 /**
- * Publishes on servers without transactional DDL. It locks the ledger, checks the fence and records a decision for each table:
- * from then on the run is published, and any process may carry the decision out. Each table is the old one or the new one, or is
- * briefly absent.
+ * Publishes on servers without transactional DDL. It takes the publish lock, checks that this attempt still owns the run, and
+ * records one decision with the changes of all tables: when that is committed, the run is published. Then this process, or any
+ * other one if it dies, applies the decision. A reader finds the old or the new table, or for a moment none.
  */
 async function publishByDecision(
   dialect: Dialect,
@@ -230,8 +227,8 @@ async function publishByDecision(
     if (published) return published
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
-    // This process may never learn whether the publication took effect. Rows that were merged into another table also stay in the
-    // staging table, which is dropped.
+    // The commit may succeed without this process learning of it, so the staging tables count as published from now on. After a
+    // merge, the published table is another one, and the staging table is dropped.
     for (const { load, merged } of planned) {
       load.decided = true
       load.published = merged === undefined
@@ -240,39 +237,39 @@ async function publishByDecision(
     return undefined
   })
   if (earlier) return earlier
-  const aside = await recover(dialect)
+  const aside = await lockAndApplyDecisions(dialect)
   await runCleanup(() => dropRetiredTables(dialect, aside), options)
   const published = await withSession(dialect, { role: 'service' }, (session) => findPublication(dialect, session, run))
   if (!published) throw concurrentlyChanged(planned[0]!.load.place)
   return published
 }
 
-/** Tables whose columns change, with the views above all of them. */
+/** Returns the loads that change columns which views may read, with all views over their tables. */
 function tablesWithViewChanges(
   dialect: Dialect,
   planned: readonly PlannedPublication[],
   views: readonly ManagedView[],
 ) {
-  const those = planned.filter(
+  const changedLoads = planned.filter(
     ({ live, load }) => live && planCurrentTable(dialect, live, load).changes.some(affectsViews),
   )
-  const places = those.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
-  return { those, above: viewsAbove(views, places) }
+  const places = changedLoads.map(({ load: { target } }) => ({ schema: target.schema, name: target.table }))
+  return { changedLoads, above: viewsAbove(views, places) }
 }
 
-/** Checks that the views above compile over the new columns, before a decision is recorded. */
+/** Checks before the decision that the views over the tables compile with the new columns. Returns the ids of the views that compile. */
 async function assertViewsAboveCompile(
   dialect: Dialect,
   planned: readonly PlannedPublication[],
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
-  const { those, above } = tablesWithViewChanges(dialect, planned, views)
-  const substitutes = those.map((one) => {
+  const { changedLoads, above } = tablesWithViewChanges(dialect, planned, views)
+  const substitutes = changedLoads.map((one) => {
     const { schema, table } = one.load.target
-    return [placeKey({ schema, name: table }), waitingTable(one)] as const
+    return [placeKey({ schema, name: table }), tableToPublish(one)] as const
   })
   return assertViewsCompile(dialect, above, new Map(substitutes)).catch((error: unknown) => {
-    throw viewRebuildProblem(dialect, error, above, those.map(({ load }) => load.place).join(', '))
+    throw viewRebuildProblem(dialect, error, above, changedLoads.map(({ load }) => load.place).join(', '))
   })
 }
 
@@ -289,7 +286,7 @@ async function makeDecision(
   for (const one of planned) {
     const { schema, table } = one.load.target
     const { live, mark, published } = await planPublishedState(dialect, sessions, one, options)
-    const { name, id } = waitingTable(one)
+    const { name, id } = tableToPublish(one)
     const aside = live && { aside: hiddenName('aside', live.id, run) }
     decision.steps.push({ kind: 'SWAP', schema, from: name, to: table, ...aside })
     await setMark(dialect, sessions.ledger, id, mark)

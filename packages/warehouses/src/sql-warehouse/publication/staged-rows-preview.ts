@@ -4,15 +4,15 @@ import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../wa
 import { listManagedViews, listReads } from '../views/dependent-views.ts'
 import type { Dialect, Session } from '../sql-dialect.ts'
 import { dropMark, setMark } from '../ledger.ts'
-import { mergedRows } from './merge.ts'
+import { buildMergeQuery } from './merge.ts'
 import { problemOf, queryProblemOf } from '../problems.ts'
 import { prepareQuery } from '../sql-queries.ts'
 import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quotePlace } from '../table-shape.ts'
 
-/** Milliseconds after which a preview that was not dropped is swept. */
+/** Milliseconds after which a sweep drops a preview whose process died. */
 const previewLifetimeMs = 86_400_000
 
-/** See `Loader.exposeStagedRows`: a hidden schema with a view for each table, on the rows that are about to be published. */
+/** See `Loader.exposeStagedRows`. Creates a hidden schema with one view per table over the rows that are about to be published. */
 export async function exposeStagedRows(
   dialect: Dialect,
   tables: readonly ReadyTable[],
@@ -65,7 +65,7 @@ async function rowsAfterPublication(
   if (!merge || !live || !stagingTable) return `select * from ${staging}`
   const columns = await dialect.catalogue.columns(session, stagingTable)
   const replaced = merge.columns ?? columns.map(({ name }) => name)
-  return mergedRows(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
+  return buildMergeQuery(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
 async function dropPreview(dialect: Dialect, session: Session, schema: string): Promise<void> {
@@ -77,7 +77,7 @@ async function dropPreview(dialect: Dialect, session: Session, schema: string): 
   for (const statement of dialect.changes.dropSchema(schema)) await session.execute(statement)
 }
 
-/** Finds the names after FROM and JOIN, and the recorded dependencies of the views among them. */
+/** Finds published tables among the names after FROM and JOIN, and among the recorded dependencies of views with such names. */
 async function findOldRows(
   dialect: Dialect,
   tables: readonly ReadyTable[],

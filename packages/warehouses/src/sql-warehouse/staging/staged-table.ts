@@ -2,7 +2,7 @@ import {
   type ColumnFacts,
   type ColumnProfile,
   LeaseLost,
-  type LoadContent,
+  type RowContent,
   type LoadTarget,
   type StagedTable,
   type StoredType,
@@ -76,7 +76,7 @@ export class SqlStagedTable implements StagedTable {
     return this.target.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)
   }
 
-  async write(content: LoadContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
+  async write(content: RowContent, signal: AbortSignal): Promise<{ rows: number; bytes: number }> {
     if (this.#isWritten) throw new Error('A load is written once.')
     this.#isWritten = true
     const { types } = this.#dialect
@@ -124,7 +124,7 @@ export class SqlStagedTable implements StagedTable {
     if (this.published) return
     const dialect = this.#dialect
     await withSession(dialect, { role: 'service' }, async (session) => {
-      // The staging table may have been published without this process's knowledge; then its mark belongs to the published table.
+      // Another process may have published the staging table; then its metadata belongs to the published table.
       if ((await findRelation(dialect, session, this.staging))?.id !== this.id) return
       await session.execute(dialect.changes.dropTable(this.staging))
       await dropMark(dialect, session, this.id)
@@ -159,7 +159,7 @@ export async function stageTable(dialect: Dialect, target: LoadTarget, signal: A
       if (columns.length > mostColumns)
         throw new WarehouseProblem(
           'TOO_MANY_COLUMNS',
-          `${place} would have more than 1,000 columns, counting those that vanished from the source.`,
+          `${place} would have more than 1,000 columns, including those that the source no longer has. Select fewer columns, or load a new table.`,
         )
       load.fedBefore = fedColumns(feedOf(existing))
       if (await findRelation(dialect, session, load.staging)) throw attemptTaken(target)
@@ -186,12 +186,12 @@ export async function stageTable(dialect: Dialect, target: LoadTarget, signal: A
 }
 
 const attemptTaken = ({ run, attempt }: LoadTarget) =>
-  new LeaseLost(`Attempt ${attempt} of run ${run} is being loaded by someone else.`)
+  new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
 
 export function assertTableOwned(existing: TableShape | undefined, place: string): void {
   if (existing && existing.mark?.kind !== 'LOADED')
     throw new WarehouseProblem(
       'TABLE_NOT_OURS',
-      `${place} exists already and was not made by a load. Choose another table name, or move that table away.`,
+      `${place} already exists and was not created by a load. Choose another table name, or rename that table.`,
     )
 }

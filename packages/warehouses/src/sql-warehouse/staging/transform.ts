@@ -9,7 +9,7 @@ import { findRelation, listRelations, listSchemas, withSession } from '../table-
 /** The time limit in seconds for all statements together. */
 const transformationSeconds = 7_200
 
-/** A pseudo-schema that no client can have: it maps the names of the target tables to their staging tables. */
+/** A schema name that no client can have. It maps the names of the target tables to their staging tables. */
 const waitingSchema = ''
 
 /**
@@ -43,7 +43,7 @@ export async function transform(
     signal.throwIfAborted()
     if (late.aborted)
       throw transformationFailed(
-        `The transformation was stopped: it may take ${transformationSeconds / 3_600} hours in all.`,
+        `The transformation was stopped because it exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
         error,
       )
     throw problemOf(dialect, error, first.place)
@@ -90,7 +90,10 @@ function statementProblem(dialect: Dialect, error: unknown, named: string): unkn
   if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known
   const verdict = dialect.explainQuery(error, transformationSeconds)
   if (verdict?.code === 'QUERY_TIMEOUT')
-    return transformationFailed(`${named} took longer than ${transformationSeconds} seconds and was stopped.`, error)
+    return transformationFailed(
+      `${named} took longer than ${transformationSeconds} seconds and was stopped. Process fewer rows or simplify it.`,
+      error,
+    )
   if (!verdict && !(known instanceof WarehouseProblem)) return known
   const words = verdict?.words ?? (known as WarehouseProblem).message
   return transformationFailed(`${named} failed: ${words.slice(0, 1_500)}`, error)
@@ -100,9 +103,7 @@ function statementProblem(dialect: Dialect, error: unknown, named: string): unkn
 async function assertStagingKept(dialect: Dialect, session: Session, load: SqlStagedTable): Promise<void> {
   const now = await findRelation(dialect, session, load.staging)
   if (now?.id !== load.id)
-    throw transformationFailed(
-      `After the transformation the table "${load.target.table}" that was to be published is not there.`,
-    )
+    throw transformationFailed(`The transformation dropped or renamed table "${load.target.table}". Keep that table.`)
   load.transformed = true
   load.profile = undefined
 }

@@ -30,7 +30,7 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   const visit = (below: TablePlace) => {
     for (const view of views) {
       if (view.mark.view.materialized || !listReads(view).some(isPlace(below))) continue
-      // A view that is found again moves after its new dependency.
+      // A view that is found again must follow its new dependency.
       const before = found.indexOf(view)
       if (before >= 0) found.splice(before, 1)
       found.push(view)
@@ -41,7 +41,6 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return found
 }
 
-/** Drops the views, dependents first. */
 export async function dropViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
   for (const view of views.toReversed()) {
     await session.execute(dialect.changes.dropView(view))

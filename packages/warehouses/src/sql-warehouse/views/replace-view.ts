@@ -30,7 +30,7 @@ import {
   dropRetiredTables,
   withPublishLock,
   retryOnMissingTable,
-  recover,
+  lockAndApplyDecisions,
   inTransactionIfSupported,
 } from '../recovery.ts'
 import { concurrentlyChanged, viewsDepend } from '../problems.ts'
@@ -121,9 +121,9 @@ export async function dropRelation(
 
 export interface ViewReplacement {
   place: TablePlace
-  /** The relations, here or elsewhere, that the new one replaces. */
+  /** The views and tables that the new view replaces, also at other places. */
   instead: readonly Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>[]
-  /** A table with its rows; or the view that is made. */
+  /** The filled table of a materialised view, or the query of a plain view. */
   made: FilledTable | ViewMark
 }
 
@@ -159,17 +159,17 @@ export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: reado
     error,
     place,
     (reason) =>
-      `${above.join(', ')} would make no sense over the new ${place}: ${reason} Change or drop them and try again. Nothing has changed.`,
+      `${above.join(', ')} would be invalid over the new ${place}: ${reason} Nothing has changed; change or drop these views and try again.`,
   )
 
-/** Works like `putInPlace` on servers whose transactions do not cover views and tables: records a decision and carries it out. */
+/** Works like `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
 export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
   const checkedViews = await assertViewsAboveCompile(dialect, place, made)
   const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
   const table = 'mark' in made ? made : undefined
   const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
-  // A view is changed in place, a table is moved aside; a relation of the other kind, or at another place, is dropped.
+  // Changes an existing plain view in place, and renames an existing table aside. Drops any other relation that is replaced.
   const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
   await withPublishLock(dialect, async (sessions) => {
     const above = viewsAbove(await listManagedViews(dialect, sessions.tables), [place])
@@ -193,7 +193,7 @@ export async function replaceByDecision(dialect: Dialect, { place, instead, made
     steps.push(...instead.filter((relation) => !isHere(relation)).flatMap(dropped))
     await recordDecision(dialect, sessions, { steps, marks, forgotten: instead.map(({ id }) => id) })
   })
-  await dropRetiredTables(dialect, await recover(dialect))
+  await dropRetiredTables(dialect, await lockAndApplyDecisions(dialect))
   const now = await withSession(dialect, { role: 'service' }, (session) => readShape(dialect, session, place))
   if (now?.mark?.view?.id !== mark.view?.id) throw concurrentlyChanged(quotePlace(place))
 }

@@ -30,7 +30,7 @@ const byName: Record<string, string> = {
 
 export function resultType({ type, dataLength, precision = 0, scale = 0 }: ColumnDescription): SqlType {
   const name = byLength[type.name]?.[dataLength ?? 0] ?? byName[type.name] ?? type.name.toLowerCase()
-  // The longest length of a text, or more, is that of one without bounds.
+  // A text of at least this length has an unlimited type.
   const bytes = dataLength === undefined || dataLength >= 65_535 ? -1 : dataLength
   return typeText({ type: name, max_length: bytes, precision, scale })
 }
@@ -72,7 +72,7 @@ function dateText(value: PreciseDate, type: SqlType): string {
   return `${day} ${time}${type.startsWith('datetimeoffset') ? '+00' : ''}`
 }
 
-/** A number of 32 bits with the fewest digits that mean it. */
+/** Formats a 32-bit float with as few digits as identify it. */
 function shortest(value: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
     const rounded = Number(value.toPrecision(digits))

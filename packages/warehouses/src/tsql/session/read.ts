@@ -78,7 +78,7 @@ async function* placed(text: string, rows: AsyncGenerator<ReadRows>): AsyncGener
   }
 }
 
-/** A value is as the type that it looks like: a whole number, a number, or text. */
+/** Binds a value with the type that it looks like: a whole number, a number, or text. */
 function bound(text: string, values: readonly (string | null)[]): Sql {
   const texts = ['']
   const bindings: (string | number | null)[] = []
@@ -137,7 +137,7 @@ async function describedBy(
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise)
 
-/** Decimals as their text, in the order of the query. */
+/** Returns an outer query that reads these columns as text, in the order of the inner query. */
 function asTexts(text: string, columns: readonly ReadColumn[]): string {
   const { before, from, by, rest } = splitOrderedQuery(text, columns)
   const columnList = columns.map(({ type }, index) => {

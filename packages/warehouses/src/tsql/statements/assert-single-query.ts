@@ -51,12 +51,12 @@ export function assertSingleQuery(text: string): void {
 }
 
 const notASingleQuery = () =>
-  new WarehouseProblem('SQL_NOT_ALLOWED', 'Only one statement is allowed, which begins with SELECT or WITH … SELECT.')
+  new WarehouseProblem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT or WITH … SELECT.')
 
 const forbiddenWord = ({ text }: SqlToken) =>
   new WarehouseProblem(
     'SQL_NOT_ALLOWED',
-    `The query may not do this: ${text.toUpperCase().slice(0, 100)}. If that is a name, write it in brackets: [${text.slice(0, 100)}].`,
+    `The keyword ${text.toUpperCase().slice(0, 100)} is not allowed in a query. If it is a name, write it in brackets: [${text.slice(0, 100)}].`,
   )
 
 /** The parts of a query. They allow a query around it, which WITH, ORDER BY and OPTION inside would prevent. */

@@ -26,7 +26,7 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
-    // Runs in one transaction with the line above: no other session reads it while this one owns it.
+    // Runs in one transaction with the statement above, so that no session reads the view while the service's user owns it.
     return [
       view,
       plainSql(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`),
@@ -69,7 +69,7 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Another session is publishing.', 1; 
 /** Returns the SQL of a view of a user's query. Throws SQL_NOT_ALLOWED for a text that is more than one query. */
 export function viewText(verb: 'create' | 'alter', place: string, text: string): Sql {
   const query = trimStatementEnd(text)
-  // Ours is the user who makes it, with every right.
+  // The default owner is the user who creates the view, that is the service's user, who has every right.
   assertSingleQuery(query)
   return plainSql(`${verb} view ${place} as\n${withoutOrder(query)}`)
 }

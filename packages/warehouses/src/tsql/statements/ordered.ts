@@ -15,8 +15,9 @@ export interface OrderedQuery {
 export const columnName = (index: number): string => `c${index + 1}`
 
 /**
- * Only the outermost query has an order that the server promises. So what a query is ordered by becomes columns of it: those that it has
- * already, by name or number, or more of them. With DISTINCT or UNION, ORDER BY has nothing but what is selected.
+ * Splits a query so that an outer query can keep its order, which a server guarantees only for the outermost query. Expressions of
+ * ORDER BY become columns: existing columns, by name or number, or additional ones. With DISTINCT or UNION, ORDER BY can only
+ * contain selected columns.
  */
 export function splitOrderedQuery(text: string, columns: readonly { name: string }[]): OrderedQuery {
   const { before, body, ordered, orderedFrom, bounded, rest } = splitQuery(text)
