@@ -25,7 +25,11 @@ export function qualityGate(
     await forgetResults(db, claim)
     const checks = await checksOfGroup(db, group)
     if (checks.length === 0) {
-      log.write('WARN', 'MEDIUM', 'The check group of the pipeline has no checks, so the rows are published unchecked.')
+      log.write(
+        'WARN',
+        'MEDIUM',
+        'The check group of the pipeline has no checks, so the rows are published unchecked. Add checks to the group.',
+      )
       return
     }
     const variables = await valuesFor(db, claim.client, keyRing)
@@ -55,6 +59,6 @@ export function qualityGate(
     }
     const { status, message } = verdictOn(outcomes)
     if (status !== 'OK')
-      throw new LoadProblem(qualityFailed, `${message} The rows are not published: the old data stays.`)
+      throw new LoadProblem(qualityFailed, `${message} The new rows are not published, and the old data stays.`)
   }
 }

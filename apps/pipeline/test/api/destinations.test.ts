@@ -293,7 +293,7 @@ describe('a run', () => {
       const { body: runs } = await owner.get(`/destinations/${id}/runs`).expect(200)
       expect(runs[0]).toMatchObject({
         status: 'CANCELLED',
-        message: 'The run was cancelled. What was sent before stays sent.',
+        message: 'The run was cancelled. Data that was already sent stays in the target.',
       })
       await owner.delete(`/destinations/${id}`).expect(204)
     } finally {

@@ -57,11 +57,11 @@ describe('a schedule', () => {
   })
 
   it.each([
-    [{ runTrigger: 'CUSTOM' }, '/cronExpression', /^With the trigger CUSTOM, say when/],
+    [{ runTrigger: 'CUSTOM' }, '/cronExpression', /^The trigger CUSTOM needs a cron expression/],
     [{ runTrigger: 'CUSTOM', cronExpression: '*/5 * * * * *' }, '/cronExpression', /once a minute/],
     [{ runTrigger: 'CUSTOM', cronExpression: '0 0 30 2 *' }, '/cronExpression', /never matches/],
     [{ runTrigger: 'CUSTOM', cronExpression: '0 25 * * *' }, '/cronExpression', /field for the hour, "25"/],
-    [{ continuouslyUpdated: true }, '/continuousUpdateInterval', /every how many minutes/],
+    [{ continuouslyUpdated: true }, '/continuousUpdateInterval', /need an interval in minutes/],
     [{ continuouslyUpdated: true, continuousUpdateInterval: 44_641 }, '/continuousUpdateInterval', /44,640 at most/],
     [
       { continuouslyUpdated: true, continuousUpdateInterval: 5, fullRefreshInterval: 8_785 },
