@@ -1,6 +1,6 @@
 import { dropWaiting } from '../drops/drops.ts'
 import type { PipelineContext } from './operation.ts'
-import { semaphores } from './shares.ts'
+import { slots } from './shares.ts'
 
 /**
  * Drops the deleted tables of a client. A worker later drops tables that cannot be dropped now. A semaphore limits concurrent drops,
@@ -13,5 +13,5 @@ export async function dropDeletedTables(
 ): Promise<void> {
   const logFailure = (error: unknown) =>
     logger.warn({ err: error, ...logFields }, 'deleted tables could not be dropped; a worker retries')
-  await semaphores.drops.run(client, () => dropWaiting(db, warehouses, logFailure, client)).catch(logFailure)
+  await slots.drops.run(client, () => dropWaiting(db, warehouses, logFailure, client)).catch(logFailure)
 }

@@ -3,7 +3,6 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { neededBytes } from '../runs/needed-files.ts'
 
-/** Milliseconds between two renewals of a reservation. */
 const renewalMs = 30_000
 /** Seconds after which a reservation expires if its process no longer renews it, for example after a crash. */
 const staleSeconds = 120

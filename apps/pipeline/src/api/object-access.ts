@@ -43,7 +43,7 @@ export async function readDefaultAccess(trx: Transaction<DB>, client: string): P
   return (await readSetting(trx, client, 'DEFAULT_ACCESS_LEVEL')) === 'PUBLIC' ? 'READ' : 'NONE'
 }
 
-/** Returns the access columns of a body. A new object whose body sets no public access gets the default. */
+/** Returns the access columns of a body. A new object gets the default if its body sets no public access. */
 export async function accessColumnsWithDefault(
   trx: Transaction<DB>,
   access: AccessPart | undefined,

@@ -87,7 +87,7 @@ function formatDataType({
 }
 
 const numericTypes = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
-const temporalTypes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
+const timeTypes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
 
 /**
  * Converts a minimum or maximum to a number. Dates and times become milliseconds since 1970-01-01T00:00:00Z. Returns undefined for other
@@ -95,16 +95,12 @@ const temporalTypes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
  */
 function toNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
   if (text === undefined) return undefined
-  const number = numericTypes.has(dataType)
-    ? Number(text)
-    : temporalTypes.has(dataType)
-      ? parseMilliseconds(text)
-      : Number.NaN
+  const number = numericTypes.has(dataType) ? Number(text) : timeTypes.has(dataType) ? parseTime(text) : Number.NaN
   return Number.isFinite(number) ? number : undefined
 }
 
 /** Parses `2020-01-31` or `2020-01-31 12:00:00.5`, with or without a zone such as `+00`. A time without a zone is UTC. */
-function parseMilliseconds(text: string): number {
+function parseTime(text: string): number {
   const [, date, time = '00:00:00', zone = '+00'] =
     /^(\d{4,6}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d+)?))?([+-]\d\d(?::?\d\d)?|Z)?$/.exec(text) ?? []
   if (!date) return Number.NaN

@@ -2,7 +2,7 @@ import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http-server'
 import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { whileConnected } from './while-connected.ts'
-import { semaphores } from './shares.ts'
+import { slots } from './shares.ts'
 import { presentTable, type TableLabels } from './present-table.ts'
 
 /** A little more than the query timeout of the warehouse. */
@@ -25,12 +25,7 @@ export function readPage(
 ): Promise<QueryResult> {
   const { page = 1, pageSize = 100 } = query
   return whileConnected(
-    {
-      socket: request.stream.socket,
-      queue: semaphores.pages.queueOf(caller.client),
-      timeoutMs: pageTimeoutMs,
-      onTimeout: throwPageTimeout,
-    },
+    { request, queue: slots.pages.queueOf(caller.client), timeoutMs: pageTimeoutMs, onTimeout: throwPageTimeout },
     async (signal) => {
       const { warehouse, table, labels } = await find()
       const start = new Date()
@@ -51,7 +46,6 @@ export function readPage(
   )
 }
 
-/** Returns a 404 whose detail says why an existing object has no table or rows yet. */
 export const notLoadedYet = (detail: string) => new Problem(404, 'not-found', 'Not found.', { detail })
 
 export const throwPageTimeout = (): never => {

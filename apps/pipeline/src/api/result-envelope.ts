@@ -15,7 +15,7 @@ interface EnvelopeContent {
 
 /** Returns the envelope of a finished operation. Its HTTP status is 200 also if the result is an error. */
 export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
-  ...buildEnvelope(result),
+  ...toEnvelope(result),
   httpStatus: '200 OK',
   httpStatusCode: 200,
   statusCode: 200,
@@ -23,21 +23,13 @@ export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
 
 /** Returns the envelope of a run that was queued, started or cancelled. */
 export const acceptedRun = (key: string, message: string, run: string): ResultEnvelope => ({
-  ...buildEnvelope({ area: 'run', key, message, data: { jobId: run, taskId: run } }),
+  ...toEnvelope({ area: 'run', key, message, data: { jobId: run, taskId: run } }),
   httpStatus: '202 Accepted',
   httpStatusCode: 202,
   statusCode: 202,
 })
 
-function buildEnvelope({
-  area,
-  status = 'OK',
-  errorCode = 'OK',
-  message,
-  key = errorCode,
-  cause,
-  data,
-}: EnvelopeContent) {
+function toEnvelope({ area, status = 'OK', errorCode = 'OK', message, key = errorCode, cause, data }: EnvelopeContent) {
   return {
     status,
     errorCode,

@@ -5,7 +5,6 @@ import { CronProblem, parseCron } from '../schedules/cron.ts'
 import { expressionOf } from '../schedules/expression.ts'
 import type { RequestContext } from './operation.ts'
 
-/** The schedule in the body of a scheduled object. */
 export interface ScheduleBody {
   disabled: boolean
   runTrigger: RunTrigger
@@ -25,7 +24,6 @@ export const scheduleColumns = (body: ScheduleBody) => ({
   full_refresh_interval: body.fullRefreshInterval ?? null,
 })
 
-/** Returns the response fields of a schedule. */
 export const scheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
   disabled: row.disabled,
   runTrigger: row.run_trigger as RunTrigger,
@@ -60,10 +58,7 @@ export function assertSchedule(body: ScheduleBody): void {
 
 function assertCronExpression(expression = ''): void {
   if (!expression.trim())
-    throw problems.refused(
-      '/cronExpression',
-      'The trigger CUSTOM needs a cron expression. Set one, for example 0 6 * * 1-5.',
-    )
+    throw problems.refused('/cronExpression', 'The trigger CUSTOM needs a cron expression, for example 0 6 * * 1-5.')
   try {
     parseCron(expression)
   } catch (error) {
@@ -90,10 +85,8 @@ export function formatTrigger(row: ScheduleRow, zone: string | undefined): strin
   const triggered = expression && (zone ? `${expression} (${zone})` : expression)
   if (!schedule.continuouslyUpdated) return triggered
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const full = [triggered && `at ${triggered}`, hours && formatInterval(hours, 'hour')].filter(Boolean).join(' and ')
-  return (
-    [minutes && formatInterval(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
-  )
+  const full = [triggered && `at ${triggered}`, hours && formatSpan(hours, 'hour')].filter(Boolean).join(' and ')
+  return [minutes && formatSpan(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
 }
 
-const formatInterval = (count: number, unit: string) => `every ${count === 1 ? unit : `${count} ${unit}s`}`
+const formatSpan = (count: number, unit: string) => `every ${count === 1 ? unit : `${count} ${unit}s`}`

@@ -7,7 +7,7 @@ const waitMs = 15_000
  * The semaphores of this process. They are fair between organisations: only an organisation without a slot gets the last free one. The
  * code that holds a slot limits its own time.
  */
-export const semaphores = {
+export const slots = {
   /** Pages of rows. Each holds a connection to the warehouse and, while its response is sent, about ten times its 4 MB. */
   pages: new Semaphore({ total: 6, each: 3, waiting: 20, waitMs, title: 'Too many pages are being read.' }),
   /** Pages for anonymous readers: one per organisation. Each also needs a slot of `pages`. */
@@ -56,7 +56,7 @@ export const semaphores = {
     waitMs,
     title: 'Too many requests to destinations of your organisation are running.',
   }),
-  /** Checks whose request waits for the result. Workers run all other checks. */
+  /** Checks that run within a request. Workers run all other checks. */
   checks: new Semaphore({
     total: 6,
     each: 2,
@@ -64,7 +64,7 @@ export const semaphores = {
     waitMs: 60_000,
     title: 'Too many data quality checks of your organisation are running.',
   }),
-  /** Saves of views, whose queries the warehouse runs for up to 20 seconds. An organisation saves one view at a time, so that two saves never create the same view. */
+  /** Saves of views, which run up to 20 seconds in the warehouse. Each organisation saves one at a time, so that two saves never create the same view. */
   views: new Semaphore({
     total: 4,
     each: 1,

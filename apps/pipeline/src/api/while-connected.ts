@@ -4,14 +4,22 @@ import { problems } from '@sluice/http-server'
 /** Runs `work` when a semaphore's slot is free. The signal ends the wait for it. */
 type WorkQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
+interface ConnectedWork<T> {
+  request: { stream: { socket: Socket } }
+  queue: WorkQueue
+  timeoutMs: number
+  onTimeout(): T
+}
+
 /**
  * Runs `work` in a slot of `queue`. Aborts it when the caller's connection closes, even while it waits for the slot, and after `timeoutMs`
  * in the slot; then `onTimeout` returns the result or throws.
  */
 export async function whileConnected<T>(
-  { socket, queue, timeoutMs, onTimeout }: { socket: Socket; queue: WorkQueue; timeoutMs: number; onTimeout: () => T },
+  { request, queue, timeoutMs, onTimeout }: ConnectedWork<T>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const { socket } = request.stream
   const disconnected = new AbortController()
   const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
   socket.once('close', onClose)

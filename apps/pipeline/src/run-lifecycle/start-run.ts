@@ -37,13 +37,7 @@ async function startWorkflow(
 
   await insertRunJobs(trx, run.id, jobs)
   const { length } = jobs.filter(({ disabled }) => !disabled)
-  await writeWorkflowLog(
-    trx,
-    run,
-    'INFO',
-    'LOW',
-    `The workflow starts with ${length === 1 ? '1 job' : `${length} jobs`}.`,
-  )
+  await writeWorkflowLog(trx, run, 'INFO', 'LOW', `The workflow runs ${length === 1 ? '1 job' : `${length} jobs`}.`)
   const ended = await advanceWorkflow(trx, queue, run.id)
   if (ended) await onRunFinished(trx, queue, ended)
   return { run: ended ?? run, existing }

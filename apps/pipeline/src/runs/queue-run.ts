@@ -166,8 +166,7 @@ async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promis
     .set({
       state: 'CANCELLED',
       finished_at: sql`now()`,
-      message:
-        'The dry run was cancelled, because another run of the pipeline was requested. Start the dry run again after that run.',
+      message: 'The dry run was cancelled, because another run was requested. Start it again after that run.',
       error_code: null,
     })
     .where('id', '=', id)

@@ -139,11 +139,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
     return { ending: 'LOST', claim }
   }
   if (error instanceof WorkerStopping) {
-    log.write(
-      'INFO',
-      'LOW',
-      `Attempt ${claim.attempt} was interrupted, because its worker is stopping. The run is queued again.`,
-    )
+    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is interrupted and requeued: its worker stops.`)
     return { ending: await requeue(context, { unfinished: true }, 0), claim }
   }
 

@@ -36,7 +36,6 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
   return ` from ${name} (${size.toLocaleString('en')} bytes${since}, SHA-256 ${sha256})`
 }
 
-/** Returns the message of a successful load. */
 export function describeLoad(
   tables: readonly LoadedTable[],
   { rejected, fed = 0, merged, isDataset = false }: LoadCounts,
@@ -74,12 +73,11 @@ export function describeLoad(
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
 export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
-  const named = tables.slice(0, maxNamedTables).map(({ schema, table, rowsBefore, rowsAfter }) => {
+  const named = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
   })
-  const more =
-    tables.length > maxNamedTables ? ` And ${formatCount(tables.length - maxNamedTables, 'more table')}.` : ''
+  const more = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
   const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
@@ -97,12 +95,12 @@ export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Da
   return `Restored ${count(rows)} in ${into}.${since} The rows that they replaced are kept and can be restored.`
 }
 
-const maxNamedTables = 5
+const maxNamed = 5
 
 /** Formats the tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
-  const named = tables.slice(0, maxNamedTables).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
-  const more = tables.length > maxNamedTables ? ` and ${tables.length - maxNamedTables} more` : ''
+  const named = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
+  const more = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
   return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
 }
 

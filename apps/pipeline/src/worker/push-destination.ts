@@ -27,10 +27,7 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
     )
 
   if (!found.populated)
-    throw new DestinationProblem(
-      'VIEW_NOT_FILLED',
-      `The view ${place} has no rows yet. Run the view, then run this destination again.`,
-    )
+    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} has no rows yet. Run the view first.`)
 
   await using rejected = await openRejectedRows(parts.db, claim)
   const meter = openMeter()

@@ -25,11 +25,7 @@ export function qualityGate(
     await forgetResults(db, claim)
     const checks = await checksOfGroup(db, group)
     if (checks.length === 0) {
-      log.write(
-        'WARN',
-        'MEDIUM',
-        'The check group of the pipeline has no checks, so the rows are published unchecked. Add checks to the group.',
-      )
+      log.write('WARN', 'MEDIUM', 'The check group has no checks: the rows are published unchecked. Add checks to it.')
       return
     }
     const variables = await valuesFor(db, claim.client, keyRing)

@@ -40,7 +40,6 @@ export interface RunAttempt {
   signal: AbortSignal
   /** Sets the totals that the heartbeat writes. */
   reportProgress(totals: Totals): void
-  /** Whether this attempt still holds the lease of the run. */
   isCurrentAttempt(): Promise<boolean>
   /** Adds work that continues after the end of the run and never rejects. The worker's slot is free after it. */
   onBackgroundWork(work: Promise<void>): void
@@ -48,7 +47,6 @@ export interface RunAttempt {
 
 export type RunSuccess = Extract<RunOutcome, { state: 'OK' | 'WARNING' }>
 
-/** Executes the runs of one kind of object. */
 export interface RunHandler {
   /** Throws errors with a code and a sentence for users, or the signal's reason. */
   run(context: RunContext, attempt: RunAttempt): Promise<RunSuccess>

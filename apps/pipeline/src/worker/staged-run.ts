@@ -25,7 +25,6 @@ export interface RunCounts {
   whole?: string
 }
 
-/** A run whose rows are staged completely. */
 export interface StagedRun {
   feeds: StagedFeeds
   counts: RunCounts

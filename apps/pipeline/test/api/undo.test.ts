@@ -190,7 +190,7 @@ describe('a run that begins while', () => {
     const { body: runs } = await owner.get(`${path}/runs`).expect(200)
     expect(runs.find(({ taskId }: { taskId: string }) => taskId === held.uid)).toMatchObject({
       status: 'CANCELLED',
-      message: 'The dry run was cancelled, because another run of the pipeline was requested. Start the dry run again after that run.',
+      message: 'The dry run was cancelled, because another run was requested. Start it again after that run.',
     })
     expect(await ended(path, data.taskId)).toMatchObject({ status: 'OK', action: 'RUN' })
     await service.stack.db
@@ -199,7 +199,7 @@ describe('a run that begins while', () => {
       .where('uid', '=', data.taskId)
       .execute()
     const conflict = await owner.post(`${path}/run`).send({ dryRun: true }).expect(409)
-    expect(conflict.body.errors[0].detail).toBe('A run is queued or running. Wait for its end or cancel it, then try again.')
+    expect(conflict.body.errors[0].detail).toBe('A run is queued or running. Wait for its end, or cancel it.')
   })
 })
 
@@ -281,9 +281,7 @@ describe('restoring', () => {
     const change = (changes: object) => service.stack.db.updateTable('runs').set(changes).where('id', '=', id).execute()
     await change({ action: 'RESTORE' })
     expect((await owner.post(`${path}/restore`).expect(202)).body.messageKey).toBe('run.already-running')
-    expect((await owner.post(`${path}/run`).expect(409)).body.errors[0].detail).toMatch(
-      /^A restore of the previous/,
-    )
+    expect((await owner.post(`${path}/run`).expect(409)).body.errors[0].detail).toMatch(/^A restore of the previous/)
     await change({ state: 'CANCELLED', finished_at: new Date() })
 
     const provider = (provider_schema: string) =>

@@ -230,7 +230,9 @@ describe('a pipeline with a group of checks', () => {
       )
       .expect(200)
     const refused = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
-    expect(refused.body.detail).toBe(`Workflows run this check group: "${workflow.name}". Remove the check group from these workflows first.`)
+    expect(refused.body.detail).toBe(
+      `Workflows run this check group: "${workflow.name}". Remove the check group from these workflows first.`,
+    )
   })
 })
 

@@ -42,14 +42,13 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
   return presentTable(table, place)
 }
 
-const readCatalogueColumns = async (input: ReadTableRequest): Promise<Column[]> =>
-  (await readCatalogueTable(input)).columns
+const readTableColumns = async (input: ReadTableRequest): Promise<Column[]> => (await readCatalogueTable(input)).columns
 
 export const catalogueOperations = {
   saveSchemas: operation(signatures.saveSchemas, saveSchemas),
   tables: operation(signatures.tables, (input) => listTables(input as ListTablesRequest)),
   allTables: operation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
   table: operation(signatures.table, readCatalogueTable),
-  columns: operation(signatures.columns, readCatalogueColumns),
+  columns: operation(signatures.columns, readTableColumns),
   stagingTable: operation(signatures.stagingTable, readStagingTable),
 }

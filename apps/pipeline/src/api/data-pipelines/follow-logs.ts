@@ -8,14 +8,7 @@ import {
   isCallerUnchanged,
   problems,
 } from '@sluice/http-server'
-import {
-  type LogSelection,
-  type LogLine,
-  findKeyBeforeRun,
-  findFollowedRun,
-  listLinesAfter,
-  maxLinesPerCall,
-} from '../../runs/follow-run.ts'
+import { type LogFilter, type LogLine, findStartKey, findRun, listLines, maxLines } from '../../runs/follow-run.ts'
 import type { PipelineContext } from '../operation.ts'
 import { presentLogEntry, presentRun } from '../runs/present.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
@@ -75,12 +68,12 @@ export async function followLogs(input: FollowLogsRequest): Promise<EventStream>
   const { db, caller, params, query, request } = input
   const pipeline = await dataPipelines.read(db, caller, params.uid)
   const { taskId: run, ...filter } = query
-  const followed: LogSelection = { runnableId: pipeline.id, run, ...filter }
-  const found = await findFollowedRun(db, followed)
+  const followed: LogFilter = { runnableId: pipeline.id, run, ...filter }
+  const found = await findRun(db, followed)
   if (run && !found) throw problems.notFound('run')
 
   const seen = parseLastEventId(request.stream.headers['last-event-id'])
-  const after = seen ?? (run ? 0 : await findKeyBeforeRun(db, followed, found?.id))
+  const after = seen ?? (run ? 0 : await findStartKey(db, followed, found?.id))
   const slot = streams.acquire(caller.client)
   return new EventStream((signal) => slot.releaseAfter(streamEvents(input, pipeline, followed, after, signal)))
 }
@@ -88,7 +81,7 @@ export async function followLogs(input: FollowLogsRequest): Promise<EventStream>
 async function* streamEvents(
   input: FollowLogsRequest,
   pipeline: DataPipelineRow,
-  followed: LogSelection,
+  followed: LogFilter,
   begin: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent, void, void> {
@@ -99,15 +92,15 @@ async function* streamEvents(
   let lastSent = ''
   while (!signal.aborted && Date.now() < until) {
     // Reads the run before its lines, so that a finished run has all of them.
-    const run = await findFollowedRun(db, followed)
+    const run = await findRun(db, followed)
     let lines: LogLine[]
     do {
-      lines = await listLinesAfter(db, followed, after)
+      lines = await listLines(db, followed, after)
       for (const line of lines) {
         yield { id: String(line.id), event: 'log', data: presentLogEntry(line, pipeline) }
         after = line.id
       }
-    } while (lines.length === maxLinesPerCall)
+    } while (lines.length === maxLines)
 
     const data = run && presentRun(run)
     if (data && JSON.stringify(data) !== lastSent) {
@@ -123,7 +116,6 @@ async function* streamEvents(
   }
 }
 
-/** Whether the caller is still signed in and may still read the pipeline. */
 async function mayStillRead({ db, caller, identity, params }: FollowLogsRequest): Promise<boolean> {
   const principal = caller.given && (await identity.findPrincipal(caller.given.credential))
   if (!principal?.client.pipelinesEnabled || !isCallerUnchanged(caller, principal)) return false

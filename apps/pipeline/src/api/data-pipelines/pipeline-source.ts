@@ -85,10 +85,7 @@ export async function readRequestedSource({ db, caller, body, keyRing }: SourceR
   const definition = getDefinition(body.type)
   const stored = body.id === undefined ? undefined : await dataPipelines.readToWrite(db, caller, body.id, undefined)
   if (stored && stored.type !== body.type)
-    throw problems.refused(
-      '/type',
-      `The pipeline of this id has the type ${stored.type}. Send this type, or leave out id.`,
-    )
+    throw problems.refused('/type', `This pipeline has the type ${stored.type}. Send this type, or leave out id.`)
   const settings = definition.getSettings(body)
   const given = definition.getSecrets?.(body) ?? {}
   const sent = stored

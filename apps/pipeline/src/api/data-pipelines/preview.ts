@@ -2,7 +2,7 @@ import type { FilePreviewQuery, SourceBody, SourcePreview } from '@sluice/contra
 import { type OperationInput, Problem, problems } from '@sluice/http-server'
 import type { PipelineContext } from '../operation.ts'
 import { presentQueryResult } from '../present-table.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { type RequestedSource, readRequestedSource, withVariables } from './pipeline-source.ts'
 import type { FoundSheet } from '@sluice/file-formats/format/normalised-file'
 import type { RowCell } from '@sluice/warehouses/warehouse'
@@ -78,8 +78,8 @@ export function readFirstRows(
     hide,
     found: await whileConnected(
       {
-        socket: request.stream.socket,
-        queue: semaphores.previews.queueOf(caller.client),
+        request,
+        queue: slots.previews.queueOf(caller.client),
         timeoutMs,
         onTimeout: () => throwPreviewTimeout(timeoutMs),
       },
@@ -118,7 +118,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   definition.assertSettings?.(body as never)
   assertBinaryBody(request.stream.headers)
 
-  const { bytes, cut } = await semaphores.previewFiles.run(caller.client, () => readFirstBytes(request.stream))
+  const { bytes, cut } = await slots.previewFiles.run(caller.client, () => readFirstBytes(request.stream))
   if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')
   const uid = randomUUID()
   const received = await receiveFile(Readable.from([cut ? dropIncompleteLine(bytes) : bytes]), files, uid)
@@ -132,8 +132,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
     const found = await presentPreview(input, reading, { name, rows })
     return { ...found, size: received.size, complete: found.complete && !cut }
   } catch (error) {
-    if (cut && !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE')
-      throw wholeFileNeeded(error)
+    if (cut && !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE') throw tooLarge(error)
     throw error
   } finally {
     await received.discard()
@@ -152,9 +151,7 @@ async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: b
       if (size > maxPreviewBytes) return { bytes: Buffer.concat(chunks, maxPreviewBytes), cut: true }
     }
   } catch {
-    throw problems.unreadableBody(
-      `The upload was interrupted, or took longer than ${receiveTimeoutMs / 1000} seconds. Send the file again.`,
-    )
+    throw problems.unreadableBody('The upload was interrupted or took too long. Send the file again.')
   } finally {
     clearTimeout(slow)
   }
@@ -167,7 +164,7 @@ function dropIncompleteLine(bytes: Buffer): Buffer {
 }
 
 /** Returns the problem of a large file that is not text: it cannot be previewed from its first bytes. */
-const wholeFileNeeded = (cause: unknown) =>
+const tooLarge = (cause: unknown) =>
   new Problem(422, 'preview-needs-whole-file', 'The start of this file is not enough.', {
     detail: `A preview of this type of file needs the whole file, and this file is larger than ${maxPreviewBytes / 1024 / 1024} MB. Upload it to a pipeline, and preview the pipeline.`,
     cause,

@@ -83,10 +83,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
   })
 }
 
-async function readFiles(
-  rows: DataPipelineRow[],
-  { db, identity }: RequestContext,
-): Promise<Map<number, UploadedFile>> {
+async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestContext) {
   const found = await db
     .selectFrom('uploaded_files')
     .selectAll()
@@ -171,7 +168,7 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
 
 export const dataPipelines = records(kind)
 
-/** The pipelines whose loaded data the caller may read: the shared ones, or all of the client with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
+/** The pipelines with loaded data that the caller may read: the shared ones, or all with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
 export const loadedPipelines = records({ ...kind, scope: loadedDataScope })
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {

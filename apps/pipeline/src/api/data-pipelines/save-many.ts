@@ -169,10 +169,7 @@ function* findDuplicateNames(bodies: readonly DataPipelineBody[]): Generator<Vio
   const seen = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
     if (seen.has(name))
-      yield {
-        pointer: `/dataPipelines/${index}/name`,
-        detail: 'Another pipeline of this list has this name. Choose another name.',
-      }
+      yield { pointer: `/dataPipelines/${index}/name`, detail: 'This name is in the list twice. Choose another.' }
     seen.add(name)
   }
 }

@@ -5,7 +5,7 @@ import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, readSavedSource, withVariables } from './pipeline-source.ts'
 import { definedSecrets } from '../merge-secrets.ts'
 import { findDefinition } from '@sluice/connectors/registry/definitions'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { whileConnected } from '../while-connected.ts'
 
 type SourceLookupRequest = OperationInput<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
@@ -96,19 +96,11 @@ async function listChoices(
 ): Promise<LookedUp[]> {
   const { sources, caller, body, request } = input
   const onTimeout = () => {
-    throw problems.refused(
-      '/',
-      `The source did not answer in full within ${lookupTimeoutMs / 1000} seconds. Check its address, or try again later.`,
-    )
+    throw problems.refused('/', `The source did not answer within ${lookupTimeoutMs / 1000} seconds. Try again later.`)
   }
   const found = await withVariables(input, reading, (ready) =>
     whileConnected(
-      {
-        socket: request.stream.socket,
-        queue: semaphores.lookups.queueOf(caller.client),
-        timeoutMs: lookupTimeoutMs,
-        onTimeout,
-      },
+      { request, queue: slots.lookups.queueOf(caller.client), timeoutMs: lookupTimeoutMs, onTimeout },
       (signal) => sources.listOptions(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )

@@ -6,7 +6,7 @@ import { type RequestedSource, readRequestedSource, readSavedSource, withVariabl
 import type { KnownType } from '@sluice/connectors/settings/connector-definition'
 import { getDefinition } from '@sluice/connectors/registry/definitions'
 import { resultEnvelope } from '../result-envelope.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { whileConnected } from '../while-connected.ts'
 
 type TestSourceRequest = OperationInput<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
@@ -19,7 +19,6 @@ type TestConnectionRequest = OperationInput<
 
 const testTimeoutMs = 30_000
 
-/** Tests a source that may not be saved yet. */
 export async function testSource(input: TestSourceRequest): Promise<ResultEnvelope> {
   const definition = getDefinition(input.body.type)
   if (!definition.assertConnection) throw noConnectionToTest()
@@ -47,12 +46,7 @@ async function runTest(
   })
   const wrong = await withVariables(input, reading, async (ready, hide) => {
     const found = await whileConnected(
-      {
-        socket: request.stream.socket,
-        queue: semaphores.connectionTests.queueOf(caller.client),
-        timeoutMs: testTimeoutMs,
-        onTimeout,
-      },
+      { request, queue: slots.connectionTests.queueOf(caller.client), timeoutMs: testTimeoutMs, onTimeout },
       (signal) => sources.testConnection(ready, signal),
     )
     return found && { ...found, message: hide(found.message), cause: found.cause && hide(found.cause) }

@@ -89,13 +89,8 @@ const hasType = (sent: SentDataPipelineBody): sent is DataPipelineBody => (sent.
 function inferType(sent: SentDataPipelineBody): string {
   const [type, ...others] = pipelineTypesOf(sent)
   if (type === undefined)
-    throw problems.malformed([
-      { pointer: '/type', detail: 'is required, because the other fields match no type of pipeline' },
-    ])
+    throw problems.malformed([{ pointer: '/type', detail: 'is required, because the fields match no pipeline type' }])
   if (others.length > 0)
-    throw problems.refused(
-      '/type',
-      `The fields match several types of pipelines. Set one of them: ${[type, ...others].join(', ')}.`,
-    )
+    throw problems.refused('/type', `The fields match several types. Set one: ${[type, ...others].join(', ')}.`)
   return type
 }

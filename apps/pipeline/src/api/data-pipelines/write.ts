@@ -22,9 +22,8 @@ import type { DataPipelineRow } from './records.ts'
 import { sourceColumns } from './pipeline-source.ts'
 import { getDefinition } from '@sluice/connectors/registry/definitions'
 
-/** Files of a deleted pipeline that are still on the disk. */
+/** The uids of files of a deleted pipeline that are still on the disk. */
 export interface LinkedFiles {
-  /** Uids of uploaded files. */
   files: string[]
 }
 
@@ -92,10 +91,7 @@ export async function pipelineColumns(
   known: PipelineLookups,
 ): Promise<object> {
   if (current && current.type !== body.type)
-    throw problems.refused(
-      '/type',
-      `The type of a pipeline cannot be changed; it is ${current.type}. Create another pipeline instead.`,
-    )
+    throw problems.refused('/type', `A pipeline cannot change its type, ${current.type}. Create another pipeline.`)
   await getDefinition(body.type).assertReferences?.(body, { hasPublicDataset: (key) => lockPublicDataset(trx, key) })
   await assertStatementVariablesPlaced(trx, body)
   const uid = current?.uid ?? randomUUID()
@@ -155,7 +151,7 @@ async function targetColumns(
   if (found.provider_schema === 'NA') {
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',
-      `The schema "${found.name}" has no warehouse (NA). Choose a schema that has one.`,
+      `The schema "${found.name}" has no warehouse (NA). Choose another one.`,
     )
   }
 
@@ -168,10 +164,7 @@ async function targetColumns(
   }
   // Tables and views share their names in the warehouse.
   if (await known.hasView(found.id, table))
-    throw problems.conflict(
-      '/dataWarehouseTarget/tableName',
-      'A view in the schema has this name. Choose another table name.',
-    )
+    throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name. Choose another name.')
   return { schema_id: found.id, table_name: table }
 }
 

@@ -6,7 +6,7 @@ import { recordGroupRun, verdictOn } from '../../checks/record-group-run.ts'
 import { type CheckOutcome, runChecks, checkNotRun } from '../../checks/run-checks.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { whileConnected } from '../while-connected.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { presentOutcome, findReadableUids } from '../data-quality/results.ts'
 import { assertKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
@@ -18,7 +18,6 @@ type RunGroupRequest = OperationInput<PipelineContext, '/data-quality-check-grou
 
 const limits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
-/** The time limit for all checks of a group in one request. */
 const groupTimeoutSeconds = 60
 
 /** Runs the checks of a group within the request. The history shows it like any other run. */
@@ -41,21 +40,16 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   }
   await whileConnected(
     {
-      socket: request.stream.socket,
-      queue: semaphores.checks.queueOf(group.client),
+      request,
+      queue: slots.checks.queueOf(group.client),
       // The last check may start just before the time limit, and its rows are counted after it.
       timeoutMs: (groupTimeoutSeconds + 15) * 1_000,
       onTimeout: () => {},
     },
     run,
   )
-  for (const check of checks.slice(outcomes.length))
-    outcomes.push(
-      checkNotRun(
-        check,
-        `The check was not run, because the time limit of ${groupTimeoutSeconds} seconds for the whole group was over. Queue a run of the group instead.`,
-      ),
-    )
+  const reason = `The check was not run, because the time limit of ${groupTimeoutSeconds} seconds for the group was over. Queue a run of the group instead.`
+  for (const check of checks.slice(outcomes.length)) outcomes.push(checkNotRun(check, reason))
 
   const verdict = verdictOn(outcomes)
   const ended = await write(async (trx) => {

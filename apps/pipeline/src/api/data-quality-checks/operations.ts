@@ -9,7 +9,7 @@ import { ambiguousRefused } from '../../checks/check-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../checks/run-checks.ts'
 import { valuesFor } from '../../checks/check-inputs.ts'
 import { whileConnected } from '../while-connected.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { presentOutcome } from '../data-quality/results.ts'
 import { assertKnownVariables } from '../data-quality/run-variables.ts'
 
@@ -31,12 +31,9 @@ async function runOneCheck(
     warehouses.find(client),
   ])
   const onTimeout = (): CheckOutcome =>
-    checkNotRun(
-      check,
-      `The check took longer than ${checkTimeoutMs / 1_000} seconds and was stopped. Narrow its query, or run it in a group.`,
-    )
+    checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Narrow its query.`)
   const outcome = await whileConnected(
-    { socket: request.stream.socket, queue: semaphores.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
+    { request, queue: slots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []
       const refusal = ambiguousRefused(warehouse)

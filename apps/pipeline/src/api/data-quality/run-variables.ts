@@ -25,13 +25,10 @@ export async function assertKnownVariables(
   // A variable inside quotes counts as used. The result of its check reports that it is misplaced.
   for (const { query } of checks) for (const name of variablesIn(query, 'postgres')) known.add(name)
   const errors = names.flatMap((name, index): Violation[] => {
-    const wrong =
-      names.indexOf(name) < index
-        ? describeDuplicate(name)
-        : known.has(name)
-          ? undefined
-          : describeUnknown(name, checks.length)
-    return wrong ? [{ pointer: `/variables/${index}/name`, detail: wrong }] : []
+    const isRepeated = names.indexOf(name) < index
+    if (known.has(name) && !isRepeated) return []
+    const detail = isRepeated ? describeDuplicate(name) : describeUnknown(name, checks.length)
+    return [{ pointer: `/variables/${index}/name`, detail }]
   })
   if (errors.length === 0) return
   throw new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {

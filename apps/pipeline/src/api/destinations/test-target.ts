@@ -8,7 +8,7 @@ import { withTargetValues } from '../../destinations/destination-to-push.ts'
 import type { PipelineContext } from '../operation.ts'
 import { whileConnected } from '../while-connected.ts'
 import { resultEnvelope } from '../result-envelope.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { type DestinationRow, destinations } from './records.ts'
 import { mergeSecrets } from '../merge-secrets.ts'
 import { urlOf } from './write.ts'
@@ -59,10 +59,7 @@ async function replaceSecretVariables(
 async function lookUpTarget(input: TargetContext, kind: string, given: Target, query = ''): Promise<LookedUp[]> {
   const target = await replaceSecretVariables(input, given)
   const onTimeout = () => {
-    throw problems.refused(
-      '/',
-      `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds. Check its address, or try again later.`,
-    )
+    throw problems.refused('/', `DHIS2 did not answer within ${targetTimeoutMs / 1000} seconds. Try again later.`)
   }
   try {
     const found = await whileConnected(slotOptions(input, onTimeout), (signal) =>
@@ -80,7 +77,7 @@ async function runTest(input: TargetContext, given: Target): Promise<ResultEnvel
   const onTimeout = (): TargetTestResult => ({
     status: 'ERROR',
     code: 'CONNECTION_TIMEOUT',
-    message: `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds. Check its address, or try again later.`,
+    message: `DHIS2 did not answer within ${targetTimeoutMs / 1000} seconds. Try again later.`,
   })
   const {
     status,
@@ -93,8 +90,8 @@ async function runTest(input: TargetContext, given: Target): Promise<ResultEnvel
 }
 
 const slotOptions = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>, onTimeout: () => T) => ({
-  socket: request.stream.socket,
-  queue: semaphores.targets.queueOf(caller.client),
+  request,
+  queue: slots.targets.queueOf(caller.client),
   timeoutMs: targetTimeoutMs,
   onTimeout,
 })

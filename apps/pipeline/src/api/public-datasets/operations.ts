@@ -38,10 +38,7 @@ export const publicDatasetOperations = {
       const { db, caller, params } = input
       const row = await publicDatasets.read(db, caller, await readDatasetUid(db, params.key))
       const found = await findDatasetTable(input, row)
-      if (!found)
-        throw notLoadedYet(
-          'The public dataset has no rows yet. Its file is being loaded, or could not be loaded: see its status.',
-        )
+      if (!found) throw notLoadedYet('The public dataset has no rows yet: see the status of its load.')
       return { ...found, labels: tableLabelsOf(row) }
     }),
   ),

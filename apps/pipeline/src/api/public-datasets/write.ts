@@ -157,10 +157,7 @@ type UpdateRequest = OperationInput<PipelineContext, '/public-datasets/:key', un
 export async function updateDataset(input: UpdateRequest): Promise<JsonResponse<PublicDataset>> {
   const { caller, params, body, write, request } = input
   if (body.key !== params.key)
-    throw problems.refused(
-      '/key',
-      `The key of a public dataset cannot be changed; it is ${params.key}. Upload another dataset instead.`,
-    )
+    throw problems.refused('/key', `The key ${params.key} cannot be changed. Upload another dataset instead.`)
   const row = await write(async (trx) => {
     await lockKey(trx, params.key)
     const before = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, params.key), request.ifMatch)

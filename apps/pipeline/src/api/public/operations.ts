@@ -8,7 +8,7 @@ import { lastRuns } from '../../runs/read-runs.ts'
 import type { Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { pageTooLargeProblem } from '../read-page.ts'
 import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { type PipelineContext, operation } from '../operation.ts'
 import { findBuiltView } from '../views/operations.ts'
@@ -156,8 +156,8 @@ const reservedSlots = 2
 
 /** Runs a query for an anonymous reader. Each organisation has one such query at a time. */
 function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const pages = semaphores.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
-  return semaphores.anonymousPages.run(client, () => pages(read, signal), { signal })
+  const pages = slots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
+  return slots.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
 const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {

@@ -121,10 +121,7 @@ const runDescriptions: Readonly<Record<RunAction, string>> = {
 export function assertSameAction({ run, existing }: CreatedRun, action: RunAction): void {
   const other = run.action as RunAction
   if (existing && other !== action)
-    throw problems.conflict(
-      '/',
-      `${runDescriptions[other]} is queued or running. Wait for its end or cancel it, then try again.`,
-    )
+    throw problems.conflict('/', `${runDescriptions[other]} is queued or running. Wait for its end, or cancel it.`)
 }
 
 function assertRebuildPossible({ mode, rebuild }: RunBody, kind: RunnableKind): void {

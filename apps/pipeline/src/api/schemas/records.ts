@@ -54,7 +54,6 @@ async function countIn(
   return new Map(counts.map(({ schema_id, count }) => [schema_id, count]))
 }
 
-/** Presents schemas without their statistics. */
 async function presentUncounted(rows: SchemaRow[], { identity, request }: RequestContext) {
   const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({

@@ -40,10 +40,7 @@ export const settingOperations = {
     async ({ caller, params, body, request, write, mails }: SettingRequest<SettingBody>) => {
       const key = parseSettingKey(params.key)
       if (body.key !== undefined && body.key !== key)
-        throw problems.refused(
-          '/key',
-          `The URL names the setting ${key}, but the body names ${body.key}. Send it to /api/v1/settings/${body.key}.`,
-        )
+        throw problems.refused('/key', `This URL sets ${key}. Send ${body.key} to its own URL.`)
       const value = settingValue[key](body.value)
       const row = await write(async (trx) => {
         // A setting with its default value has no row to lock.
@@ -56,8 +53,7 @@ export const settingOperations = {
             pointer: '/client',
             given: body.client?.toLowerCase(),
             stored: caller.client,
-            instead:
-              'You can change only the settings of your current organisation. Switch to the other organisation first.',
+            instead: 'You can change only settings of your current organisation. Switch to the other one first.',
           },
         ])
         const after = await trx

@@ -100,10 +100,7 @@ function assertUniqueNames(body: VariableBody[]): void {
   const first = new Map<string, number>()
   for (const [index, { name }] of body.entries()) {
     if (first.has(name))
-      throw problems.conflict(
-        `/${index}/name`,
-        `Variable ${first.get(name)! + 1} of the list has the same name. Remove one of them.`,
-      )
+      throw problems.conflict(`/${index}/name`, `Variable ${first.get(name)! + 1} has the same name. Remove one.`)
     first.set(name, index)
   }
 }

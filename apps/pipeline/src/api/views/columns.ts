@@ -79,10 +79,7 @@ async function readTargetSchema(
   const found = kept?.uid === id.toLowerCase() ? kept : await lockWritableSchema(trx, caller, id)
   if (!found) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
   if (found.provider_schema === 'NA')
-    throw problems.refused(
-      '/schema/id',
-      `The schema "${found.name}" has no warehouse (NA). Choose a schema that has one.`,
-    )
+    throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA). Choose another one.`)
   return found
 }
 
@@ -116,10 +113,7 @@ async function assertRelationNameFree(
     .where('table_name', '=', name)
     .executeTakeFirst()
   if (pipeline)
-    throw problems.conflict(
-      '/dataWarehouseViewName',
-      'A data pipeline loads into a table of this name in the schema. Choose another name.',
-    )
+    throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads this table. Choose another name.')
 }
 
 /** Validates a body without the database. */

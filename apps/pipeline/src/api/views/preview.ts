@@ -3,7 +3,7 @@ import { problems, type OperationInput } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../present-table.ts'
 import { whileConnected } from '../while-connected.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './columns.ts'
@@ -21,24 +21,18 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
   const schema = await readSchemaName(input)
   const warehouse = await warehouses.open(caller.client)
   const text = trimStatementEnd(body.query)
+  const limits = { rows: body.rows ?? 100, seconds: querySeconds }
   const start = new Date()
   const { columns, rows } = await whileConnected(
     {
-      socket: request.stream.socket,
-      queue: semaphores.previews.queueOf(caller.client),
+      request,
+      queue: slots.previews.queueOf(caller.client),
       timeoutMs: previewTimeoutMs,
       onTimeout: (): never => {
-        throw problems.refused(
-          '/query',
-          `The query took longer than ${querySeconds} seconds. Narrow it, or save the view without a preview.`,
-        )
+        throw problems.refused('/query', `The query took longer than ${querySeconds} seconds. Narrow it or save it.`)
       },
     },
-    (signal) =>
-      warehouse.queries.query(
-        { text, schemas: [schema], limits: { rows: body.rows ?? 100, seconds: querySeconds } },
-        signal,
-      ),
+    (signal) => warehouse.queries.query({ text, schemas: [schema], limits }, signal),
   )
   const table = { schema, name: 'preview', columns, rowCount: rows.length, size: 0, foreignKeys: [] }
   return {

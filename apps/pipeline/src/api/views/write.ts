@@ -11,7 +11,7 @@ import { keepSources, renameSource, viewsReading } from '../../views/sources.ts'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../while-connected.ts'
 import type { PipelineContext, RequestContext } from '../operation.ts'
-import { semaphores } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { type ViewColumns, checkView, viewColumns } from './columns.ts'
 import { type ViewRow, views } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
@@ -123,8 +123,8 @@ function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSign
       `The view was not saved, because its query took longer than ${saveTimeoutMs / 1000} seconds. Simplify the query.`,
     )
   }
-  const queue = semaphores.views.queueOf(caller.client)
-  return whileConnected({ socket: request.stream.socket, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
+  const queue = slots.views.queueOf(caller.client)
+  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
 }
 
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
@@ -202,10 +202,7 @@ async function restoreOnFailure<T>(
 ): Promise<T> {
   const restore = () =>
     restoreView(input, view, place).catch((error: unknown) =>
-      input.logger.warn(
-        { err: error, view: view.uid },
-        'a view that was not saved could not be removed from the warehouse',
-      ),
+      input.logger.warn({ err: error, view: view.uid }, 'a view that was not saved remains in the warehouse'),
     )
   try {
     const saved = await save()
@@ -273,17 +270,11 @@ async function listHandmadeViews(
   return (await warehouse?.views.listUnmanagedReaders(schema, name).catch(() => [])) ?? []
 }
 
-async function assertViewUnused(
-  trx: Transaction<DB>,
-  row: ViewRow,
-  place: TablePlace,
-  handmadeViews: string[],
-): Promise<void> {
+async function assertViewUnused(trx: Transaction<DB>, row: ViewRow, place: TablePlace, handmade: string[]) {
   const advice = 'Change or delete them first.'
   const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
   assertNotUsed(await listFirstNames(destinations), 'Destinations push this view', advice)
   assertNotUsed(await viewsReading(trx, row.client, place), 'Other views read this view', advice)
-  const made = handmadeViews.slice(0, maxNamedUsers)
-  assertNotUsed(made, 'Views that were created in the warehouse by hand read this view', advice)
+  assertNotUsed(handmade.slice(0, maxNamedUsers), 'Views from outside of Sluice read this view', advice)
   await assertDeletable(trx, row, 'VIEW', 'refresh')
 }

@@ -9,7 +9,6 @@ export interface StoredStep {
   disabled: boolean
 }
 
-/** A job with the object that it runs. */
 export interface StoredJob {
   workflow_id: number
   step: number
@@ -18,7 +17,6 @@ export interface StoredJob {
   object: { id: number; uid: string; kind: string; name: string }
 }
 
-/** Reads the steps and jobs of these workflows, in their order. */
 export async function readStoredSteps(
   db: Kysely<DB>,
   workflows: readonly number[],

@@ -19,8 +19,7 @@ interface NoSuccessOptions {
 }
 
 const hour = 3_600_000
-/** Rows per query. */
-const batch = 200
+const batchSize = 200
 
 interface Overdue extends Selectable<Runnables> {
   hours: number
@@ -35,8 +34,8 @@ interface Overdue extends Selectable<Runnables> {
 
 /**
  * Writes one mail about each scheduled object that had no successful run for the hours in ALERT_EMAIL of its client, until the next
- * success. Excludes objects whose next run was not yet due an hour ago, objects with an unfinished run of the last hour, and pipelines
- * whose uploaded file is already loaded.
+ * success. Excludes objects with no run due for an hour, objects with an unfinished run of the last hour, and pipelines that have already
+ * loaded their uploaded file.
  */
 export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptions): MaintenanceJob {
   let checkedAt = -Infinity
@@ -60,7 +59,7 @@ export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptio
               written += await writeAlert(db, row, clock[0]!.now)
           }
         }
-        if (found.length < batch) return written
+        if (found.length < batchSize) return written
         last = found.at(-1)!.id
       }
     },
@@ -98,7 +97,7 @@ async function listOverdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
       and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
       and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successful]}::text[]), false)
       and ${isNotReported(sql.ref('r.id'), sql.ref('t.since'))}
-    order by r.id limit ${batch}`.execute(db)
+    order by r.id limit ${batchSize}`.execute(db)
   return rows
 }
 

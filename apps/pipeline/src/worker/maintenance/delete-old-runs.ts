@@ -21,12 +21,7 @@ export function deleteOldRuns({ db, days }: { db: Kysely<DB>; days: number }): M
     async run(signal) {
       const end = Date.now() + roundBudgetMs
       let deleted = 0
-      for (const forget of [
-        deleteDetails('run_logs'),
-        deleteDetails('rejected_rows'),
-        deleteRuns,
-        deleteAlertsWithoutRun,
-      ]) {
+      for (const forget of [deleteDetails('run_logs'), deleteDetails('rejected_rows'), deleteRuns, deleteAlerts]) {
         let count: number
         do {
           signal.throwIfAborted()
@@ -71,7 +66,7 @@ function deleteDetails(table: 'run_logs' | 'rejected_rows') {
 }
 
 /** Deletes alerts without a run. The others are deleted with their runs. */
-async function deleteAlertsWithoutRun(db: Kysely<DB>, days: number): Promise<number> {
+async function deleteAlerts(db: Kysely<DB>, days: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from alerts where id in (
       select id from alerts where run_id is null and created_at < now() - make_interval(days => ${days}::int) limit 5000)
