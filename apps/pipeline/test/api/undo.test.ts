@@ -234,7 +234,7 @@ describe('restoring', () => {
     const restored = await restore(path)
     expect(restored).toMatchObject({ status: 'OK', action: 'RESTORE', trigger: 'MANUAL', rowsWritten: 2, attempt: 1 })
     expect(restored.message).toMatch(
-      /^Restored 2 rows in \S+\. They are the rows that were published at \S+Z\. What they replaced is kept/,
+      /^Restored 2 rows in \S+\. They are the rows that were published at \S+Z\. The rows that they replaced are kept/,
     )
     expect(await rowsOf(path)).toEqual([
       [1, '1.5'],

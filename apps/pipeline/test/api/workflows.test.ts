@@ -152,7 +152,7 @@ describe('a workflow', () => {
       at(3, 'object/uid'),
       at(4, 'object/uid'),
     ])
-    expect(body.errors[2].detail).toContain('its job type is DATA_PIPELINE_LOAD')
+    expect(body.errors[2].detail).toContain('Set jobType to DATA_PIPELINE_LOAD')
     expect(body.errors[3].detail).toContain('a workflow does not run others')
     await owner
       .post('/workflows')
