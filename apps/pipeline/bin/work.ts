@@ -36,7 +36,7 @@ import {
   sweepStaging,
 } from '../src/worker/maintenance/maintain-warehouses.ts'
 import { eraseDeletedClients } from '../src/worker/maintenance/erase-deleted-clients.ts'
-import { forgetRuns, maintainPartitions } from '../src/worker/maintenance/delete-old-runs.ts'
+import { deleteOldRuns, maintainPartitions } from '../src/worker/maintenance/delete-old-runs.ts'
 import { namePublishers } from '../src/worker/maintenance/name-publishers.ts'
 import { queueMissingRuns } from '../src/worker/maintenance/queue-missing-runs.ts'
 import { removeFiles } from '../src/worker/maintenance/remove-unused-files.ts'
@@ -151,7 +151,7 @@ await main(async () => {
       sweepStaging({ db, warehouses }),
       expirePrevious({ db, warehouses }),
       removeFiles({ db, filesDirectory }),
-      forgetRuns({ db, days: config.RUN_RETENTION_DAYS }),
+      deleteOldRuns({ db, days: config.RUN_RETENTION_DAYS }),
       pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
       namePublishers({ db, identity }),
       alertNoSuccess({ db, identity }),

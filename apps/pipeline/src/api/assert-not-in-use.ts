@@ -5,35 +5,35 @@ import { nounOf, type RunnableKind } from '../runs/runnable.ts'
 import { hasActiveRun } from '../runs/read-runs.ts'
 import { listUsingWorkflows } from '../workflows/workflow-run.ts'
 
-/** Throws 409 with the names of the users of an object. `what` says how they use it, and `before` what to do first. */
-export function assertNotUsed(users: readonly string[], what: string, before: string): void {
-  if (users.length === 0) return
-  throw problems.conflict('/', `${what}: ${users.map((name) => `"${name}"`).join(', ')}. ${before}`)
+/** Throws 409 if other objects use an object. The message is `usage` (how they use it), their names, and `advice` (what to do first). */
+export function assertNotUsed(names: readonly string[], usage: string, advice: string): void {
+  if (names.length === 0) return
+  throw problems.conflict('/', `${usage}: ${names.map((name) => `"${name}"`).join(', ')}. ${advice}`)
 }
 
-/** The number of users that a message names. */
+/** The maximum number of using objects that a message names. */
 export const maxNamedUsers = 5
 
-/** Returns the names of the first users. */
-export async function firstNames<Known, Table extends keyof Known>(
-  users: SelectQueryBuilder<Known, Table, { name: string }>,
+/** Returns the first `maxNamedUsers` names in alphabetical order. */
+export async function listFirstNames<Known, Table extends keyof Known>(
+  query: SelectQueryBuilder<Known, Table, { name: string }>,
 ): Promise<string[]> {
-  const found = await users.orderBy(sql.ref('name')).limit(maxNamedUsers).execute()
+  const found = await query.orderBy(sql.ref('name')).limit(maxNamedUsers).execute()
   return found.map(({ name }) => name)
 }
 
-/** Throws 409 for an object that is running or used by workflows. Then raises the statement timeout, because its runs are deleted, too. */
-export async function assertIdle(
+/** Throws 409 if a run of the object is queued or running, or if workflows use it. Then raises the statement timeout for the deletion. */
+export async function assertDeletable(
   trx: Transaction<DB>,
   { id }: { id: number },
   kind: RunnableKind,
-  doesToIt = 'run',
+  workflowVerb = 'run',
 ): Promise<void> {
   const noun = nounOf[kind]
   if (await hasActiveRun(trx, id))
-    throw problems.conflict('/', `A run of this ${noun} is under way: cancel it or wait for its end.`)
+    throw problems.conflict('/', `A run of this ${noun} is queued or running. Wait for its end, or cancel it.`)
   const workflows = await listUsingWorkflows(trx, id)
-  assertNotUsed(workflows, `Workflows ${doesToIt} this ${noun}`, 'Take it out of them first.')
-  // The deletion includes months of runs, each with up to 20,000 log lines and rejected rows.
+  assertNotUsed(workflows, `Workflows ${workflowVerb} this ${noun}`, `Remove the ${noun} from these workflows first.`)
+  // The object's runs of several months are deleted with it. Each can have 20,000 log lines and rejected rows.
   await sql`set local statement_timeout = '120s'`.execute(trx)
 }

@@ -1,17 +1,17 @@
 import { executeDueDrops } from '../drops/drops.ts'
 import type { PipelineContext } from './operation.ts'
-import { shares } from './shares.ts'
+import { slots } from './shares.ts'
 
 /**
- * Drops the deleted tables of a client now; a worker drops later what cannot be dropped now. Each drop holds a connection of the
- * service's database for some seconds, so few of an organisation run at a time. Never throws: logs a warning with `what`.
+ * Drops the deleted tables of a client. A worker later drops tables that cannot be dropped now. A semaphore limits concurrent drops,
+ * because each holds a connection of the service's database for some seconds. Never throws; logs a warning with `logFields` instead.
  */
 export async function dropDeletedTables(
   { db, warehouses, logger }: Pick<PipelineContext, 'db' | 'warehouses' | 'logger'>,
   client: string,
-  what: object,
+  logFields: object,
 ): Promise<void> {
-  const failed = (error: unknown) =>
-    logger.warn({ err: error, ...what }, 'what was deleted stays in the warehouse for now')
-  await shares.drops.run(client, () => executeDueDrops(db, warehouses, failed, client)).catch(failed)
+  const logFailure = (error: unknown) =>
+    logger.warn({ err: error, ...logFields }, 'deleted tables could not be dropped; a worker retries')
+  await slots.drops.run(client, () => executeDueDrops(db, warehouses, logFailure, client)).catch(logFailure)
 }

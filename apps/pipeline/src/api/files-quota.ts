@@ -3,21 +3,19 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { neededBytes } from '../runs/needed-files.ts'
 
-/** Milliseconds between two renewals of a reservation. */
 const renewalMs = 30_000
-/** Seconds after which a reservation that was not renewed expires: its process has died. */
+/** Seconds after which a reservation expires if its process no longer renews it, for example after a crash. */
 const staleSeconds = 120
 const stale = sql`renewed_at < now() - make_interval(secs => ${staleSeconds})`
 
-/** An upload under way. */
 interface RunningUpload {
   uid: string
   client: string
-  /** Bytes that all files of the client may have together. */
+  /** Maximum total bytes of the client's files. */
   limit: number
 }
 
-/** Bytes that one upload reserves in its client's quota until `release` is called. All API processes see the reservation. */
+/** Reserves bytes of the client's quota for one upload until `release` is called. All API processes see the reservation. */
 export class QuotaReservation {
   readonly #db: Kysely<DB>
   readonly #upload: RunningUpload
@@ -31,19 +29,19 @@ export class QuotaReservation {
   }
 
   /**
-   * Sets the reservation to `bytes`. Throws 422 if the files of the client and its running uploads together exceed the limit. Each
-   * process writes its reservation before it reads the others: two uploads may both be refused, but together they never exceed the limit.
+   * Sets the reservation to `bytes`. Throws 422 if the client's files and running uploads together exceed the limit. Each process writes
+   * its reservation before it reads the others, so two concurrent uploads may both be refused, but never exceed the limit together.
    */
   async reserve(bytes: number): Promise<void> {
     this.#bytes = bytes
     this.#renewals ??= setInterval(() => this.#renew(), renewalMs).unref()
     await this.#write()
     const { client, limit } = this.#upload
-    // This is one statement, and a reservation is deleted after its file is stored: an upload may count twice, but always counts.
+    // A reservation is deleted only after its file is stored, so this statement may count an upload twice, but never misses one.
     const { rows } = await sql<{ bytes: number }>`
       select ${neededBytes(client)} + coalesce(sum(bytes), 0)::float8 as bytes
       from running_uploads where client = ${client} and not ${stale}`.execute(this.#db)
-    if (rows[0]!.bytes > limit) throw quotaReached(limit)
+    if (rows[0]!.bytes > limit) throw quotaExceeded(limit)
   }
 
   /** Deletes the reservation. Never throws: a reservation that cannot be deleted expires. */
@@ -76,7 +74,7 @@ export class QuotaReservation {
   }
 }
 
-const quotaReached = (limit: number) =>
+const quotaExceeded = (limit: number) =>
   new Problem(422, 'files-limit-reached', 'The files of your organisation have reached their limit.', {
-    detail: `The files of your organisation may have ${limit} bytes in all, with those that runs read and with uploads under way. Delete unused pipelines with uploads, or ask the operator for more (CLIENT_FILES_LIMIT).`,
+    detail: `The uploaded files of your organisation may have ${limit} bytes in total, including uploads in progress and files that runs still read. Delete unused upload pipelines, or ask the operator to raise CLIENT_FILES_LIMIT.`,
   })

@@ -1,26 +1,24 @@
 import { problems } from '@sluice/http-server'
+import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
 import type { SecretValues } from '../secrets/sealed-secrets.ts'
-
-/** The secrets of a body, by name: absent keeps what is stored, null (an empty text on the wire) clears it. */
-export type GivenSecrets = Readonly<Record<string, string | null | undefined>>
 
 interface SecretMerge {
   stored: SecretValues
   given: GivenSecrets
-  /** The field that would send the stored secrets to another address; undefined if the address stays. */
-  moved: string | undefined
+  /** JSON pointer of the secret that must be sent again because the address changes; undefined if the address stays. */
+  addressChange: string | undefined
 }
 
 /**
- * Returns the given secrets, and the stored ones for those that are absent. A user who may change the address may not read the password,
- * but could by sending it to a server of their own: with another address, the password must be sent again.
+ * Merges the secrets of a body into the stored ones: an absent secret keeps its stored value. Throws 422 for absent secrets if the address
+ * changes, because otherwise a user who may not read the stored password could send it to their own server.
  */
-export function mergeSecrets({ stored, given, moved }: SecretMerge): SecretValues {
+export function mergeSecrets({ stored, given, addressChange }: SecretMerge): SecretValues {
   const absent = Object.keys(given).filter((name) => given[name] === undefined && name in stored)
-  if (moved && absent.length > 0)
+  if (addressChange && absent.length > 0)
     throw problems.refused(
-      moved,
-      `The stored ${absent.includes('authToken') ? 'token' : 'password'} is for the old address: send it along, or an empty text for none.`,
+      addressChange,
+      `The stored ${absent.includes('authToken') ? 'token' : 'password'} belongs to the old address. Send it again for the new address, or send an empty text to remove it.`,
     )
   return { ...Object.fromEntries(absent.map((name) => [name, stored[name]!])), ...definedSecrets(given) }
 }

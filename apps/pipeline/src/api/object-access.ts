@@ -7,8 +7,8 @@ import type { DB } from '../database.ts'
 import { readSetting } from '../settings.ts'
 
 /**
- * Throws 422 for users or groups that the caller's client does not have. Queries the identity service. `pointer` is the JSON pointer of
- * the access in the body.
+ * Throws 422 for users or groups that the identity service does not know in the caller's client. `pointer` is the JSON pointer of the
+ * access in the body.
  */
 export async function assertSharingTargets(
   access: AccessPart | undefined,
@@ -38,19 +38,19 @@ export async function assertSharingTargets(
   }
 }
 
-/** The public access to new objects of a client if their body has no access. */
-export async function defaultAccess(trx: Transaction<DB>, client: string): Promise<'NONE' | 'READ'> {
+/** Reads the public access that a client's new objects get if their body sets none. */
+export async function readDefaultAccess(trx: Transaction<DB>, client: string): Promise<'NONE' | 'READ'> {
   return (await readSetting(trx, client, 'DEFAULT_ACCESS_LEVEL')) === 'PUBLIC' ? 'READ' : 'NONE'
 }
 
-/** The access columns of a body. A new object without public access in its body gets the default. */
-export async function accessWithDefault(
+/** Returns the access columns of a body. A new object gets the default if its body sets no public access. */
+export async function accessColumnsWithDefault(
   trx: Transaction<DB>,
   access: AccessPart | undefined,
   current: object | undefined,
   client: string,
-  otherwise = () => defaultAccess(trx, client),
+  readDefault = () => readDefaultAccess(trx, client),
 ): Promise<Record<string, unknown>> {
   if (current || access?.publicAccess) return accessColumns(access)
-  return accessColumns({ ...access, publicAccess: await otherwise() })
+  return accessColumns({ ...access, publicAccess: await readDefault() })
 }

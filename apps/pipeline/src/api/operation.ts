@@ -25,7 +25,7 @@ export interface PipelineContext extends DatabaseContext<DB> {
   logger: Logger
 }
 
-/** The dependencies with the facts of one request. Presenting a row needs both. */
+/** The dependencies, and the data of one request. */
 export type RequestContext = PipelineContext & { caller: Caller; request: RequestFacts }
 
 export const operation = operationsWith<PipelineContext>()

@@ -14,7 +14,6 @@ import { variableOperations } from './variables/operations.ts'
 import { viewOperations } from './views/operations.ts'
 import { workflowOperations } from './workflows/operations.ts'
 
-/** All operations of the service. */
 export const operations: readonly Operation<PipelineContext>[] = [
   ...Object.values(schemaOperations),
   ...Object.values(catalogueOperations),

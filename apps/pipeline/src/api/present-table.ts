@@ -7,6 +7,11 @@ export interface TableLabels {
   description?: string | undefined
 }
 
+export const tableLabelsOf = ({ name, description }: { name: string; description: string | null }): TableLabels => ({
+  displayName: name,
+  description: description ?? undefined,
+})
+
 export function presentTable(
   { schema, name, columns, rowCount, size, foreignKeys }: WarehouseTable,
   { displayName, description }: TableLabels = {},
@@ -20,13 +25,13 @@ export function presentTable(
     qualifiedTableName: `${schema}.${name}`,
     size,
     sizeMb: megabytes(size),
-    sizePretty: pretty(size),
+    sizePretty: formatSize(size),
     rowCount,
     columnCount: columns.length,
     columns: columns.map((column) => ({
       ...presentColumn(column),
       tableAlias: name,
-      valueExpression: expressionOf(name, column.name),
+      valueExpression: formatColumnReference(name, column.name),
       id: column.primaryKey && columns.filter(({ primaryKey }) => primaryKey).length === 1,
       sortKey: column.sortKey ?? false,
     })),
@@ -34,8 +39,8 @@ export function presentTable(
   }
 }
 
-/** `"cases"."region"`, which every warehouse accepts; undefined if it is too long for the field. */
-function expressionOf(table: string, column: string): string | undefined {
+/** Formats a column as `"cases"."region"`, which every warehouse accepts. Returns undefined if it is too long for the response field. */
+function formatColumnReference(table: string, column: string): string | undefined {
   const expression = [table, column].map((name) => `"${name.replaceAll('"', '""')}"`).join('.')
   return expression.length <= 255 ? expression : undefined
 }
@@ -58,19 +63,19 @@ export const presentColumn = ({
   label,
   name,
   dataType,
-  dataTypeLabel: labelOf({ dataType, length, precision, scale }),
+  dataTypeLabel: formatDataType({ dataType, length, precision, scale }),
   primaryKey,
   ...(deleted && { deleted }),
   created,
   length,
   distinctValues,
   nullValues,
-  minValue: asNumber(minValue, dataType),
-  maxValue: asNumber(maxValue, dataType),
+  minValue: toNumber(minValue, dataType),
+  maxValue: toNumber(maxValue, dataType),
 })
 
-/** `Decimal(10, 2)`, `Varchar(30)`, `Timestamptz`. */
-function labelOf({
+/** Formats a data type, for example as `Decimal(10, 2)`, `Varchar(30)` or `Timestamptz`. */
+function formatDataType({
   dataType,
   length,
   precision,
@@ -81,21 +86,21 @@ function labelOf({
   return `${word[0]!.toUpperCase()}${word.slice(1)}${size === undefined ? '' : `(${size})`}`
 }
 
-const numbers = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
-const times = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
+const numericTypes = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
+const timeTypes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
 
 /**
- * Returns the minimum and maximum as numbers. Those of dates and times are milliseconds since 1970-01-01T00:00:00Z. Other types, and
- * values that no number can represent (NaN, a year beyond 275,760), have none. Whole numbers beyond 2^53 are rounded.
+ * Converts a minimum or maximum to a number. Dates and times become milliseconds since 1970-01-01T00:00:00Z. Returns undefined for other
+ * types and for values that no number can represent (NaN, a year beyond 275,760). Whole numbers beyond 2^53 are rounded.
  */
-function asNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
+function toNumber(text: string | undefined, dataType: WarehouseColumn['dataType']): number | undefined {
   if (text === undefined) return undefined
-  const number = numbers.has(dataType) ? Number(text) : times.has(dataType) ? millisecondsOf(text) : Number.NaN
+  const number = numericTypes.has(dataType) ? Number(text) : timeTypes.has(dataType) ? parseTime(text) : Number.NaN
   return Number.isFinite(number) ? number : undefined
 }
 
-/** `2020-01-31`, `2020-01-31 12:00:00.5`, the same with `+00`: a time without a zone counts as UTC. */
-function millisecondsOf(text: string): number {
+/** Parses `2020-01-31` or `2020-01-31 12:00:00.5`, with or without a zone such as `+00`. A time without a zone is UTC. */
+function parseTime(text: string): number {
   const [, date, time = '00:00:00', zone = '+00'] =
     /^(\d{4,6}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d+)?))?([+-]\d\d(?::?\d\d)?|Z)?$/.exec(text) ?? []
   if (!date) return Number.NaN
@@ -104,17 +109,17 @@ function millisecondsOf(text: string): number {
   return Date.parse(`${year}T${time.replace(/(\.\d{3})\d+$/, '$1')}${offset}`)
 }
 
-/** Millions of bytes, to two places. */
+/** Converts bytes to megabytes (10^6 bytes), rounded to two decimal places. */
 export const megabytes = (bytes: number): number => Math.round(bytes / 10_000) / 100
 
-/** `12.3 MB`, in powers of a thousand. */
-function pretty(bytes: number): string {
+/** Formats bytes with a decimal unit, for example as `12.3 MB`. */
+function formatSize(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
   const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3))
   return `${power === 0 ? bytes : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
 }
 
-/** The result of a query or a source. `startedAt` is ISO 8601; `rowCount` is set if there are more rows. */
+/** The result of a query or a source. `startedAt` is ISO 8601; `rowCount` is set if `rows` has only some of the rows. */
 interface QueryAnswer {
   columns: readonly WarehouseColumn[]
   rows: QueryResult['rows']
@@ -123,8 +128,8 @@ interface QueryAnswer {
   milliseconds: number
 }
 
-/** Presents rows as a table with a name only. */
-export function presentAnswer(
+/** Presents rows as a table without schema and size. */
+export function presentQueryResult(
   name: string,
   { columns, rows, rowCount = rows.length, startedAt, milliseconds }: QueryAnswer,
 ): QueryResult {

@@ -2,22 +2,22 @@ import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http-server'
 import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { whileConnected } from './while-connected.ts'
-import { shares } from './shares.ts'
+import { slots } from './shares.ts'
 import { presentTable, type TableLabels } from './present-table.ts'
 
-/** Milliseconds: a little more than the query timeout of the server. */
-const longest = 35_000
+/** A little more than the query timeout of the warehouse. */
+const pageTimeoutMs = 35_000
 
-/** A table or view of a warehouse, and the name it is shown under. */
+/** A table or view of a warehouse, and its labels in the response. */
 interface ReadableTable {
   warehouse: Warehouse
   table: WarehouseTable
-  shown: TableLabels
+  labels: TableLabels
 }
 
 /**
- * Reads a page of the rows of a table or view, in its own order. Throws a problem rather than returning fewer rows. Aborts when the
- * caller disconnects. `find` runs in the slot of the page, because it queries the warehouse.
+ * Reads a page of rows of a table or view, in their stored order. Throws a problem if the page is too large for a response. Aborts when
+ * the caller disconnects. `find` also runs in the semaphore's slot, because it queries the warehouse.
  */
 export function readPage(
   { query, request, caller }: { query: DataQuery; request: Pick<RequestFacts, 'stream'>; caller: { client: string } },
@@ -25,17 +25,17 @@ export function readPage(
 ): Promise<QueryResult> {
   const { page = 1, pageSize = 100 } = query
   return whileConnected(
-    { socket: request.stream.socket, queue: shares.pages.queueOf(caller.client), longest, late: tooSlow },
+    { request, queue: slots.pages.queueOf(caller.client), timeoutMs: pageTimeoutMs, onTimeout: throwPageTimeout },
     async (signal) => {
-      const { warehouse, table, shown } = await find()
+      const { warehouse, table, labels } = await find()
       const start = new Date()
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
       const { columns, rows, truncated } = await warehouse.queries.readTable(table.schema, table.name, range, {
         signal,
       })
-      if (truncated) throw pageTooLarge(pageSize, rows.length)
+      if (truncated) throw pageTooLargeProblem(pageSize, rows.length)
       return {
-        ...presentTable(table, shown),
+        ...presentTable(table, labels),
         queryStartTime: start.toISOString(),
         queryDuration: Date.now() - start.getTime(),
         rows,
@@ -46,14 +46,16 @@ export function readPage(
   )
 }
 
-export const tooSlow = (): never => {
-  throw new Problem(422, 'query-timeout', 'The warehouse rejected the request.', {
-    detail: 'Reading the page took too long and was stopped. Ask for fewer rows, or make the view materialised.',
+export const notLoadedYet = (detail: string) => new Problem(404, 'not-found', 'Not found.', { detail })
+
+export const throwPageTimeout = (): never => {
+  throw new Problem(422, 'query-timeout', 'The warehouse refused.', {
+    detail: 'Reading the page took too long and was stopped. Request fewer rows, or make the view materialised.',
   })
 }
 
-/** The problem of a page that is too large. With fewer rows, the next page would skip some. */
-export const pageTooLarge = (pageSize: number, fits: number) =>
+/** Returns the problem of a page that is too large. If the page had fewer rows instead, the next page would skip some. */
+export const pageTooLargeProblem = (pageSize: number, fittingRows: number) =>
   new Problem(422, 'page-too-large', 'The page is too large.', {
-    detail: `${pageSize} rows of this table are more than 4 MB, the limit of one response. Use pageSize=${fits} or less.`,
+    detail: `${pageSize} rows of this table are more than 4 MB, the limit of one response. Use pageSize=${fittingRows} or less.`,
   })

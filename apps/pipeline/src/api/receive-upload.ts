@@ -5,7 +5,7 @@ import { removeUnneededFiles } from '../runs/needed-files.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import { QuotaReservation } from './files-quota.ts'
 import type { RequestContext } from './operation.ts'
-import { shares } from './shares.ts'
+import { slots } from './shares.ts'
 
 /** A received file before the database references it. */
 export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
@@ -16,8 +16,8 @@ export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
 }
 
 /**
- * Writes an upload to disk in an upload slot of its organisation; `stream` is the file if the body is a form. A body that waits for its slot
- * is not read. Throws 422 if the files of the organisation have reached their limit.
+ * Writes an upload to disk in an upload slot of its organisation. The body is not read while it waits for the slot. `stream` is the file if
+ * the body is a form. Throws 422 if the files of the organisation have reached their limit.
  */
 export async function receiveUpload(
   { db, caller, request, files }: Pick<RequestContext, 'db' | 'caller' | 'request' | 'files'>,
@@ -25,8 +25,8 @@ export async function receiveUpload(
   stream: Readable = request.stream,
 ): Promise<StoredUpload> {
   const { socket } = request.stream
-  const left = new AbortController()
-  const onClose = () => left.abort(problems.unreadableBody('The caller has gone.'))
+  const disconnected = new AbortController()
+  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
   socket.once('close', onClose)
   if (socket.destroyed) onClose()
   const quota = new QuotaReservation(db, { uid, client: caller.client, limit: files.clientLimit })
@@ -35,10 +35,10 @@ export async function receiveUpload(
     await quota.reserve(announced)
     // Destroying the stream would close the connection before the response with the reason is sent.
     const chunks: AsyncIterable<Buffer> = stream.iterator({ destroyOnReturn: false })
-    return receiveFile(announced > 0 ? chunks : reserving(chunks, quota), files, uid)
+    return receiveFile(announced > 0 ? chunks : reserveWhileReading(chunks, quota), files, uid)
   }
   try {
-    const { size, sha256 } = await shares.uploads.run(caller.client, receive, { signal: left.signal })
+    const { size, sha256 } = await slots.uploads.run(caller.client, receive, { signal: disconnected.signal })
     return {
       size,
       sha256,
@@ -57,21 +57,21 @@ export async function receiveUpload(
   }
 }
 
-/** Bytes to receive between two reservations. */
-const reservedBytes = 16 * 1024 * 1024
+/** Bytes that are received between two changes of the reservation. */
+const reservationStepBytes = 16 * 1024 * 1024
 
 /**
- * Yields the chunks of a body without Content-Length and reserves their bytes. The last reservation covers the whole body, so that
- * concurrent uploads cannot exceed the limit together.
+ * Yields the chunks of a body without Content-Length, and reserves their bytes. The last reservation covers the whole body, so that
+ * concurrent uploads together cannot exceed the limit.
  */
-async function* reserving(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
+async function* reserveWhileReading(chunks: AsyncIterable<Buffer>, quota: QuotaReservation): AsyncGenerator<Buffer> {
   let received = 0
   let next = 0
   for await (const chunk of chunks) {
     received += chunk.length
     if (received >= next) {
       await quota.reserve(received)
-      next = received + reservedBytes
+      next = received + reservationStepBytes
     }
     yield chunk
   }

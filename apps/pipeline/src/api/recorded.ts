@@ -45,16 +45,16 @@ interface AuthoredRow {
   updated_by: string | null
 }
 
-/** Returns the usernames of these users. Leaves out deleted users, and all users while the identity service is down. */
-export async function usernamesOf(uids: Iterable<string | null>, identity: IdentityLookups) {
-  const wanted = [...new Set(uids)].filter((uid) => uid !== null)
-  const users = wanted.length > 0 ? await identity.users(wanted).catch(noUsersIfUnavailable) : new Map<string, never>()
+/** Returns a look-up of these users' usernames. It has no deleted users, and no users at all while the identity service is down. */
+export async function lookUpUsernames(uids: Iterable<string | null>, identity: IdentityLookups) {
+  const known = [...new Set(uids)].filter((uid) => uid !== null)
+  const users = known.length > 0 ? await identity.users(known).catch(noUsersIfUnavailable) : new Map<string, never>()
   return (uid: string | null): string | undefined => (uid === null ? undefined : users.get(uid)?.username)
 }
 
-/** Returns the usernames of the users who created and last updated these rows. */
-export async function authorsOf(rows: readonly AuthoredRow[], identity: IdentityLookups) {
-  const name = await usernamesOf(
+/** Returns a look-up of the usernames of the users who created and last updated each of these rows. */
+export async function lookUpAuthors(rows: readonly AuthoredRow[], identity: IdentityLookups) {
+  const name = await lookUpUsernames(
     rows.flatMap((row) => [row.created_by, row.updated_by]),
     identity,
   )

@@ -6,30 +6,30 @@ interface EnvelopeContent {
   status?: ResultEnvelope['status']
   errorCode?: string
   message: string
-  /** The last part of `messageKey`, where several results have one error code. */
+  /** The last part of `messageKey`; when absent, the error code in lower case. */
   key?: string
-  /** The cause, for those who run the service. Without secrets. */
+  /** The technical cause for operators, without secrets. */
   cause?: string | undefined
   data?: Record<string, unknown>
 }
 
-/** The envelope of an operation that has a result now. A bad result is still an answer. */
+/** Returns the envelope of a finished operation. Its HTTP status is 200 also if the result is an error. */
 export const resultEnvelope = (result: EnvelopeContent): ResultEnvelope => ({
-  ...envelopeOf(result),
+  ...toEnvelope(result),
   httpStatus: '200 OK',
   httpStatusCode: 200,
   statusCode: 200,
 })
 
-/** The envelope of a requested run. */
+/** Returns the envelope of a run that was queued, started or cancelled. */
 export const acceptedRun = (key: string, message: string, run: string): ResultEnvelope => ({
-  ...envelopeOf({ area: 'run', key, message, data: { jobId: run, taskId: run } }),
+  ...toEnvelope({ area: 'run', key, message, data: { jobId: run, taskId: run } }),
   httpStatus: '202 Accepted',
   httpStatusCode: 202,
   statusCode: 202,
 })
 
-function envelopeOf({ area, status = 'OK', errorCode = 'OK', message, key = errorCode, cause, data }: EnvelopeContent) {
+function toEnvelope({ area, status = 'OK', errorCode = 'OK', message, key = errorCode, cause, data }: EnvelopeContent) {
   return {
     status,
     errorCode,

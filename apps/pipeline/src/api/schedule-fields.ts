@@ -5,7 +5,6 @@ import { CronProblem, parseCron } from '../schedules/cron.ts'
 import { toCronExpression } from '../schedules/expression.ts'
 import type { RequestContext } from './operation.ts'
 
-/** The schedule of a body, as every scheduled object has it. */
 export interface ScheduleBody {
   disabled: boolean
   runTrigger: RunTrigger
@@ -15,7 +14,7 @@ export interface ScheduleBody {
   fullRefreshInterval?: number | undefined
 }
 
-/** The columns of a schedule, which are the same in every scheduled table. The scheduler plans the next run itself. */
+/** Returns the columns of a schedule, which all scheduled tables share. The scheduler computes the time of the next run. */
 export const scheduleColumns = (body: ScheduleBody) => ({
   disabled: body.disabled,
   run_trigger: body.runTrigger,
@@ -25,7 +24,6 @@ export const scheduleColumns = (body: ScheduleBody) => ({
   full_refresh_interval: body.fullRefreshInterval ?? null,
 })
 
-/** The response fields of a schedule. */
 export const scheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
   disabled: row.disabled,
   runTrigger: row.run_trigger as RunTrigger,
@@ -35,32 +33,32 @@ export const scheduleFields = (row: Omit<ScheduleRow, 'uid'>) => ({
   fullRefreshInterval: row.full_refresh_interval ?? undefined,
 })
 
-/** A month of minutes and a year of hours: what is to come less often has a trigger. */
-const longest = { continuousUpdateInterval: 31 * 24 * 60, fullRefreshInterval: 366 * 24 }
+/** The maximum intervals: a month in minutes, and a year in hours. Longer intervals need a run trigger. */
+const maxIntervals = { continuousUpdateInterval: 31 * 24 * 60, fullRefreshInterval: 366 * 24 }
 
-/** Refuses, by a 422 that names the field, a schedule that cannot be kept. */
-export function checkSchedule(body: ScheduleBody): void {
-  if (body.runTrigger === 'CUSTOM') checkExpression(body.cronExpression)
+/** Throws 422 with the pointer of the field if the schedule is invalid. */
+export function assertSchedule(body: ScheduleBody): void {
+  if (body.runTrigger === 'CUSTOM') assertCronExpression(body.cronExpression)
   if (!body.continuouslyUpdated) return
   if (body.continuousUpdateInterval === undefined)
     throw problems.refused(
       '/continuousUpdateInterval',
-      'With continuous updates, say every how many minutes: for example 15.',
+      'Continuous updates need an interval in minutes. Set it, for example to 15.',
     )
   for (const field of ['continuousUpdateInterval', 'fullRefreshInterval'] as const) {
     if ((body[field] ?? 1) < 1)
       throw problems.refused(`/${field}`, 'The interval must be 1 or more while continuous updates are on.')
-    if ((body[field] ?? 0) > longest[field])
+    if ((body[field] ?? 0) > maxIntervals[field])
       throw problems.refused(
         `/${field}`,
-        `Continuous updates come more often than that: ${longest[field].toLocaleString('en')} at most, or use a trigger instead.`,
+        `The interval is too long for continuous updates. Set at most ${maxIntervals[field].toLocaleString('en')}, or use a run trigger instead.`,
       )
   }
 }
 
-function checkExpression(expression = ''): void {
+function assertCronExpression(expression = ''): void {
   if (!expression.trim())
-    throw problems.refused('/cronExpression', 'With the trigger CUSTOM, say when: for example 0 6 * * 1-5.')
+    throw problems.refused('/cronExpression', 'The trigger CUSTOM needs a cron expression, for example 0 6 * * 1-5.')
   try {
     parseCron(expression)
   } catch (error) {
@@ -69,25 +67,26 @@ function checkExpression(expression = ''): void {
   }
 }
 
-/** The time zone of the caller's client; undefined while the identity service is unavailable. */
-export async function zoneOfClient({ identity, caller }: RequestContext): Promise<string | undefined> {
+/** Returns the time zone of the caller's client; undefined while the identity service is unavailable. */
+export async function readClientTimeZone({ identity, caller }: RequestContext): Promise<string | undefined> {
   // The response is useful without the time zone.
   const client = await identity.client(caller.client).catch(() => undefined)
   return client?.timeZone
 }
 
 /**
- * When something runs, for people: `17 3 * * * (Europe/Oslo)`, and with continuous updates
- * `every 15 minutes; full load at 17 3 * * * (Europe/Oslo) and every 24 hours`. Undefined if it runs on request only. `zone` is the time zone of its client.
+ * Formats a schedule for people: `17 3 * * * (Europe/Oslo)`, or with continuous updates
+ * `every 15 minutes; full load at 17 3 * * * (Europe/Oslo) and every 24 hours`. Undefined for an object that runs only on request.
+ * `zone` is the time zone of its client.
  */
-export function triggerExpressionOf(row: ScheduleRow, zone: string | undefined): string | undefined {
+export function formatTrigger(row: ScheduleRow, zone: string | undefined): string | undefined {
   const schedule = toSchedule(row)
   const expression = toCronExpression(schedule)
   const triggered = expression && (zone ? `${expression} (${zone})` : expression)
   if (!schedule.continuouslyUpdated) return triggered
   const { continuousUpdateInterval: minutes, fullRefreshInterval: hours } = schedule
-  const full = [triggered && `at ${triggered}`, hours && every(hours, 'hour')].filter(Boolean).join(' and ')
-  return [minutes && every(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
+  const full = [triggered && `at ${triggered}`, hours && formatSpan(hours, 'hour')].filter(Boolean).join(' and ')
+  return [minutes && formatSpan(minutes, 'minute'), full && `full load ${full}`].filter(Boolean).join('; ') || undefined
 }
 
-const every = (count: number, unit: string) => `every ${count === 1 ? unit : `${count} ${unit}s`}`
+const formatSpan = (count: number, unit: string) => `every ${count === 1 ? unit : `${count} ${unit}s`}`

@@ -1,16 +1,16 @@
 import { Semaphore } from '@sluice/process'
 
-/** The longest wait for a slot, in milliseconds. */
+/** Milliseconds that a caller waits for a slot at most. */
 const waitMs = 15_000
 
 /**
- * The semaphores of this process, fair between organisations: an organisation without a slot gets the last free one. The holder of a
- * slot limits how long it holds it.
+ * The semaphores of this process. They are fair between organisations: only an organisation without a slot gets the last free one. The
+ * code that holds a slot limits its own time.
  */
-export const shares = {
+export const slots = {
   /** Pages of rows. Each holds a connection to the warehouse and, while its response is sent, about ten times its 4 MB. */
   pages: new Semaphore({ total: 6, each: 3, waiting: 20, waitMs, title: 'Too many pages are being read.' }),
-  /** Pages for readers without sign-in, one of each organisation. They also need a slot of `pages`. */
+  /** Pages for anonymous readers: one per organisation. Each also needs a slot of `pages`. */
   anonymousPages: new Semaphore({
     total: 2,
     each: 1,
@@ -24,7 +24,7 @@ export const shares = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many previews of your organisation are under way.',
+    title: 'Too many previews of your organisation are running.',
   }),
   /** Previews of files. Each file is held in memory until it is written. */
   previewFiles: new Semaphore({
@@ -32,7 +32,7 @@ export const shares = {
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many previews of your organisation are under way.',
+    title: 'Too many previews of your organisation are running.',
   }),
   /** Look-ups in sources. */
   lookups: new Semaphore({
@@ -40,31 +40,31 @@ export const shares = {
     each: 2,
     waiting: 20,
     waitMs,
-    title: 'Too many things are being looked up for your organisation.',
+    title: 'Too many look-ups of your organisation are running.',
   }),
   connectionTests: new Semaphore({
     total: 16,
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many connections of your organisation are being tried.',
+    title: 'Too many connection tests of your organisation are running.',
   }),
   targets: new Semaphore({
     total: 16,
     each: 4,
     waiting: 20,
     waitMs,
-    title: 'Too many targets of your organisation are being queried.',
+    title: 'Too many requests to destinations of your organisation are running.',
   }),
-  /** Checks that a request waits for. Workers run the others. */
+  /** Checks that run within a request. Workers run all other checks. */
   checks: new Semaphore({
     total: 6,
     each: 2,
     waiting: 20,
     waitMs: 60_000,
-    title: 'Too many checks of your organisation are being run.',
+    title: 'Too many data quality checks of your organisation are running.',
   }),
-  /** Saves of views: the warehouse runs their queries, up to 20 seconds. One of each organisation at a time, so that two saves never create the same view. */
+  /** Saves of views, which run up to 20 seconds in the warehouse. Each organisation saves one at a time, so that two saves never create the same view. */
   views: new Semaphore({
     total: 4,
     each: 1,
@@ -80,7 +80,7 @@ export const shares = {
     waitMs,
     title: 'Too many tables of your organisation are being dropped.',
   }),
-  /** Uploads. A body that waits is not read. */
+  /** Uploads. The body is not read before the upload has its slot. */
   uploads: new Semaphore({
     total: 16,
     each: 4,

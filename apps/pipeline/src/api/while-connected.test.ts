@@ -14,7 +14,7 @@ describe('work while it is asked for', () => {
   it('has its time from its turn on, however long it waited', async () => {
     const queue = one()
     const before = queue(() => sleep(300))
-    const asking = { socket: new Socket(), queue, longest: 200, late: () => 'late' }
+    const asking = { request: { stream: { socket: new Socket() } }, queue, timeoutMs: 200, onTimeout: () => 'late' }
     const worked = whileConnected(asking, async (signal) => {
       await sleep(20, undefined, { signal })
       return 'in time'
@@ -27,14 +27,14 @@ describe('work while it is asked for', () => {
   it('ends with the connection of whoever asked', async () => {
     const socket = new Socket()
     const begun = Promise.withResolvers<void>()
-    const asking = { socket, queue: one(), longest: 60_000, late: () => 'late' }
+    const asking = { request: { stream: { socket } }, queue: one(), timeoutMs: 60_000, onTimeout: () => 'late' }
     const worked = whileConnected(asking, (signal) => {
       begun.resolve()
       return endless(signal)
     })
     await begun.promise
     socket.destroy()
-    await expect(worked).rejects.toThrow('The caller has gone.')
+    await expect(worked).rejects.toThrow('The client closed the connection.')
     expect(socket.listenerCount('close')).toBe(0)
   })
 
@@ -43,18 +43,23 @@ describe('work while it is asked for', () => {
     let begun = 0
     const before = queue(() => sleep(50))
     const socket = new Socket()
-    const asking = { socket, queue, longest: 60_000, late: () => 0 }
+    const asking = { request: { stream: { socket } }, queue, timeoutMs: 60_000, onTimeout: () => 0 }
     const work = async () => ++begun
     const waiting = whileConnected(asking, work)
     socket.destroy()
-    await expect(waiting).rejects.toThrow('The caller has gone.')
-    await expect(whileConnected(asking, work)).rejects.toThrow('The caller has gone.')
+    await expect(waiting).rejects.toThrow('The client closed the connection.')
+    await expect(whileConnected(asking, work)).rejects.toThrow('The client closed the connection.')
     await before
     expect(begun).toBe(0)
   })
 
   it('fails as it fails, when there was time', async () => {
-    const asking = { socket: new Socket(), queue: one(), longest: 60_000, late: () => 'late' }
+    const asking = {
+      request: { stream: { socket: new Socket() } },
+      queue: one(),
+      timeoutMs: 60_000,
+      onTimeout: () => 'late',
+    }
     await expect(whileConnected(asking, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 })

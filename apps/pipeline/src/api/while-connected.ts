@@ -1,36 +1,44 @@
 import type { Socket } from 'node:net'
 import { problems } from '@sluice/http-server'
 
-/** Runs work when a slot is free. The signal ends the wait. */
+/** Runs `work` when a semaphore's slot is free. The signal ends the wait for it. */
 type WorkQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
+interface ConnectedWork<T> {
+  request: { stream: { socket: Socket } }
+  queue: WorkQueue
+  timeoutMs: number
+  onTimeout(): T
+}
+
 /**
- * Runs work in a slot of `queue`, and aborts it when the connection of the caller closes, even while it waits. Work may take `longest`
- * milliseconds in its slot; then `late` returns or throws the result.
+ * Runs `work` in a slot of `queue`. Aborts it when the caller's connection closes, even while it waits for the slot, and after `timeoutMs`
+ * in the slot; then `onTimeout` returns the result or throws.
  */
 export async function whileConnected<T>(
-  { socket, queue, longest, late }: { socket: Socket; queue: WorkQueue; longest: number; late: () => T },
+  { request, queue, timeoutMs, onTimeout }: ConnectedWork<T>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const left = new AbortController()
-  const leave = () => left.abort(problems.unreadableBody('The caller has gone.'))
-  socket.once('close', leave)
-  if (socket.destroyed) leave()
+  const { socket } = request.stream
+  const disconnected = new AbortController()
+  const onClose = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
+  socket.once('close', onClose)
+  if (socket.destroyed) onClose()
   try {
-    left.signal.throwIfAborted()
+    disconnected.signal.throwIfAborted()
     return await queue(async () => {
-      left.signal.throwIfAborted()
-      const over = AbortSignal.timeout(longest)
+      disconnected.signal.throwIfAborted()
+      const timeout = AbortSignal.timeout(timeoutMs)
       try {
-        return await work(AbortSignal.any([left.signal, over]))
+        return await work(AbortSignal.any([disconnected.signal, timeout]))
       } catch (error) {
-        left.signal.throwIfAborted()
-        if (!over.aborted) throw error
-        return late()
+        disconnected.signal.throwIfAborted()
+        if (!timeout.aborted) throw error
+        return onTimeout()
       }
-    }, left.signal)
+    }, disconnected.signal)
   } finally {
     // Later requests reuse the connection.
-    socket.off('close', leave)
+    socket.off('close', onClose)
   }
 }

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { DB } from '../database.ts'
 
-/** The payload of a job. The client limits how many runs of one client are delivered. */
+/** The payload of a job. The queue limits the concurrent runs of each client. */
 export interface QueuedRun {
   uid: string
   client: string

@@ -9,16 +9,16 @@ import type { Delivery, JobQueue, QueuedRun, WorkerQueue } from './job-queue.ts'
 const schema = 'pgboss'
 const queue = 'runs'
 
-/** In older versions, a worker that was suspended and continued could end another worker's attempt. */
+/** Older versions let a worker that was suspended for a while end the attempt of another worker. */
 const minVersion = [12, 35] as const
 
 interface RunJob {
   run: string
 }
 
-const options = (heartbeatSeconds: number) => ({
+const queueOptions = (heartbeatSeconds: number) => ({
   heartbeatSeconds,
-  // The maximum of pg-boss.
+  // pg-boss allows no longer time.
   expireInSeconds: 24 * 3600,
   // The row of a run counts its attempts. These retries are for crashed workers and an unavailable database.
   retryLimit: 100,
@@ -37,8 +37,8 @@ export async function migrateQueue(connectionString: string, { heartbeatSeconds 
   boss.on('error', (error) => (failure ??= error))
   await boss.start()
   try {
-    if (await boss.getQueue(queue)) await boss.updateQueue(queue, options(heartbeatSeconds))
-    else await boss.createQueue(queue, { policy: 'exclusive', ...options(heartbeatSeconds) })
+    if (await boss.getQueue(queue)) await boss.updateQueue(queue, queueOptions(heartbeatSeconds))
+    else await boss.createQueue(queue, { policy: 'exclusive', ...queueOptions(heartbeatSeconds) })
     while ((await boss.getBamStatus()).some(({ status }) => status === 'pending' || status === 'in_progress')) {
       if (failure) throw failure
       await sleep(500)
@@ -51,8 +51,8 @@ export async function migrateQueue(connectionString: string, { heartbeatSeconds 
 /** Opens the queue for a process that only queues runs: without its own connections and maintenance. */
 export async function openQueue(db: Kysely<DB>, logger: Logger): Promise<JobQueue> {
   const boss = new PgBoss({ db: transactionDb(db), schema, migrate: false, supervise: false, schedule: false })
-  await start(boss, logger)
-  return port(boss)
+  await startBoss(boss, logger)
+  return createJobQueue(boss)
 }
 
 export interface WorkerQueueOptions {
@@ -81,11 +81,11 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
     superviseIntervalSeconds: interval,
     monitorIntervalSeconds: interval,
   })
-  await start(boss, logger)
-  await boss.updateQueue(queue, options(heartbeatSeconds))
+  await startBoss(boss, logger)
+  await boss.updateQueue(queue, queueOptions(heartbeatSeconds))
 
   return {
-    ...port(boss),
+    ...createJobQueue(boss),
     async work(handle) {
       const taking = {
         localConcurrency: concurrency,
@@ -94,13 +94,13 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
         // No notification announces runs that wait for the client's limit or for their start time.
         notifyPollingIntervalSeconds: 2,
       }
-      await boss.work<RunJob>(queue, taking, async ([job]) => handle(delivery(boss, job!)))
+      await boss.work<RunJob>(queue, taking, async ([job]) => handle(toDelivery(boss, job!)))
     },
     stopTaking: () => boss.offWork(queue, { wait: false }),
   }
 }
 
-function port(boss: PgBoss): JobQueue {
+function createJobQueue(boss: PgBoss): JobQueue {
   return {
     async send(trx, { uid, client }) {
       await boss.send(queue, { run: uid }, { ...jobIdentity(uid, client), db: transactionDb(trx) })
@@ -122,14 +122,14 @@ function jobIdentity(run: QueuedRun['uid'], client: QueuedRun['client']) {
   return { singletonKey: run, group: { id: client } }
 }
 
-function delivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<RunJob>): Delivery {
+function toDelivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<RunJob>): Delivery {
   return {
     run: data.run,
     client: groupId!,
     signal,
     async requeue(trx, afterSeconds) {
       const db = transactionDb(trx)
-      // With its retry count, the job is completed only if this worker still holds it.
+      // The retry count ensures that the job is completed only if this worker still holds it.
       const { affected } = (await boss.complete(queue, { id, retryCount }, null, { db })) as { affected: number }
       if (affected === 0) return false
       await boss.send(queue, data, { ...jobIdentity(data.run, groupId!), startAfter: afterSeconds, db })
@@ -138,7 +138,7 @@ function delivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job<R
   }
 }
 
-async function start(boss: PgBoss, logger: Logger): Promise<void> {
+async function startBoss(boss: PgBoss, logger: Logger): Promise<void> {
   assertVersion()
   boss.on(
     'error',
@@ -152,14 +152,14 @@ async function start(boss: PgBoss, logger: Logger): Promise<void> {
     await boss.stop({ graceful: false })
     if (/not installed|migrat|version|the queue is missing/i.test((error as Error).message))
       throw new StartProblem(
-        `The pipeline database is not ready for the queue (${(error as Error).message}): run the migrations first.`,
+        `The pipeline database is not ready for the queue (${(error as Error).message}). Run the migrations first.`,
         { cause: error },
       )
     throw error
   }
 }
 
-/** Passes on one error in ten seconds, because every poll fails while the database is unavailable. */
+/** Reports at most one error in ten seconds, because every poll fails while the database is unavailable. */
 function throttleErrors(report: (error: Error) => void): (error: Error) => void {
   let last = 0
   return (error) => {
@@ -174,7 +174,7 @@ function assertVersion(): void {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > minVersion[0] || (major === minVersion[0] && minor >= minVersion[1])) return
   throw new StartProblem(
-    `pg-boss ${version} is installed, but before ${minVersion.join('.')} it lets two workers share a run: install the version that package.json names.`,
+    `pg-boss ${version} is installed, but versions before ${minVersion.join('.')} can let two workers execute the same run. Install the version that package.json requires.`,
   )
 }
 

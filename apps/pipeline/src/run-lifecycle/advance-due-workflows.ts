@@ -5,7 +5,6 @@ import { onRunFinished } from './finish-run.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { advanceWorkflow } from '../workflows/advance.ts'
 
-/** Maximum number of workflows per call. */
 const maxWorkflows = 200
 
 /**

@@ -2,7 +2,7 @@ import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from './finish-run.ts'
-import { before, underWay } from '../runs/states.ts'
+import { statesBefore, underWay } from '../runs/states.ts'
 import { type WorkflowRun, writeLog } from '../workflows/workflow-run.ts'
 
 type RunSelector = { runnableId: number } | { id: number }
@@ -24,7 +24,7 @@ export async function cancelRun(
 const cancellationMessage = sql<string>`'The run was cancelled.' || case (select kind from runnables r where r.id = runs.runnable_id)
   when 'DATA_PIPELINE' then ' The old data stays.'
   when 'VIEW' then ' The old data stays.'
-  when 'DESTINATION' then ' What was sent before stays sent.'
+  when 'DESTINATION' then ' Data that was already sent stays in the target.'
   else '' end`
 
 async function cancel(
@@ -37,7 +37,7 @@ async function cancel(
     .updateTable('runs')
     .set({ state: 'CANCELLED', finished_at: sql`now()`, message: cancellationMessage, error_code: null })
     .where(column, '=', key)
-    .where('state', 'in', before('CANCELLED'))
+    .where('state', 'in', statesBefore('CANCELLED'))
     .returningAll()
     .executeTakeFirst()
   if (!run) return undefined
@@ -70,7 +70,7 @@ async function cancelJobs(trx: Transaction<DB>, run: WorkflowRun): Promise<numbe
     where run_id = ${run.id} and state in ('WAITING', 'RUNNING')
     returning child_run_id`.execute(trx)
   if (rows.length === 0) return []
-  const message = 'The workflow was cancelled: its running jobs were cancelled, and the other jobs are skipped.'
+  const message = 'The workflow was cancelled. Its running jobs were cancelled, and its other jobs are skipped.'
   await writeLog(trx, run, 'INFO', 'MEDIUM', message)
   await trx.updateTable('runs').set({ message }).where('id', '=', run.id).execute()
   const started = await trx

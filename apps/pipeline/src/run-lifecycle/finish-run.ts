@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { Claim } from '../runs/claim.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
-import { before, type EndedRun } from '../runs/states.ts'
+import { statesBefore, type EndedRun } from '../runs/states.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
 import { writeRunAlerts } from '../alerts/write-alerts.ts'
 import { queuePendingViews, listTablesOfRun } from '../views/pending-views.ts'
@@ -60,7 +60,7 @@ function endRun(trx: Transaction<DB>, id: number, attempt: number, outcome: RunO
     })
     .where('id', '=', id)
     .where('attempt', '=', attempt)
-    .where('state', 'in', before(outcome.state))
+    .where('state', 'in', statesBefore(outcome.state))
     .returningAll()
     .executeTakeFirst()
 }

@@ -37,7 +37,7 @@ async function startWorkflow(
 
   await insertRunJobs(trx, run.id, jobs)
   const { length } = jobs.filter(({ disabled }) => !disabled)
-  await writeLog(trx, run, 'INFO', 'LOW', `The workflow begins: ${length === 1 ? '1 job' : `${length} jobs`}.`)
+  await writeLog(trx, run, 'INFO', 'LOW', `The workflow runs ${length === 1 ? '1 job' : `${length} jobs`}.`)
   const ended = await advanceWorkflow(trx, queue, run.id)
   if (ended) await onRunFinished(trx, queue, ended)
   return { run: ended ?? run, existing }
@@ -70,7 +70,7 @@ async function readWorkflowJobs(
   return { strategy: rows[0]!.strategy, jobs: rows[0]!.jobs ?? [] }
 }
 
-/** Jobs of disabled steps are skipped. */
+/** Copies the jobs to the run. Jobs of disabled steps are skipped. */
 async function insertRunJobs(trx: Transaction<DB>, run: number, jobs: readonly WorkflowJob[]): Promise<void> {
   await sql`
     insert into workflow_run_jobs

@@ -1,7 +1,7 @@
 import type { RunAction, RunMode, RunnableKind } from './runnable.ts'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { before } from './states.ts'
+import { statesBefore } from './states.ts'
 
 /** A run that a worker has claimed. `attempt` is the fence token of every write: a write that changes no row has lost the lease. */
 export interface Claim {
@@ -10,13 +10,13 @@ export interface Claim {
   client: string
   requestedAt: Date
   attempt: number
-  /** Number of this attempt from 1, without the attempts that were requeued unfinished. */
+  /** Number of this attempt from 1. Attempts that were requeued as `unfinished` do not count. */
   tries: number
   mode: RunMode
   action: RunAction
   /** The input as it was when the run was requested. */
   input: unknown
-  /** Number that an earlier attempt counted. */
+  /** The rejected rows that an earlier attempt counted. */
   rowsRejected: number
   /** The runnable object. */
   subject: { id: number; uid: string; kind: RunnableKind; name: string }
@@ -46,7 +46,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
     }))
     .whereRef('s.id', '=', 'r.runnable_id')
     .where('r.uid', '=', uid)
-    .where('r.state', 'in', before('RUNNING'))
+    .where('r.state', 'in', statesBefore('RUNNING'))
     .returning(['r.id', 'r.uid', 'r.client', 'r.created_at', 'r.attempt', 'r.handed_back', 'r.mode', 'r.input'])
     .returning(['r.action', 'r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
     .executeTakeFirst()
@@ -68,7 +68,7 @@ export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | und
 }
 
 /**
- * Returns whether the client of this run may have one more running. The limit of the queue is only approximate, because workers
+ * Returns whether the client may have another concurrent run. The limit of the queue is only approximate, because workers
  * count concurrently. Here, an advisory lock serializes the claims of one client until the caller's transaction ends. Runs
  * without a heartbeat for a minute do not count.
  */
@@ -109,7 +109,7 @@ export async function requeueRun(
     }))
     .where('id', '=', id)
     .where('attempt', '=', attempt)
-    .where('state', 'in', before('QUEUED'))
+    .where('state', 'in', statesBefore('QUEUED'))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

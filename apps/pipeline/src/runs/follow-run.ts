@@ -2,21 +2,20 @@ import type { LogStreamQuery } from '@sluice/contracts'
 import type { Kysely, Selectable } from 'kysely'
 import type { DB, RunLogs, Runs } from '../database.ts'
 
-/** Selects all runs of an object, or one of them. */
-export interface Followed extends Pick<LogStreamQuery, 'logLevel' | 'logImportance'> {
+/** Selects the log lines of all runs of an object, or of one run. */
+export interface LogFilter extends Pick<LogStreamQuery, 'logLevel' | 'logImportance'> {
   runnableId: number
   run?: string | undefined
 }
 
 export type LogLine = Selectable<RunLogs> & { run_uid: string }
 
-/** Maximum number of lines per call. */
-export const mostLines = 500
+export const maxLines = 500
 
-/** Returns at most `mostLines` lines after the line with this key, oldest first. */
-export async function linesAfter(
+/** Returns at most `maxLines` lines after the line with this key, oldest first. */
+export async function listLines(
   db: Kysely<DB>,
-  { runnableId, run, logLevel, logImportance }: Followed,
+  { runnableId, run, logLevel, logImportance }: LogFilter,
   after: number,
 ): Promise<LogLine[]> {
   let found = db
@@ -29,17 +28,17 @@ export async function linesAfter(
   if (run) found = found.where('r.uid', '=', run)
   if (logLevel) found = found.where('l.level', '=', logLevel)
   if (logImportance) found = found.where('l.importance', '=', logImportance)
-  return found.orderBy('l.id').limit(mostLines).execute()
+  return found.orderBy('l.id').limit(maxLines).execute()
 }
 
 /** Returns the selected run, or the newest one. */
-export function followedRun(db: Kysely<DB>, { runnableId, run }: Followed): Promise<Selectable<Runs> | undefined> {
+export function findRun(db: Kysely<DB>, { runnableId, run }: LogFilter): Promise<Selectable<Runs> | undefined> {
   const runs = db.selectFrom('runs').selectAll().where('runnable_id', '=', runnableId)
   return (run ? runs.where('uid', '=', run) : runs).orderBy('id', 'desc').limit(1).executeTakeFirst()
 }
 
 /** Returns the key before the first line of a run. If the run has no lines yet, returns the key of the object's last line. */
-export async function beforeRun(db: Kysely<DB>, { runnableId }: Followed, run: number | undefined): Promise<number> {
+export async function findStartKey(db: Kysely<DB>, { runnableId }: LogFilter, run?: number): Promise<number> {
   const lines = db.selectFrom('run_logs').where('runnable_id', '=', runnableId)
   const first = await lines
     .select((eb) => eb.fn.min<number | null>('id').as('id'))

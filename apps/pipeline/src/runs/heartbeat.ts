@@ -3,13 +3,13 @@ import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
 import type { Claim } from './claim.ts'
 
-/** Totals since the attempt started to read the source, the last time that it did. Null: unknown. */
+/** Totals since the attempt last started to read the source. Null means unknown. */
 export interface Totals {
   bytesRead: number
   bytesTotal: number | null
   rowsRead: number
   rowsRejected: number
-  /** 0 to 100. It never goes down. */
+  /** 0 to 100; never decreases. */
   percentage: number | null
   /** Average of the last seconds. */
   rowsPerSecond: number

@@ -101,9 +101,9 @@ describe('a line of progress', () => {
     expect(describeProgress({ ...none, ...known })).toBe('Read 512 MB, 3,800,000 rows: 128 MB/s, 950,000 rows/s.')
     const total = { bytesTotal: 1_024_000_000, percentage: 50.03, rowsRejected: 12, secondsLeft: 4.1 }
     expect(describeProgress({ ...known, ...total })).toBe(
-      'Read 512 MB of 1,024 MB (50 %), 3,800,000 rows, 12 of them rejected: 128 MB/s, 950,000 rows/s, 4 seconds to go.',
+      'Read 512 MB of 1,024 MB (50 %), 3,800,000 rows, 12 of them rejected: 128 MB/s, 950,000 rows/s, 4 seconds left.',
     )
-    expect(describeProgress({ ...known, ...total, secondsLeft: 400 })).toContain('7 minutes to go')
-    expect(describeProgress({ ...known, ...total, secondsLeft: 40_000 })).toContain('11.1 hours to go')
+    expect(describeProgress({ ...known, ...total, secondsLeft: 400 })).toContain('7 minutes left')
+    expect(describeProgress({ ...known, ...total, secondsLeft: 40_000 })).toContain('11.1 hours left')
   })
 })

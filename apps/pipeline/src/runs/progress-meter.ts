@@ -10,7 +10,7 @@ export interface ProgressMeter extends Readonly<Totals> {
   startOver(): void
 }
 
-/** Rates are those of the last ten seconds, sampled four times a second. In milliseconds. */
+/** Rates are averages over `span` milliseconds, from samples every `step` milliseconds. */
 const span = 10_000
 const step = 250
 /** Milliseconds of reading before the remaining time is estimated. */
@@ -39,7 +39,7 @@ export function openMeter(now: () => number = () => performance.now()): Progress
     while (samples.length > 2 && samples[1]!.at <= at - span) samples.shift()
   }
 
-  /** Per second. */
+  /** Returns the rate per second. */
   function rate(amount: 'bytes' | 'rows', current: number): number {
     const { at, [amount]: before } = samples[0]!
     const passed = now() - at
@@ -120,14 +120,14 @@ export function logProgress(
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** `Read 512 MB of 1,024 MB (50 %), 3,800,000 rows: 128 MB/s, 950,000 rows/s, 4 seconds to go.` */
+/** Formats the progress: `Read 512 MB of 1,024 MB (50 %), 3,800,000 rows: 128 MB/s, 950,000 rows/s, 4 seconds left.` */
 export function describeProgress(totals: Readonly<Totals>): string {
   const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
     totals
   const of = bytesTotal === null ? '' : ` of ${megabytes(bytesTotal)}`
   const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
   const aside = rowsRejected === 0 ? '' : `, ${count(rowsRejected)} of them rejected`
-  const left = secondsLeft === null ? '' : `, ${duration(secondsLeft)} to go`
+  const left = secondsLeft === null ? '' : `, ${duration(secondsLeft)} left`
   const rates = `${megabytes(bytesPerSecond)}/s, ${count(rowsPerSecond)} rows/s`
   return `Read ${megabytes(bytesRead)}${of}${share}, ${count(rowsRead)} rows${aside}: ${rates}${left}.`
 }

@@ -2,7 +2,7 @@ import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Json, JsonObject, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import type { RunAction, RunMode, RunnableKind } from './runnable.ts'
-import { before, underWay } from './states.ts'
+import { statesBefore, underWay } from './states.ts'
 
 export interface Runnable {
   id: number
@@ -56,8 +56,9 @@ interface UploadState {
 }
 
 /**
- * Returns a digest of everything that determines the load of an uploaded file: the file, the settings, the transformation and, if these use variables, all
- * variables of the client, because a name can be written in several ways (`${ name }`, JSON escapes). Undefined for any other pipeline.
+ * Returns a digest of everything that determines the load of an uploaded file: the file, the settings, the transformation, and all variables
+ * of the client if these use variables. Names are not compared, because they have several spellings (`${ name }`, JSON escapes). Undefined
+ * for a pipeline of another type.
  */
 export async function readUploadState(trx: Transaction<DB>, pipeline: number): Promise<UploadState | undefined> {
   const { rows } = await sql<{ fingerprint: string | null; loaded: string | null }>`
@@ -155,7 +156,7 @@ export async function insertRun(
     if (existing) await endDryRun(trx, existing)
     // The existing run has ended, perhaps between the two statements, so try again.
   }
-  throw new Error(`Runs of ${runnableId} start and end faster than another can be queued.`)
+  throw new Error(`No run of object ${runnableId} could be queued, because other runs of it kept starting and ending.`)
 }
 
 /** Cancels a dry run without `onRunFinished`, because nothing depends on it. Its worker notices at the next heartbeat. */
@@ -165,10 +166,10 @@ async function endDryRun(trx: Transaction<DB>, { id }: Selectable<Runs>): Promis
     .set({
       state: 'CANCELLED',
       finished_at: sql`now()`,
-      message: 'The dry run was cancelled, because another run of the pipeline began.',
+      message: 'The dry run was cancelled, because another run was requested. Start it again after that run.',
       error_code: null,
     })
     .where('id', '=', id)
-    .where('state', 'in', before('CANCELLED'))
+    .where('state', 'in', statesBefore('CANCELLED'))
     .execute()
 }

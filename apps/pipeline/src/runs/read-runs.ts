@@ -19,7 +19,7 @@ interface Listed<Row> {
 /** Lists the runs of an object, newest first. */
 export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<Listed<Run>> {
   const found = db.selectFrom('runs').where('runnable_id', '=', runnableId)
-  return listed(found.selectAll().orderBy('id', 'desc'), page)
+  return readPage(found.selectAll().orderBy('id', 'desc'), page)
 }
 
 /** Returns the newest run and the newest successful run of each object, without dry runs. Objects that never ran are omitted. */
@@ -70,7 +70,7 @@ export async function listLogs(
 ): Promise<Listed<Selectable<RunLogs> & { run_uid: string }>> {
   let found = db.selectFrom('run_logs as l').where('l.runnable_id', '=', runnableId)
   if (taskId) {
-    const run = await runNamed(db, runnableId, taskId)
+    const run = await findRun(db, runnableId, taskId)
     if (!run) return { rows: [], total: 0 }
     found = found.where('l.run_id', '=', run.id)
   }
@@ -78,7 +78,7 @@ export async function listLogs(
   if (logImportance) found = found.where('l.importance', '=', logImportance)
   const direction = order === 'ASC' ? 'asc' : 'desc'
   const uid = sql<string>`(select r.uid from runs r where r.id = l.run_id)`.as('run_uid')
-  return listed(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
+  return readPage(found.selectAll('l').select(uid).orderBy('l.id', direction), page)
 }
 
 /** Lists the rejected rows of a run in the order of the source. Undefined if the object has no such run. */
@@ -88,13 +88,13 @@ export async function listRejectedRows(
   run: string,
   page: PageRequest,
 ): Promise<Listed<Selectable<RejectedRows>> | undefined> {
-  const found = await runNamed(db, runnableId, run)
+  const found = await findRun(db, runnableId, run)
   if (!found) return undefined
   const rows = db.selectFrom('rejected_rows').where('run_id', '=', found.id)
-  return listed(rows.selectAll().orderBy('id'), page)
+  return readPage(rows.selectAll().orderBy('id'), page)
 }
 
-function runNamed(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
+function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
   const runs = db.selectFrom('runs').select('id').where('runnable_id', '=', runnableId)
   return runs.where('uid', '=', uid).executeTakeFirst()
 }
@@ -119,7 +119,7 @@ export function progressOf(run: Run, now: Date = new Date()): Progress {
 }
 
 /** Returns a page of a query's rows, and the total number of rows. */
-async function listed<Row>(
+async function readPage<Row>(
   query: SelectQueryBuilder<any, any, Row>,
   { page, pageSize }: PageRequest,
 ): Promise<Listed<Row>> {

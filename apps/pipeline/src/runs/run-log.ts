@@ -35,7 +35,7 @@ export async function openRunLog(
     write(level, importance, message) {
       if (remaining <= 0) return
       remaining -= 1
-      const text = remaining === 0 ? `The log ends here: ${most} lines of a run are kept.` : redaction.apply(message)
+      const text = remaining === 0 ? `The log is full, because a run keeps ${most} lines.` : redaction.apply(message)
       lines.push({ created_at: new Date(), level, importance, message: storable(text, maxMessageLength) })
     },
     flush: lines.flush,

@@ -3,7 +3,6 @@ export const runnableKinds = ['DATA_PIPELINE', 'VIEW', 'DESTINATION', 'DATA_QUAL
 
 export type RunnableKind = (typeof runnableKinds)[number]
 
-/** Nouns for messages. */
 export const nounOf: Readonly<Record<RunnableKind, string>> = {
   DATA_PIPELINE: 'pipeline',
   VIEW: 'view',

@@ -9,7 +9,7 @@ export interface StagedLoads {
   attempt: number
   /** Digest of everything that determines which rows the source returns. */
   digest: string
-  /** JSON. */
+  /** The JSON that `StagedRun` defines. */
   state: unknown
 }
 
@@ -40,11 +40,11 @@ export async function keepStagedLoads(
 }
 
 /** Call it before an attempt reads the source again. */
-export async function forgetStagedLoads(db: Kysely<DB>, { id, attempt }: Pick<Claim, 'id' | 'attempt'>): Promise<void> {
+export async function deleteStagedLoads(db: Kysely<DB>, { id, attempt }: Pick<Claim, 'id' | 'attempt'>): Promise<void> {
   await db.deleteFrom('staged_loads').where('run_id', '=', id).where('attempt', '<', attempt).execute()
 }
 
-export async function forgetStagedLoadsOfEndedRuns(db: Kysely<DB>): Promise<void> {
+export async function deleteStagedLoadsOfEndedRuns(db: Kysely<DB>): Promise<void> {
   await db
     .deleteFrom('staged_loads as s')
     .using('runs as r')

@@ -19,7 +19,7 @@ export const underWay = ['QUEUED', 'RUNNING'] as const satisfies readonly RunSta
 export const successful = ['OK', 'WARNING'] as const satisfies readonly RunState[]
 
 /** Returns the states from which a run may change to `state`. */
-export function before(state: RunState): RunState[] {
+export function statesBefore(state: RunState): RunState[] {
   const states = Object.keys(transitions) as RunState[]
   return states.filter((from) => (transitions[from] as readonly string[]).includes(state))
 }

@@ -20,8 +20,9 @@ export class WorkerStopping extends Error {
 }
 
 /**
- * The end of an attempt. REFUSED: the run had already ended. DEFERRED: its client has too many runs, the free slot is kept for
- * another client, or its inputs run first. LOST: the attempt lost the lease.
+ * The outcome of an attempt. AGAIN: it failed, and the run is retried. HANDED_BACK: its worker stopped, and the run is queued again.
+ * REFUSED: the run had already ended. DEFERRED: its client has too many runs, the free slot is kept for another client, or the run must
+ * wait for its inputs. LOST: the attempt lost the lease.
  */
 export type AttemptEnding = 'OK' | 'WARNING' | 'FAILED' | 'AGAIN' | 'HANDED_BACK' | 'LOST' | 'REFUSED' | 'DEFERRED'
 
@@ -34,7 +35,7 @@ export interface EndedAttempt {
 /** The queue expires a job after 24 hours. */
 const attemptTimeoutMs = 23.5 * 3_600_000
 
-/** Milliseconds after its request during which a run waits for unavailable servers without using up its attempts. */
+/** For this time after its request, attempts that fail because a server is unavailable do not count. */
 const maxUnavailableMs = 24 * 3_600_000
 
 interface AttemptContext {
@@ -73,7 +74,7 @@ export async function executeRun(
   await using log = await openRunLog(db, claim, redaction)
   const ended = new AbortController()
   const signal = AbortSignal.any([ended.signal, stopping])
-  const onDeliveryLost = () => ended.abort(new LeaseLost('The queue took the run away from this worker.'))
+  const onDeliveryLost = () => ended.abort(new LeaseLost('The queue ended the delivery of the run to this worker.'))
   delivery.signal.addEventListener('abort', onDeliveryLost, { once: true })
   const timeout = setTimeout(() => ended.abort(runTooLong()), attemptTimeoutMs)
 
@@ -138,7 +139,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
     return { ending: 'LOST', claim }
   }
   if (error instanceof WorkerStopping) {
-    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is handed back: its worker stops.`)
+    log.write('INFO', 'LOW', `Attempt ${claim.attempt} is interrupted and requeued: its worker stops.`)
     return { ending: await requeue(context, { unfinished: true }, 0), claim }
   }
 
@@ -149,16 +150,16 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   else services.logger.info({ ...details, reason: message }, 'an attempt failed')
 
   const mayWait = Date.now() - claim.requestedAt.getTime() < maxUnavailableMs
-  const unfinished = failure.away && !hasRead && mayWait
+  const unfinished = failure.isServerUnavailable && !hasRead && mayWait
   if (failure.retryable && (unfinished || claim.tries < mostTries)) {
     const seconds = backoff(unfinished ? claim.attempt : claim.tries)
-    log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next try in ${seconds} seconds)`)
+    log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next attempt in ${seconds} seconds)`)
     return { ending: await requeue(context, { code: failure.code, message, unfinished }, seconds), claim }
   }
   const published = await recoverPublishedRun(services, claim).catch((problem: unknown) => {
-    const { retryable, away } = failureOf(problem, claim.uid)
+    const { retryable, isServerUnavailable } = failureOf(problem, claim.uid)
     // A warehouse that has been unavailable for this long may never return, but a busy one will respond.
-    return mayWait || (retryable && !away) ? ('UNKNOWN' as const) : undefined
+    return mayWait || (retryable && !isServerUnavailable) ? ('UNKNOWN' as const) : undefined
   })
   if (published === 'UNKNOWN')
     return {
@@ -185,7 +186,7 @@ async function requeue(
     if (!(await requeueRun(trx, claim, reason))) return false
     await failpoint('giving-back')
     if (await delivery.requeue(trx, seconds)) return true
-    throw new LeaseLost('The queue took the run away from this worker.')
+    throw new LeaseLost('The queue ended the delivery of the run to this worker.')
   }).catch((error: unknown) => {
     if (error instanceof LeaseLost) return false
     throw error
@@ -199,7 +200,7 @@ async function handleRun(services: RunContext, attempt: RunAttempt): Promise<Run
   if (!(await services.isClientActive(client)))
     throw new LoadProblem(
       'CLIENT_DISABLED',
-      'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin can change “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
+      'The run was not started, because this organisation is disabled or its data pipelines are switched off. The old data stays. Ask a super admin to change “disabled” or “pipelinesEnabled” of the organisation, then run again.',
     )
   return runHandlers[subject.kind]!.run(services, attempt)
 }
@@ -207,7 +208,7 @@ async function handleRun(services: RunContext, attempt: RunAttempt): Promise<Run
 function tooManyAttempts(): LoadProblem {
   return new LoadProblem(
     'TOO_MANY_ATTEMPTS',
-    `The run was given up: the worker crashed in each of ${mostTries} attempts. The data that was published last stays. Find the cause in the workers' logs, the memory limit of their containers or restarts of the machine, at the times in the log of this run. Then give the workers more memory or load less at once, and run it again.`,
+    `The run has failed, because the worker crashed in each of ${mostTries} attempts. The old data stays. Ask the operator to check the logs, the memory limit and restarts of the workers at the times in the log of this run. Then give the workers more memory or load less at once, and run again.`,
   )
 }
 

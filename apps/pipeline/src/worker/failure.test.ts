@@ -13,15 +13,23 @@ describe('a failure', () => {
     const thrown = await stack.disposeAsync().catch((error: unknown) => error)
     expect(thrown).not.toBe(away)
     expect(firstError(thrown)).toBe(away)
-    expect(failureOf(thrown, 'run')).toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE', retryable: true, away: true })
+    expect(failureOf(thrown, 'run')).toMatchObject({
+      code: 'WAREHOUSE_UNAVAILABLE',
+      retryable: true,
+      isServerUnavailable: true,
+    })
   })
 
   it('knows what is only away', () => {
     const lost = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-    expect(failureOf(lost, 'run')).toMatchObject({ code: 'DATABASE_UNAVAILABLE', away: true })
+    expect(failureOf(lost, 'run')).toMatchObject({ code: 'DATABASE_UNAVAILABLE', isServerUnavailable: true })
     const busy = new WarehouseProblem('TABLE_BUSY', 'Busy.', { retryable: true })
-    expect(failureOf(busy, 'run')).toMatchObject({ retryable: true, away: false })
-    expect(failureOf(new Error('?'), 'run')).toMatchObject({ code: 'INTERNAL_ERROR', retryable: false, away: false })
+    expect(failureOf(busy, 'run')).toMatchObject({ retryable: true, isServerUnavailable: false })
+    expect(failureOf(new Error('?'), 'run')).toMatchObject({
+      code: 'INTERNAL_ERROR',
+      retryable: false,
+      isServerUnavailable: false,
+    })
   })
 
   it('says which key of stored secrets is missing', () => {

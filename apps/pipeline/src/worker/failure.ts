@@ -12,7 +12,7 @@ export interface Failure {
   retryable: boolean
   expected: boolean
   /** A server that the run needs is unavailable, so the failure is independent of the run itself. */
-  away: boolean
+  isServerUnavailable: boolean
 }
 
 /** Returns the original error. If the cleanup fails as well, JavaScript wraps the original in a `SuppressedError`. */
@@ -28,25 +28,25 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
   if (error instanceof WarehouseProblem) {
     const { code, sentence, advice, retryable } = error
     const message = withAdvice(sentence, advice, { isDataset })
-    return { code, message, retryable, expected: true, away: code === 'WAREHOUSE_UNAVAILABLE' }
+    return { code, message, retryable, expected: true, isServerUnavailable: code === 'WAREHOUSE_UNAVAILABLE' }
   }
   if (error instanceof DestinationProblem) {
     const { code, message, retryable } = error
-    return { code, message, retryable, expected: true, away: false }
+    return { code, message, retryable, expected: true, isServerUnavailable: false }
   }
   if (error instanceof SourceProblem) {
     const message = withAdvice(error.sentence, error.advice, { isDataset })
-    return { code: error.code, message, retryable: false, expected: true, away: false }
+    return { code: error.code, message, retryable: false, expected: true, isServerUnavailable: false }
   }
   if (error instanceof LoadProblem || error instanceof VariableProblem)
-    return { code: error.code, message: error.message, retryable: false, expected: true, away: false }
+    return { code: error.code, message: error.message, retryable: false, expected: true, isServerUnavailable: false }
   if (error instanceof SealProblem)
     return {
       code: 'SECRET_KEY_MISSING',
-      message: `${error.message} The operator of the service does so, and restarts it; then run it again. The old data stays.`,
+      message: `${error.message} Ask the operator to do so and to restart the service, then run again. The old data stays.`,
       retryable: false,
       expected: true,
-      away: false,
+      isServerUnavailable: false,
     }
   if (isUnavailable(error))
     return {
@@ -54,14 +54,14 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
       message: 'The database of the pipeline service did not answer. The run is retried.',
       retryable: true,
       expected: true,
-      away: true,
+      isServerUnavailable: true,
     }
   return {
     code: 'INTERNAL_ERROR',
     message: `Internal error. The old data stays. See the worker's log for run ${run}.`,
     retryable: false,
     expected: false,
-    away: false,
+    isServerUnavailable: false,
   }
 }
 

@@ -16,7 +16,7 @@ interface LoadCounts {
   isDataset?: boolean
 }
 
-/** The advice for each hint of the source, by its sentence. */
+/** The hints of the source: each sentence with its advice. */
 export type Hints = ReadonlyMap<string, ReaderAdvice>
 
 /** Returns the first three hints, and each piece of advice once. */
@@ -36,19 +36,18 @@ export function describeFile({ input }: Pick<Claim, 'input'>): string {
   return ` from ${name} (${size.toLocaleString('en')} bytes${since}, SHA-256 ${sha256})`
 }
 
-/** Returns the message of a successful load. */
 export function describeLoad(
   tables: readonly LoadedTable[],
   { rejected, fed = 0, merged, isDataset = false }: LoadCounts,
 ): string {
   if (tables.length === 0)
-    return merged ? 'Nothing is new in the source.' : 'The source has no tables: nothing was loaded.'
+    return merged ? 'Nothing is new in the source.' : 'The source has no tables, so nothing was loaded.'
   const [first] = tables
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
   const none =
     fed > 0
-      ? ` The transformation left none of the ${count(fed)} of the source${merged ? '.' : ', so the table is empty now.'}`
+      ? ` The transformation removed all ${count(fed)} of the source${merged ? '.' : ', so the table is empty now.'}`
       : merged
         ? ' Nothing is new in the source.'
         : ' The source has no rows, so the table is empty now.'
@@ -69,21 +68,21 @@ export function describeLoad(
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
   const loaded = withAdvice(`Loaded ${count(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
   if (rejected === 0) return loaded
-  return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected; the run’s rejected rows say why.`
+  return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
 export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
-  const named = tables.slice(0, mostNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
-    const before = rowsBefore === undefined ? 'it is not there yet' : `it has ${rowsBefore.toLocaleString('en')} now`
+  const named = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
+    const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
     return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
   })
-  const more = tables.length > mostNamed ? ` And ${formatCount(tables.length - mostNamed, 'more table')}.` : ''
+  const more = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
   const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
   const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
-  const left = rejected === 0 ? '' : ` ${count(rejected)} did not fit; the run’s rejected rows say why.`
+  const left = rejected === 0 ? '' : ` ${count(rejected)} did not fit: see the run’s rejected rows.`
   return `Dry run: nothing was published. ${would}${changed}${left}`
 }
 
@@ -93,15 +92,15 @@ export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Da
   const [first] = tables
   const into = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
   const since = publishedAt ? ` They are the rows that were published at ${publishedAt.toISOString()}.` : ''
-  return `Restored ${count(rows)} in ${into}.${since} What they replaced is kept, and can be restored in turn.`
+  return `Restored ${count(rows)} in ${into}.${since} The rows that they replaced are kept and can be restored.`
 }
 
-const mostNamed = 5
+const maxNamed = 5
 
-/** `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
+/** Formats the tables: `3 tables of health (homes 5, homes__child 7, homes__toy 0)`. */
 function severalTables(tables: readonly LoadedTable[]): string {
-  const named = tables.slice(0, mostNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
-  const more = tables.length > mostNamed ? ` and ${tables.length - mostNamed} more` : ''
+  const named = tables.slice(0, maxNamed).map(({ table, rows }) => `${table} ${rows.toLocaleString('en')}`)
+  const more = tables.length > maxNamed ? ` and ${tables.length - maxNamed} more` : ''
   return `${tables.length} tables of ${tables[0]!.schema} (${named.join(', ')}${more})`
 }
 
@@ -114,11 +113,11 @@ export function describeChange(
     case 'COLUMN_ADDED':
       return `Column "${column}" (${to ?? 'of unknown type'}) is new in ${place}.`
     case 'COLUMN_VANISHED':
-      return `Column "${column}" of ${place} is not in the source any more: it stays, and is empty from now on.`
+      return `Column "${column}" of ${place} is not in the source any more. The column stays, and is empty in this and later loads.`
     case 'COLUMN_EMPTIED':
-      return `Column "${column}" of ${place} had values in the last load. The source has none for it now, in ${count(rows ?? 0)}: check the source.`
+      return `Column "${column}" of ${place} had values in the last load. Now it is empty in all ${count(rows ?? 0)}: check the source.`
     case 'COLUMN_DROPPED':
-      return `Column "${column}" of ${place} is gone: neither the source nor the transformation has it.`
+      return `Column "${column}" of ${place} was dropped, because neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':
       return `Column "${column}" of ${place} is ${to} now; it was ${from}.`
     case 'SHAPE_REPLACED':
@@ -126,7 +125,7 @@ export function describeChange(
     case 'ROWS_FELL':
       return `The source has ${count(Number(to))} for ${place}, where the table had ${count(Number(from))}: check that the source is complete.`
     case 'VIEWS_RECREATED':
-      return `Views over the changed columns of ${place} were created again: ${to}. A cast or comparison in them can fail at new values: read each view once.`
+      return `Views over the changed columns of ${place} were created again: ${to}. Casts and comparisons in them can fail for new values, so read each view once.`
     case 'PART_NOT_READ':
       return to ?? ''
     case 'TYPE_WIDENED':

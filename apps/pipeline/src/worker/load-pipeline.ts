@@ -9,7 +9,7 @@ import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
 import { keepPlan } from '../run-lifecycle/finish-run.ts'
 import { runsToKeep } from '../runs/runs-to-keep.ts'
-import { forgetStagedLoads } from '../runs/staged-loads.ts'
+import { deleteStagedLoads } from '../runs/staged-loads.ts'
 import type { ReadReporter } from '@sluice/row-stream'
 import {
   isWarehouseGone,
@@ -29,7 +29,7 @@ import { assertTableOwnership, type PipelineToLoad, readPipeline, readSource } f
 import { qualityGate } from './quality-gate.ts'
 import { describeFile, type Hints, describeChange, describeDryRun } from './load-messages.ts'
 import { RunHints } from './run-hints.ts'
-import { restored, restorePipeline } from './restore-pipeline.ts'
+import { presentRestore, restorePipeline } from './restore-pipeline.ts'
 import { sourceIdleTimeout } from './source-idle-timeout.ts'
 import {
   adoptStagedRun,
@@ -54,8 +54,8 @@ async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<Run
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
     if (!isRefusedNow(pipeline)) throw error
-    // Earlier versions stored such a text. Saving a pipeline rejects it now, so the run ends with a warning instead of a failure.
-    const message = `Nothing was loaded, and the old rows stay. ${error.message} Change the text of the pipeline and run it again.`
+    // Earlier versions saved such pipelines, and current ones refuse them. So the run ends with a warning instead of a failure.
+    const message = `Nothing was loaded, and the old rows stay. ${error.message} Correct the variable in the pipeline, then run again.`
     const tables = await publishedTables(await parts.warehouses.open(attempt.claim.client), [], pipeline)
     return { state: 'WARNING', message, rowsWritten: 0, bytesWritten: 0, rowsRejected: 0, tables }
   }
@@ -87,13 +87,13 @@ async function loadOnce(parts: RunContext, attempt: RunAttempt): Promise<RunSucc
   const staged = claim.attempt > 1 ? await adoptStagedRun(parts.db, attempt, pipeline, warehouse) : undefined
   const earlier = await warehouse.loader.findPublication(claim.uid)
   if (earlier) {
-    log.write('INFO', 'LOW', 'An earlier attempt has published this run already.')
+    log.write('INFO', 'LOW', 'An earlier attempt has already published the rows of this run.')
     return successOf(warehouse, earlier.tables, claim.rowsRejected, audienceOf(claim))
   }
   const { tables, ...outcome } = staged
     ? await publishStaged(parts, attempt, pipeline, warehouse, staged)
     : await loadFromSource(parts, attempt, pipeline, warehouse)
-  await clearReset(parts.db, pipeline)
+  await clearCursorReset(parts.db, pipeline)
   for (const table of tables) logChanges(log, table)
   const hints = new Map(outcome.hints)
   return successOf(warehouse, tables, outcome.rejected, { ...outcome, hints, own: pipeline, ...audienceOf(claim) })
@@ -107,12 +107,12 @@ async function loadFromSource(
 ): Promise<LoadResult> {
   const { claim } = attempt
   if (claim.attempt > 1) {
-    await forgetStagedLoads(parts.db, claim)
+    await deleteStagedLoads(parts.db, claim)
     await warehouse.upkeep.sweepStaging(() => runsWithStaging(parts.db, attempt))
   }
   await dropLeftover(parts.db, warehouse, { client: claim.client, ...pipeline })
   await warehouse.catalog.ensureSchema(pipeline.schema)
-  return load(parts, attempt, pipeline, warehouse)
+  return stageAndPublish(parts, attempt, pipeline, warehouse)
 }
 
 function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 'table' | 'changes'>): void {
@@ -142,7 +142,7 @@ async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSucces
     tables = plan
     await keepPlan(parts.db, claim, plan)
   }
-  const { rejected, merged } = await load(parts, attempt, pipeline, warehouse, planned)
+  const { rejected, merged } = await stageAndPublish(parts, attempt, pipeline, warehouse, planned)
   for (const table of tables) logChanges(log, table)
   return {
     state: hasWarning(
@@ -160,7 +160,7 @@ async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSucces
 }
 
 /** Clears a requested reset of the cursor, unless it was requested again during the load. */
-async function clearReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
+async function clearCursorReset(db: Kysely<DB>, { id, reset }: PipelineToLoad): Promise<void> {
   if (!reset) return
   await db
     .updateTable('data_pipelines')
@@ -181,7 +181,7 @@ async function publishStaged(
   warehouse: Warehouse,
   { feeds, counts }: StagedRun,
 ): Promise<LoadResult> {
-  const publication = await publicationOf(parts, attempt, pipeline, warehouse)
+  const publication = await preparePublication(parts, attempt, pipeline, warehouse)
   const mayPublishLater = (error: unknown) => isRetryPossible(parts.db, attempt, error)
   const tables = await publishFeeds(feeds, { ...publication, mayPublishLater }).catch((error: unknown) => {
     throw withHints(error, new Map(counts.hints))
@@ -197,7 +197,7 @@ function withHints(error: unknown, hints: Hints): unknown {
   return new WarehouseProblem(code, `${sentence} ${shown}`, { cause: error, retryable, ...(advice && { advice }) })
 }
 
-async function publicationOf(
+async function preparePublication(
   parts: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
@@ -217,7 +217,7 @@ async function publicationOf(
   }
 }
 
-async function load(
+async function stageAndPublish(
   parts: RunContext,
   attempt: RunAttempt,
   pipeline: PipelineToLoad,
@@ -267,7 +267,7 @@ async function load(
   const definition = sourceDefinitionDigest(pipeline)
   const remembered = discardOutdatedMemory(definition, last)
   const source = await readSource(parts, claim.client, pipeline)
-  const transformation = await transformationOf(parts, claim.client, pipeline)
+  const transformation = await readTransformation(parts, claim.client, pipeline)
   const reading = {
     ...source,
     input,
@@ -287,7 +287,7 @@ async function load(
     hints: [...hints.kept],
     ...(whole !== undefined && { whole }),
   })
-  const publication = await publicationOf(parts, attempt, pipeline, warehouse)
+  const publication = await preparePublication(parts, attempt, pipeline, warehouse)
   let isKept = false
   const loading = loadFeeds({
     ...publication,
@@ -321,7 +321,7 @@ async function load(
 }
 
 /** Returns the statements with the values of their variables. Throws `VariableProblem`. */
-async function transformationOf(
+async function readTransformation(
   { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
   client: string,
   { sqlStatements, provider }: PipelineToLoad,
@@ -345,7 +345,7 @@ async function runsWithStaging(
 }
 
 /** Returns the result of a published run from the warehouse's ledger. Throws `WarehouseProblem` if the warehouse is unavailable. */
-async function recover(
+async function recoverFromLedger(
   { warehouses }: Pick<RunContext, 'warehouses'>,
   { client, uid, attempt, action, rowsRejected }: Pick<Claim, 'client' | 'uid' | 'attempt' | 'action' | 'rowsRejected'>,
 ): Promise<RunSuccess | undefined> {
@@ -356,8 +356,8 @@ async function recover(
   })
   if (!publication) return undefined
   return action === 'RESTORE'
-    ? restored(warehouse!, publication)
+    ? presentRestore(warehouse!, publication)
     : successOf(warehouse!, publication.tables, rowsRejected, audienceOf({ client }))
 }
 
-export const pipelineHandler: RunHandler = { run: loadPipeline, recover }
+export const pipelineHandler: RunHandler = { run: loadPipeline, recover: recoverFromLedger }

@@ -12,7 +12,7 @@ import { fillVariables } from '../variables/source-values.ts'
 import { readVariables } from '../variables/variables.ts'
 import type { RunContext } from './run-handler.ts'
 
-/** A data pipeline when its attempt starts. */
+/** A data pipeline as it was stored when the attempt started. */
 export interface PipelineToLoad {
   id: number
   uid: string
@@ -65,7 +65,7 @@ export async function readPipeline(db: Kysely<DB>, id: number): Promise<Pipeline
   }
 }
 
-/** Passes on the feeds. Throws `LoadProblem` for a feed whose table belongs to another pipeline or a view. */
+/** Yields the feeds unchanged. Throws `LoadProblem` for a feed whose table belongs to another pipeline or a view. */
 export async function* assertTableOwnership(
   db: Kysely<DB>,
   { client }: { client: string },

@@ -44,8 +44,8 @@ export async function listenForProbes({
         return
       }
       answer().then(
-        (said) => send(response, said),
-        () => send(response, { status: 500, type: 'text/plain', body: 'This failed.\n' }),
+        (result) => send(response, result),
+        () => send(response, { status: 500, type: 'text/plain', body: 'Internal error. See the log of the worker.\n' }),
       )
     },
     { port, host },

@@ -16,23 +16,23 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   const { claim, log, signal, reportProgress, isCurrentAttempt } = attempt
   const { target, options, schema, view, pending } = await readDestination(parts.db, parts.keyRing, claim.subject.id)
   const place = `${schema}.${view}`
-  const dry = options.dryRun ? ' It is a dry run: everything is checked, and nothing stored.' : ''
+  const dry = options.dryRun ? ' This is a dry run: the target checks all rows and stores none.' : ''
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to push ${place} to ${target.url}.${dry}`)
   const warehouse = await parts.warehouses.open(claim.client)
   const found = await warehouse.views.find(schema, view)
   if (!found)
     throw new DestinationProblem(
       'VIEW_MISSING',
-      pending ?? `The view ${place} is not in the warehouse: run it, then push it again.`,
+      pending ?? `The view ${place} does not exist in the warehouse. Run the view, then run this destination again.`,
     )
 
   if (!found.populated)
-    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} was never filled: run it, then push it again.`)
+    throw new DestinationProblem('VIEW_NOT_FILLED', `The view ${place} has no rows yet. Run the view first.`)
 
   await using rejected = await openRejectedRows(parts.db, claim)
   const meter = openMeter()
   reportProgress(meter)
-  using _telling = logProgress(meter, log)
+  using _progressLog = logProgress(meter, log)
   const text = `select * from ${quoted(schema)}.${quoted(view)}`
   const pushed = await parts.destinations.push(
     { target, options, columns: found.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },

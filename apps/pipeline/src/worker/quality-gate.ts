@@ -25,7 +25,7 @@ export function qualityGate(
     await deleteCheckResults(db, claim)
     const checks = await listGroupChecks(db, group)
     if (checks.length === 0) {
-      log.write('WARN', 'MEDIUM', 'The check group of the pipeline has no checks, so the rows are published unchecked.')
+      log.write('WARN', 'MEDIUM', 'The check group has no checks: the rows are published unchecked. Add checks to it.')
       return
     }
     const variables = await readRunVariables(db, claim.client, keyRing)
@@ -55,6 +55,6 @@ export function qualityGate(
     }
     const { status, message } = summarizeOutcomes(outcomes)
     if (status !== 'OK')
-      throw new LoadProblem(qualityFailedCode, `${message} The rows are not published: the old data stays.`)
+      throw new LoadProblem(qualityFailedCode, `${message} The new rows are not published, and the old data stays.`)
   }
 }

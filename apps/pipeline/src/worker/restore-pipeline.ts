@@ -16,12 +16,12 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
   assertUndo(provider as WarehouseKind)
   const warehouse = await parts.warehouses.open(claim.client)
   const earlier = await warehouse.loader.findPublication(claim.uid)
-  if (earlier) return restored(warehouse, earlier)
+  if (earlier) return presentRestore(warehouse, earlier)
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to restore ${schema}.${table}.`)
   if (await isTableDropPending(parts.db, { client: claim.client, schema, table }))
     throw new WarehouseProblem(
       'NOTHING_TO_RESTORE',
-      `A deleted pipeline left ${schema}.${table}, and its rows are not restored. Run this pipeline first.`,
+      `The table ${schema}.${table} belongs to a deleted pipeline, and its rows cannot be restored. Run this pipeline instead.`,
     )
   const previous = await warehouse.loader.findPrevious(schema, table)
   const target = { schema, table, run: claim.uid, attempt: claim.attempt }
@@ -32,11 +32,11 @@ export async function restorePipeline(parts: RunContext, attempt: RunAttempt): P
   })
   for (const one of publication.tables)
     for (const change of one.changes) log.write('INFO', 'HIGH', describeChange(one, change))
-  return restored(warehouse, publication, previous?.publishedAt)
+  return presentRestore(warehouse, publication, previous?.publishedAt)
 }
 
 /** Returns the result of a restore. `publishedAt`: the first publication of the restored rows, if it is known. */
-export async function restored(
+export async function presentRestore(
   warehouse: Warehouse,
   publication: Publication,
   publishedAt?: Date,

@@ -40,7 +40,6 @@ export interface RunAttempt {
   signal: AbortSignal
   /** Sets the totals that the heartbeat writes. */
   reportProgress(totals: Totals): void
-  /** Whether this attempt still holds the lease of the run. */
   isCurrentAttempt(): Promise<boolean>
   /** Adds work that continues after the end of the run and never rejects. The worker's slot is free after it. */
   onBackgroundWork(work: Promise<void>): void
@@ -48,13 +47,12 @@ export interface RunAttempt {
 
 export type RunSuccess = Extract<RunOutcome, { state: 'OK' | 'WARNING' }>
 
-/** Executes the runs of one kind of object. */
 export interface RunHandler {
-  /** Throws problems with a code and a sentence, or the signal's reason. */
+  /** Throws errors with a code and a sentence for users, or the signal's reason. */
   run(context: RunContext, attempt: RunAttempt): Promise<RunSuccess>
   /**
-   * Returns the success of a run that an earlier attempt published before it could record it. Undefined if no attempt up to this
-   * one has published the run or will do so. Called before a run becomes finally failed or cancelled.
+   * Returns the success of a run that an earlier attempt published before it could record it. Undefined if neither this
+   * attempt nor an earlier one has published the run; then they cannot publish it any more. Called before a run ends without success.
    */
   recover?(
     context: Pick<RunContext, 'warehouses'>,

@@ -1,7 +1,7 @@
 import { failpoint } from '@sluice/process'
 import { type RowStream, SourceProblem } from '@sluice/row-stream'
 
-/** Detects a source that returns no data. */
+/** Detects a source that has stopped returning data. */
 export interface SourceIdleTimeout {
   /** Returns the same feeds, with the timeout for each read. */
   watch(feeds: AsyncIterable<RowStream>): AsyncIterable<RowStream>
@@ -73,6 +73,6 @@ function sourceIdle(seconds: number): SourceProblem {
   const span = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
   return new SourceProblem(
     'SOURCE_SILENT',
-    `The source has returned nothing for ${span}, so the run was stopped. The old data stays. Check the source, then run again; if it needs so much time, increase SOURCE_SILENCE_SECONDS.`,
+    `The source has returned nothing for ${span}, so the run was stopped. The old data stays. Check the source and run again; if it needs more time, ask the operator to raise SOURCE_SILENCE_SECONDS.`,
   )
 }

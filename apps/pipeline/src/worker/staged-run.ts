@@ -19,13 +19,12 @@ export interface RunCounts {
   fed: number
   /** Whether the rows are merged into the table. */
   merged: boolean
-  /** Entries of `Hints`. */
+  /** The hints of the source, as entries of a map. */
   hints: [sentence: string, advice: ReaderAdvice][]
   /** Why the source was read completely although an incremental load was requested. */
   whole?: string
 }
 
-/** A run whose rows are staged completely. */
 export interface StagedRun {
   feeds: StagedFeeds
   counts: RunCounts
@@ -45,10 +44,10 @@ export interface ReadingState {
   digest: string
 }
 
-/** Increment it with every change of `StoredRun` or of the data that warehouses store in it. */
-const format = 1
+/** Increment this number with every change of `StoredRun`, or of the data that warehouses store in it. */
+const formatVersion = 1
 
-/** Call it before the values of variables are read: a value that changes in between changes the digest of the next attempt. */
+/** Must be called before variables are read, so that a value that changes in between changes the digest of the next attempt. */
 export async function readReadingState(
   db: Kysely<DB>,
   { client, mode, input }: Claim,
@@ -63,7 +62,7 @@ export async function readReadingState(
     .select(sql<string>`coalesce(string_agg(concat(id, ':', version), ',' order by id), '')`.as('versions'))
     .where('client', '=', client)
     .executeTakeFirstOrThrow()
-  const parts = [format, pipeline, variables.versions, mode, input, cursor, last]
+  const parts = [formatVersion, pipeline, variables.versions, mode, input, cursor, last]
   return { cursor, last, digest: hash('sha256', JSON.stringify(parts)) }
 }
 
@@ -101,7 +100,7 @@ export async function adoptStagedRun(
     log.write(
       'INFO',
       'LOW',
-      'The pipeline, a variable or the table changed since the last attempt. The source is read again.',
+      'The source is read again, because the pipeline, a variable or the table has changed since the last attempt.',
     )
     return undefined
   }
@@ -116,7 +115,7 @@ export async function adoptStagedRun(
   return { feeds: { ...feeds, tables: adopted }, counts }
 }
 
-/** Whether another attempt may follow that publishes the staged rows: the error is not final, and the run is not over. */
+/** Whether another attempt may publish the staged rows: the error allows a retry, and the run has not ended. */
 export async function isRetryPossible(
   db: Kysely<DB>,
   { claim, signal }: Pick<RunAttempt, 'claim' | 'signal'>,

@@ -71,7 +71,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   return {
     async stop() {
       await queue.stopTaking()
-      if (running.size > 0) logger.info({ runs: running.size }, 'handing runs back')
+      if (running.size > 0) logger.info({ runs: running.size }, 'the worker stops and requeues its running runs')
       stopping.abort(new WorkerStopping('The worker stops.'))
       const timer = new AbortController()
       await Promise.race([

@@ -122,7 +122,7 @@ describe('a destination', () => {
       apiTarget: { url: 'https://elsewhere.example.org', username: 'importer' },
     }).expect(422)
     expect(moved.errors).toEqual([
-      { pointer: '/apiTarget/password', detail: expect.stringContaining('The stored password is for the old address') },
+      { pointer: '/apiTarget/password', detail: expect.stringContaining('The stored password belongs to the old address') },
     ])
     await put({ apiTarget: { url: dhis2.url, username: 'importer', password: null } }).expect(200)
     expect((await stored(made.id)).target_secrets).not.toBeNull()
@@ -293,7 +293,7 @@ describe('a run', () => {
       const { body: runs } = await owner.get(`/destinations/${id}/runs`).expect(200)
       expect(runs[0]).toMatchObject({
         status: 'CANCELLED',
-        message: 'The run was cancelled. What was sent before stays sent.',
+        message: 'The run was cancelled. Data that was already sent stays in the target.',
       })
       await owner.delete(`/destinations/${id}`).expect(204)
     } finally {

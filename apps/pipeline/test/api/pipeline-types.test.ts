@@ -73,7 +73,7 @@ describe('a pipeline', () => {
     const none = pipelineBody(schema, { type: undefined, survey: 'a', facilities: ['HC01'] })
     const without = await owner.post('/data-pipelines').send(none).expect(400)
     expect(without.body.errors).toEqual([
-      { pointer: '/type', detail: 'is required: the other fields fit no type of pipeline' },
+      { pointer: '/type', detail: 'is required, because the fields match no pipeline type' },
     ])
   })
 
@@ -207,7 +207,9 @@ describe('a pipeline from a database', () => {
   it('takes no file', async () => {
     const { id } = await create(databaseBody())
     const { body } = await owner.post(`/data-pipelines/${id}/file`).type('text/csv').send('a\n').expect(422)
-    expect(body.detail).toBe('A pipeline of type SQL_DATABASE_D reads from PostgreSQL: it takes no file.')
+    expect(body.detail).toBe(
+      'A pipeline of type SQL_DATABASE_D reads from PostgreSQL and accepts no file. Upload the file to a pipeline of type CSV_UPLOAD or PARQUET_UPLOAD.',
+    )
   })
 })
 

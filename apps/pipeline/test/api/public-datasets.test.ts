@@ -230,7 +230,7 @@ describe('a public dataset', () => {
     expect(data.columns.map(({ label }: { label: string }) => label)).toEqual(['Country', 'People in 2026'])
 
     const others = await scene.owner.delete(`/public-datasets/${key}`).expect(409)
-    expect(others.body.detail).toContain('1 of others')
+    expect(others.body.detail).toContain('1 that you may not see')
     expect(others.body.detail).not.toContain(theirs.name)
     const own = await pipelineOf(scene.owner)
     const both = await scene.owner.delete(`/public-datasets/${key}`).expect(409)

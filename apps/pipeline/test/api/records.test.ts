@@ -210,7 +210,7 @@ describe('schemas', () => {
     expect(body.errors).toEqual([
       {
         pointer: '/providerSchema',
-        detail: expect.stringMatching(/^WAREHOUSE_A \(Redshift, REDSHIFT_URL\) is not set up here: use/),
+        detail: expect.stringMatching(/^WAREHOUSE_A \(Redshift, REDSHIFT_URL\) is not configured here. Use/),
       },
     ])
     const none = await newSchema({ providerSchema: 'NA' })

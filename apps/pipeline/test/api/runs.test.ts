@@ -105,7 +105,7 @@ describe('a run', () => {
     const one = await uploaded()
     await owner.post(`${one}/run`).expect(202)
     const { body } = await owner.delete(one).expect(409)
-    expect(body.detail).toContain('cancel it or wait for its end')
+    expect(body.detail).toContain('Wait for its end, or cancel it.')
     const { body: read } = await owner.get(one).expect(200)
     const target = { ...read.dataWarehouseTarget, tableName: 'elsewhere' }
     await owner
@@ -136,7 +136,7 @@ describe('a run', () => {
     const one = await uploaded()
     for (const what of ['table', 'data']) {
       const { body } = await owner.get(`${one}/${what}`).expect(404)
-      expect(body.detail).toContain('run the pipeline first')
+      expect(body.detail).toContain('Run the pipeline first')
     }
     await owner.get(`${one}/runs/nonsense/rejected-rows`).expect(404)
     await owner.get(`${one}/runs/${client}/rejected-rows`).expect(404)

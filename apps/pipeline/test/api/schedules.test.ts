@@ -57,16 +57,16 @@ describe('a schedule', () => {
   })
 
   it.each([
-    [{ runTrigger: 'CUSTOM' }, '/cronExpression', /^With the trigger CUSTOM, say when/],
+    [{ runTrigger: 'CUSTOM' }, '/cronExpression', /^The trigger CUSTOM needs a cron expression/],
     [{ runTrigger: 'CUSTOM', cronExpression: '*/5 * * * * *' }, '/cronExpression', /once a minute/],
     [{ runTrigger: 'CUSTOM', cronExpression: '0 0 30 2 *' }, '/cronExpression', /never matches/],
     [{ runTrigger: 'CUSTOM', cronExpression: '0 25 * * *' }, '/cronExpression', /field for the hour, "25"/],
-    [{ continuouslyUpdated: true }, '/continuousUpdateInterval', /every how many minutes/],
-    [{ continuouslyUpdated: true, continuousUpdateInterval: 44_641 }, '/continuousUpdateInterval', /44,640 at most/],
+    [{ continuouslyUpdated: true }, '/continuousUpdateInterval', /need an interval in minutes/],
+    [{ continuouslyUpdated: true, continuousUpdateInterval: 44_641 }, '/continuousUpdateInterval', /at most 44,640/],
     [
       { continuouslyUpdated: true, continuousUpdateInterval: 5, fullRefreshInterval: 8_785 },
       '/fullRefreshInterval',
-      /8,784 at most/,
+      /at most 8,784/,
     ],
   ])('like %j is refused', async (changes: object, pointer, detail) => {
     const answer = await owner.post('/data-pipelines').send(body(changes)).expect(422)

@@ -311,7 +311,7 @@ describe('a transformation', () => {
     expect(run).toMatchObject({
       status: 'WARNING',
       message: expect.stringContaining(
-        'The transformation left none of the 2 rows of the source, so the table is empty now.',
+        'The transformation removed all 2 rows of the source, so the table is empty now.',
       ),
     })
   })

@@ -190,7 +190,7 @@ describe('a run that begins while', () => {
     const { body: runs } = await owner.get(`${path}/runs`).expect(200)
     expect(runs.find(({ taskId }: { taskId: string }) => taskId === held.uid)).toMatchObject({
       status: 'CANCELLED',
-      message: 'The dry run was cancelled, because another run of the pipeline began.',
+      message: 'The dry run was cancelled, because another run was requested. Start it again after that run.',
     })
     expect(await ended(path, data.taskId)).toMatchObject({ status: 'OK', action: 'RUN' })
     await service.stack.db
@@ -199,7 +199,7 @@ describe('a run that begins while', () => {
       .where('uid', '=', data.taskId)
       .execute()
     const conflict = await owner.post(`${path}/run`).send({ dryRun: true }).expect(409)
-    expect(conflict.body.errors[0].detail).toBe('A run is under way. Wait for its end, or cancel it, and try again.')
+    expect(conflict.body.errors[0].detail).toBe('A run is queued or running. Wait for its end, or cancel it.')
   })
 })
 
@@ -213,7 +213,7 @@ describe('restoring', () => {
   it('publishes what the last load replaced, by a run of its own, and is undone by another', async () => {
     const path = await made({ disabled: false })
     expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(
-      /^The warehouse has no previous table:/,
+      /^The warehouse has no previous version of the table/,
     )
     await load(path, 'id;v\n1;1,5\n2;2,5\n')
     expect((await owner.post(`${path}/restore`).expect(422)).body).toMatchObject({
@@ -234,7 +234,7 @@ describe('restoring', () => {
     const restored = await restore(path)
     expect(restored).toMatchObject({ status: 'OK', action: 'RESTORE', trigger: 'MANUAL', rowsWritten: 2, attempt: 1 })
     expect(restored.message).toMatch(
-      /^Restored 2 rows in \S+\. They are the rows that were published at \S+Z\. What they replaced is kept/,
+      /^Restored 2 rows in \S+\. They are the rows that were published at \S+Z\. The rows that they replaced are kept/,
     )
     expect(await rowsOf(path)).toEqual([
       [1, '1.5'],
@@ -277,13 +277,11 @@ describe('restoring', () => {
     const values = { client, runnable_id: runnable.id, trigger: 'MANUAL', state: 'RUNNING', attempt: 1 }
     const { id } = await service.stack.db.insertInto('runs').values(values).returning('id').executeTakeFirstOrThrow()
     const conflict = await owner.post(`${path}/restore`).expect(409)
-    expect(conflict.body.errors[0].detail).toMatch(/^A run is under way/)
+    expect(conflict.body.errors[0].detail).toMatch(/^A run is queued or running/)
     const change = (changes: object) => service.stack.db.updateTable('runs').set(changes).where('id', '=', id).execute()
     await change({ action: 'RESTORE' })
     expect((await owner.post(`${path}/restore`).expect(202)).body.messageKey).toBe('run.already-running')
-    expect((await owner.post(`${path}/run`).expect(409)).body.errors[0].detail).toMatch(
-      /^The restoring of the previous/,
-    )
+    expect((await owner.post(`${path}/run`).expect(409)).body.errors[0].detail).toMatch(/^A restore of the previous/)
     await change({ state: 'CANCELLED', finished_at: new Date() })
 
     const provider = (provider_schema: string) =>
@@ -328,11 +326,11 @@ describe('restoring', () => {
     worker = await spawnWorker(service.environment)
     expect(await ended(path, queued)).toMatchObject({ status: 'FAILED', errorCode: 'NOTHING_TO_RESTORE', attempt: 1 })
     expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(
-      /^The warehouse has no previous table:/,
+      /^The warehouse has no previous version of the table/,
     )
     expect(await load(path, 'a\n3\n')).toMatchObject({ status: 'OK' })
     expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(
-      /^The warehouse has no previous table:/,
+      /^The warehouse has no previous version of the table/,
     )
   })
 

@@ -195,9 +195,7 @@ describe('a variable in the password of a destination', () => {
     expect(new Set(dhis2.requests.map(({ authorization }) => authorization))).toEqual(new Set([sent]))
     const [{ id }] = (await owner.get(`/variables?filter=name:eq:${secret}`).expect(200)).body
     const { body: used } = await owner.delete(`/variables/${id}`).expect(409)
-    expect(used.detail).toBe(
-      `\${${secret}} is used by the destinations "${destination.name}". Take it out of them first.`,
-    )
+    expect(used.detail).toBe(`\${${secret}} is used by the destinations "${destination.name}". Remove it there first.`)
   }, 60_000)
 })
 

@@ -59,7 +59,7 @@ describe('a variable that is used', () => {
       `\${${one.name}} is used by the data quality checks ${used
         .slice(0, 5)
         .map((name) => `"${name}"`)
-        .join(', ')}. Take it out of them first.`,
+        .join(', ')}. Remove it there first.`,
     )
   })
 
@@ -79,11 +79,11 @@ describe('a variable that is used', () => {
       [escaped, third],
     ] as const) {
       const { detail } = await refused(used)
-      expect(detail).toBe(`\${${used.name}} is used by the data pipelines "${name}". Take it out of them first.`)
+      expect(detail).toBe(`\${${used.name}} is used by the data pipelines "${name}". Remove it there first.`)
     }
     const both = await check(`select \${${password.name}}`)
     expect((await refused(password)).detail).toBe(
-      `\${${password.name}} is used by the data quality checks "${both.name}" and the data pipelines "${second.name}". Take it out of them first.`,
+      `\${${password.name}} is used by the data quality checks "${both.name}" and the data pipelines "${second.name}". Remove it there first.`,
     )
   })
 
@@ -93,7 +93,7 @@ describe('a variable that is used', () => {
     const { name } = await pipeline(database({ transformation: { sqlStatements: [{ statement }] } }))
     for (const used of [one, text, list])
       expect((await refused(used)).detail).toBe(
-        `\${${used.name}} is used by the data pipelines "${name}". Take it out of them first.`,
+        `\${${used.name}} is used by the data pipelines "${name}". Remove it there first.`,
       )
   })
 
@@ -104,7 +104,7 @@ describe('a variable that is used', () => {
     const other = service.as(await service.identity.person(client, ['ROLE_MANAGE_VARIABLE']))
     const { body } = await other.delete(`/variables/${one.id}`).expect(409)
     expect(body.detail).toBe(
-      `\${${one.name}} is used by data quality checks that are not shared with you and data pipelines that are not shared with you. Take it out of them first.`,
+      `\${${one.name}} is used by data quality checks that are not shared with you and data pipelines that are not shared with you. Remove it there first.`,
     )
   })
 
@@ -118,7 +118,7 @@ describe('a variable that is used', () => {
     expect(body.errors).toEqual([
       {
         pointer: '/name',
-        detail: `\${${one.name}} is used by the data quality checks "${name}". Make another variable of the new name, and let them use that one first.`,
+        detail: `\${${one.name}} is used by the data quality checks "${name}". Create a variable with the new name, and use it there first.`,
       },
     ])
     await owner.delete(`/data-quality-checks/${id}`).expect(204)

@@ -78,7 +78,7 @@ describe('variables', () => {
     expect(body.errors).toEqual([
       {
         pointer: '/value',
-        detail: 'A secured value is never shown again: send the value along if it is to be a plain one.',
+        detail: 'A secured value cannot become readable. Send the value again to store it unsecured.',
       },
     ])
     const plain = await owner
@@ -97,7 +97,7 @@ describe('variables', () => {
   it('need a value when they are new', async () => {
     const { value: _value, ...without } = body()
     expect((await owner.post('/variables').send(without).expect(400)).body.errors).toEqual([
-      { pointer: '/value', detail: 'must be there: the variable is new' },
+      { pointer: '/value', detail: 'is required for a new variable' },
     ])
     await owner
       .post('/variables')

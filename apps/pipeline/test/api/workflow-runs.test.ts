@@ -75,7 +75,7 @@ describe('a run of a workflow', () => {
       },
     ])
     const busy = await owner.delete(one).expect(409)
-    expect(busy.body.detail).toContain('cancel it or wait for its end')
+    expect(busy.body.detail).toContain('Wait for its end, or cancel it.')
     await owner.post(`${one}/cancel`).expect(202)
     expect(await runsOf(one)).toMatchObject([
       { status: 'CANCELLED', jobs: [{ status: 'CANCELLED' }, { status: 'SKIPPED' }] },

@@ -152,7 +152,7 @@ describe('a workflow', () => {
       at(3, 'object/uid'),
       at(4, 'object/uid'),
     ])
-    expect(body.errors[2].detail).toContain('its job type is DATA_PIPELINE_LOAD')
+    expect(body.errors[2].detail).toContain('Set jobType to DATA_PIPELINE_LOAD')
     expect(body.errors[3].detail).toContain('a workflow does not run others')
     await owner
       .post('/workflows')
@@ -203,7 +203,7 @@ describe('a workflow', () => {
     await create([{ ...twice, executionMode: 'SERIAL' }])
     const many = Array.from({ length: 5 }, () => ({ jobs: Array.from({ length: 41 }, () => job(pipelines[0]!.id)) }))
     const refused = await owner.post('/workflows').send(workflowBody(many)).expect(422)
-    expect(refused.body.detail).toContain('200 jobs at most, not 205')
+    expect(refused.body.detail).toContain('at most 200 jobs, and this one has 205')
   })
 
   it('keeps what it runs from being deleted, until it runs it no longer', async () => {

@@ -136,7 +136,7 @@ describe('a run whose worker is killed', () => {
         staging: 0,
         jobs: 0,
       })
-      expect(log).toContain('An earlier attempt has published this run already.')
+      expect(log).toContain('An earlier attempt has already published the rows of this run.')
     },
   )
 

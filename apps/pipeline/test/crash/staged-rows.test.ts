@@ -182,7 +182,7 @@ describe('staged rows are not published, and the source is read again, when in b
     await happens()
     await using _other = await otherWorker()
     expect(await endOf(run)).toMatchObject(publishedByRetry(last, 300))
-    expect(await logOf(stack, run)).toContain('The source is read again.')
+    expect(await logOf(stack, run)).toContain('The source is read again, because')
   })
 
   itInLongRun('somebody changes the staged rows', async () => {

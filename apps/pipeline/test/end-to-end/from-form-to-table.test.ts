@@ -47,7 +47,7 @@ describe('a survey', () => {
   it('is tried, chosen and looked at before anything is saved', async () => {
     standIn.people.put({ id: 1, children: ['Ann'] })
     const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
-    expect(tried).toMatchObject({ status: 'OK', message: 'KoboToolbox answers, and takes these credentials.' })
+    expect(tried).toMatchObject({ status: 'OK', message: 'KoboToolbox answered and accepted these credentials.' })
     const { url, authToken } = own.apiSource
     const { body: found } = await owner
       .post('/lookups/SOURCE_SYSTEM_E/surveys')

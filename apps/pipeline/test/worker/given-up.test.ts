@@ -36,7 +36,7 @@ describe('a run that is given up says what happened, what became of the data, an
       state: 'FAILED',
       error_code: 'CLIENT_DISABLED',
       message:
-        'Nothing was run: this organisation is disabled, or its data pipelines are switched off. The old data stays. A super admin can change “disabled” and “pipelinesEnabled” of the client in the identity service; then run it again.',
+        'The run was not started, because this organisation is disabled or its data pipelines are switched off. The old data stays. Ask a super admin to change “disabled” or “pipelinesEnabled” of the organisation, then run again.',
     })
   })
 
@@ -47,7 +47,7 @@ describe('a run that is given up says what happened, what became of the data, an
     const { state, error_code, message } = await ended(run)
     expect([state, error_code]).toEqual(['FAILED', 'TOO_MANY_ATTEMPTS'])
     expect(message).toMatch(
-      /^The run was given up: the worker crashed in each of 5 attempts\. .* Find the cause in the workers' logs, .* run it again\.$/,
+      /^The run has failed, because the worker crashed in each of 5 attempts\. .* check the logs, .* run again\.$/,
     )
   })
 })

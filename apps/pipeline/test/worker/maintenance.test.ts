@@ -8,7 +8,7 @@ import { claimRun } from '../../src/runs/claim.ts'
 import { finishRun } from '../../src/run-lifecycle/finish-run.ts'
 import { openRunLog } from '../../src/runs/run-log.ts'
 import type { RunAction } from '../../src/runs/runnable.ts'
-import { forgetRuns, maintainPartitions } from '../../src/worker/maintenance/delete-old-runs.ts'
+import { deleteOldRuns, maintainPartitions } from '../../src/worker/maintenance/delete-old-runs.ts'
 import { queueMissingRuns } from '../../src/worker/maintenance/queue-missing-runs.ts'
 import { removeFiles } from '../../src/worker/maintenance/remove-unused-files.ts'
 import { sweepStaging } from '../../src/worker/maintenance/maintain-warehouses.ts'
@@ -112,7 +112,7 @@ describe('maintenance', () => {
     const last = await ended(pipeline, 'FAILED', 95)
     const other = await stack.pipeline()
     const recent = [await ended(other, 'FAILED', 10), await ended(other, 'OK', 1)]
-    await forgetRuns({ db: stack.db, days: 90 }).run(never)
+    await deleteOldRuns({ db: stack.db, days: 90 }).run(never)
     const kept = await stack.db
       .selectFrom('runs')
       .select('id')
@@ -133,7 +133,7 @@ describe('maintenance', () => {
     const load = await ended(pipeline, 'OK', 100)
     await ended(pipeline, 'OK', 99, 'RESTORE')
     const restore = await ended(pipeline, 'OK', 98, 'RESTORE')
-    await forgetRuns({ db: stack.db, days: 90 }).run(never)
+    await deleteOldRuns({ db: stack.db, days: 90 }).run(never)
     const kept = await stack.db.selectFrom('runs').select('id').where('runnable_id', '=', pipeline.id).execute()
     expect(new Set(kept.map(({ id }) => id))).toEqual(new Set([load, restore]))
   })

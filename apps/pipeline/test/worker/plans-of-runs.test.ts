@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import { listCheckResults } from '../../src/checks/keep-results.ts'
 import { hasClientCapacity } from '../../src/runs/claim.ts'
-import { beforeRun, followedRun, linesAfter } from '../../src/runs/follow-run.ts'
+import { findStartKey, findRun, listLines } from '../../src/runs/follow-run.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
 import { advanceDueWorkflows } from '../../src/run-lifecycle/advance-due-workflows.ts'
 import { overheard, planOf } from './overheard.ts'
@@ -66,7 +66,7 @@ async function plansOf(work: (db: Kysely<DB>) => Promise<unknown>): Promise<stri
   return Promise.all(reads.map((query) => planOf(stack.db, query)))
 }
 const followed = { runnableId: one }
-const lastLine = async () => (await beforeRun(stack.db, followed, 0)) - 20
+const lastLine = async () => (await findStartKey(stack.db, followed, 0)) - 20
 
 /** Tables that are read from one end to the other, but for partitions with nothing in them. */
 const readWhole = (plan: string): string[] =>
@@ -83,17 +83,13 @@ describe('at some thousand runs, by the planner’s own choice', () => {
     ['the newest runs of a thing', newestRuns, (db) => listRuns(db, one, page)],
     ['a later page of them', newestRuns, (db) => listRuns(db, one, { page: 20, pageSize: 50 })],
     ['the last runs of many things', newestRuns, (db) => lastRuns(db, [1, 2, 3, 17, one])],
-    ['the newest run', newestRuns, (db) => followedRun(db, followed)],
+    ['the newest run', newestRuns, (db) => findRun(db, followed)],
     ['the newest lines of a thing', newestLines, (db) => listLogs(db, one, {}, page)],
     ['the oldest lines of a thing', newestLines, (db) => listLogs(db, one, { order: 'ASC' }, page)],
-    ['the lines behind one', newestLines, async (db) => linesAfter(db, followed, await lastLine())],
+    ['the lines behind one', newestLines, async (db) => listLines(db, followed, await lastLine())],
     ['the lines of a run', linesOfRun, (db) => listLogs(db, one, { taskId: run.uid }, page)],
-    ['where the lines of a run begin', linesOfRun, (db) => beforeRun(db, followed, run.id)],
-    [
-      'what the checks of a run found',
-      /data_quality_results_check_key/,
-      (db) => listCheckResults(db, one, run.uid, page),
-    ],
+    ['where the lines of a run begin', linesOfRun, (db) => findStartKey(db, followed, run.id)],
+    ['what the checks of a run found', /data_quality_results_check_key/, (db) => listCheckResults(db, one, run.uid, page)],
     ['the rejected rows of a run', /rejected_rows_run/, (db) => listRejectedRows(db, one, run.uid, page)],
     [
       'whether a client has room',

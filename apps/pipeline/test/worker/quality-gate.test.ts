@@ -81,7 +81,7 @@ describe('a pipeline with a group of checks', () => {
     const refused = await load(uid, bad)
     expect(refused).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED', attempt: 1 })
     expect(refused.message).toBe(
-      `1 of 2 checks is not OK. “${checks[0].name}”: 2 rows violate the check. The rows are not published: the old data stays.`,
+      `1 of 2 checks is not OK. “${checks[0].name}”: 2 rows violate the check. The new rows are not published, and the old data stays.`,
     )
     expect(await rowsOf(uid)).toEqual([
       [1, 10],
@@ -107,7 +107,7 @@ describe('a pipeline with a group of checks', () => {
     expect((await results(uid, passed.taskId)).map(({ status }: { status: string }) => status)).toEqual(['OK', 'OK'])
     expect(await hidden()).toEqual([])
     const { body } = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
-    expect(body.detail).toMatch(/^Data pipelines have to pass this check group: "Pipeline /)
+    expect(body.detail).toMatch(/^Data pipelines use this check group: "Pipeline /)
   })
 
   it('is refused where a check looks at the old rows, or cannot be run', async () => {
@@ -166,7 +166,7 @@ describe('a pipeline with a group of checks', () => {
     ])
     const { message } = await load(uid, good)
     expect(message).toBe(
-      `1 of 2 checks is not OK. “${checks[1].name}”: Several schemas have a table "lookup": "aaa", "bbb". Write the schema before the name, such as aaa.lookup. The rows are not published: the old data stays.`,
+      `1 of 2 checks is not OK. “${checks[1].name}”: Several schemas have a table "lookup": "aaa", "bbb". Write the one that is meant before its name, such as aaa.lookup. The new rows are not published, and the old data stays.`,
     )
   })
 
@@ -230,7 +230,9 @@ describe('a pipeline with a group of checks', () => {
       )
       .expect(200)
     const refused = await owner.delete(`/data-quality-check-groups/${group.id}`).expect(409)
-    expect(refused.body.detail).toBe(`Workflows run this check group: "${workflow.name}". Take it out of them first.`)
+    expect(refused.body.detail).toBe(
+      `Workflows run this check group: "${workflow.name}". Remove the check group from these workflows first.`,
+    )
   })
 })
 

@@ -90,7 +90,9 @@ describe('after a restore', () => {
 
     expect(await worked(run)).toMatchObject({ state: 'OK', rows_written: 2, attempt: 1 })
     const log = await stack.db.selectFrom('run_logs').select('message').where('run_id', '=', run.id).execute()
-    expect(log.map(({ message }) => message)).toContain('An earlier attempt has published this run already.')
+    expect(log.map(({ message }) => message)).toContain(
+      'An earlier attempt has already published the rows of this run.',
+    )
     expect(await rows()).toEqual([2, 3])
     expect(await worked(await queue(4))).toMatchObject({ state: 'OK', rows_written: 1 })
     expect(await rows()).toEqual([4])

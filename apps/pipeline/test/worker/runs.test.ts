@@ -171,7 +171,7 @@ describe('the log of a run', () => {
     })
     expect(rows[1]?.message).toMatch(/^nul ␀ and half a pair � x+…$/)
     expect(rows[1]?.message).toHaveLength(10_000)
-    expect(rows[3]?.message).toBe('The log ends here: 4 lines of a run are kept.')
+    expect(rows[3]?.message).toBe('The log is full, because a run keeps 4 lines.')
   })
 
   it('is found by run, level and importance, and ends with its pipeline', async () => {

@@ -16,13 +16,13 @@ interface CatalogueSchema {
   schema_name: string
 }
 
-const seesAllData = ({ caller }: CatalogueContext) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+const maySeeAllData = ({ caller }: CatalogueContext) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
 
-/** The schemas whose tables the caller may list, or the one with that uid. Throws 404 if the caller may not list it. */
-export async function catalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
+/** Lists the schemas that the caller may read, or only the one with the given uid. Throws 404 if the caller may not read that one. */
+export async function listCatalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
   const { db, caller } = context
   if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
-  const scope = seesAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
+  const scope = maySeeAllData(context) ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, 'READ')
   let found = db.selectFrom('schemas as r').select(['id', 'schema_name']).where(scope)
   if (uid !== undefined) found = found.where('uid', '=', uid)
   const rows = await found.execute()
@@ -31,36 +31,36 @@ export async function catalogueSchemas(context: CatalogueContext, uid?: string):
 }
 
 /**
- * The tables and views that the caller may see, sorted by schema and name: those of visible data pipelines and views. A caller who may
- * see all loaded data sees the tables of every pipeline, and those that neither a pipeline nor a view created.
+ * Lists the tables and views that the caller may see, sorted by schema and name: those of the data pipelines and views that the caller
+ * may read. ROLE_VIEW_DATA_ALL_DATA_PIPELINE adds the tables of all pipelines, and tables that neither a pipeline nor a view created.
  */
-export async function visibleTables(
+export async function listVisibleTables(
   context: CatalogueContext,
   schemas: readonly CatalogueSchema[],
 ): Promise<VisibleTable[]> {
   const { warehouses, caller } = context
   const warehouse = await warehouses.find(caller.client)
   if (!warehouse || schemas.length === 0) return []
-  const [there, owned, leaving] = await Promise.all([
+  const [relations, owners, toDrop] = await Promise.all([
     warehouse.catalog.listRelations(schemas.map(({ schema_name }) => schema_name)),
     findTableOwners(context, schemas),
-    tablesToDrop(context),
+    listTablesToDrop(context),
   ])
-  const all = seesAllData(context)
-  return there.flatMap((place) => {
-    const key = keyOf(place)
-    const owner = owned.get(key) ?? ownerBeside(place, owned)
-    if (leaving.has(key) || !(owner ? owner.shown : all)) return []
+  const all = maySeeAllData(context)
+  return relations.flatMap((place) => {
+    const key = tableKey(place)
+    const owner = owners.get(key) ?? findMainTableOwner(place, owners)
+    if (toDrop.has(key) || !(owner ? owner.shown : all)) return []
     return [{ ...place, displayName: owner?.name, description: owner?.description ?? undefined }]
   })
 }
 
-const keyOf = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
+const tableKey = ({ schema, name }: TablePlace) => JSON.stringify([schema, name])
 
-/** Further tables of a pipeline are named after its main table, with `__` and a suffix. They have the same visibility. */
-function ownerBeside({ schema, name }: TablePlace, owned: ReadonlyMap<string, TableOwner>): TableOwner | undefined {
+/** Finds the pipeline of an additional table, which is named like the pipeline's main table with `__` and a suffix. */
+function findMainTableOwner({ schema, name }: TablePlace, owners: ReadonlyMap<string, TableOwner>) {
   for (let at = name.lastIndexOf('__'); at > 0; at = name.lastIndexOf('__', at - 1)) {
-    const owner = owned.get(keyOf({ schema, name: name.slice(0, at) }))
+    const owner = owners.get(tableKey({ schema, name: name.slice(0, at) }))
     if (owner) return { ...owner, name: `${owner.name}: ${name.slice(at + 2)}` }
   }
   return undefined
@@ -82,7 +82,7 @@ async function findTableOwners(
   const ids = schemas.map(({ id }) => id)
   const visible = visibleTo(caller, 'READ')
   const seesPipelines = holds(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
-  const all = seesAllData(context)
+  const all = maySeeAllData(context)
   const seesViews = holds(caller.roles, 'ROLE_SEE_VIEW')
   const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
@@ -92,16 +92,16 @@ async function findTableOwners(
     select r.schema_id, r.view_name, r.name, r.description, ${seesViews}::boolean and ${visible}
     from views r where r.schema_id = any(${ids}::bigint[])`.execute(db)
   const names = new Map(schemas.map(({ id, schema_name }) => [id, schema_name]))
-  return new Map(rows.map((row) => [keyOf({ schema: names.get(row.schema_id)!, name: row.relation }), row]))
+  return new Map(rows.map((row) => [tableKey({ schema: names.get(row.schema_id)!, name: row.relation }), row]))
 }
 
-/** The tables of deleted pipelines and views that are still to be dropped. */
-async function tablesToDrop({ db, caller }: CatalogueContext): Promise<Set<string>> {
+/** Lists the tables of deleted pipelines and views that the warehouse has not dropped yet. */
+async function listTablesToDrop({ db, caller }: CatalogueContext): Promise<Set<string>> {
   const rows = await db
     .selectFrom('warehouse_drops')
     .select(['schema_name as schema', 'table_name as name'])
     .where('client', '=', caller.client)
     .where('table_name', 'is not', null)
     .execute()
-  return new Set(rows.map(({ schema, name }) => keyOf({ schema, name: name! })))
+  return new Set(rows.map(({ schema, name }) => tableKey({ schema, name: name! })))
 }

@@ -26,10 +26,10 @@ async function checkThrough(preview: () => Promise<unknown>) {
 describe('the check of an upload', () => {
   it('says that it was skipped, and why', async () => {
     for (const [error, why] of [
-      [problems.busy('Too many previews.'), 'other previews are running'],
+      [problems.busy('Too many previews.'), 'too many previews are running'],
       [problems.refused('/', 'The source gave too little.'), 'the check took too long'],
     ] as const) {
-      const checkSkipped = `The file was stored without a check, because ${why}.`
+      const checkSkipped = `The file was stored without a check, because ${why}. The next run reads the whole file and reports its problems.`
       expect(await checkWith(error)).toEqual({ answer: { checkSkipped }, logged: [] })
     }
     const long = new SourceProblem('PREVIEW_TOO_LARGE', 'The first record is not complete.')
@@ -40,7 +40,8 @@ describe('the check of an upload', () => {
     const { promise, resolve } = Promise.withResolvers<unknown>()
     const mostAtOnce = 22
     const checks = Array.from({ length: mostAtOnce }, () => checkThrough(() => promise))
-    const checkSkipped = 'The file was stored without a check, because other previews are running.'
+    const checkSkipped =
+      'The file was stored without a check, because too many previews are running. The next run reads the whole file and reports its problems.'
     expect(await checkThrough(() => promise)).toEqual({ answer: { checkSkipped }, logged: [] })
     resolve({ columns: [], rows: [], rejected: [], notes: [], complete: true })
     expect(await Promise.all(checks)).toEqual(checks.map(() => ({ answer: {}, logged: [] })))
@@ -49,7 +50,7 @@ describe('the check of an upload', () => {
   it('logs an unexpected error', async () => {
     const error = new Error('a bug')
     expect(await checkWith(error)).toEqual({
-      answer: { checkSkipped: expect.stringMatching(/the check failed/) },
+      answer: { checkSkipped: expect.stringMatching(/an internal error/) },
       logged: [error],
     })
   })

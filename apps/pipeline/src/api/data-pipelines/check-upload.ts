@@ -8,11 +8,11 @@ import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
 import { sourceProblemCode, translate } from '../../problems/problems.ts'
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition.ts'
 import type { RequestContext } from '../operation.ts'
-import { schemaOf } from './loaded-table.ts'
+import { readSchemaName } from './loaded-table.ts'
 import { readFirstRows } from './preview.ts'
 import type { DataPipelineRow } from './records.ts'
 
-/** Codes of files that no setting makes readable. Any other problem may come from the settings, which can be changed after the upload. */
+/** Codes of problems of the file itself. All other problems may come from the settings, which can be changed after the upload. */
 const unreadableCodes: ReadonlySet<string> = new Set([
   'NOT_SUPPORTED',
   'OLD_EXCEL',
@@ -59,14 +59,14 @@ export async function checkUpload(
 ): Promise<UploadCheck> {
   const definition = sourceDefinitionDigest(pipeline)
   const lastLoad = await findLastLoad(input, pipeline).catch((error: unknown) => {
-    logUnknown(input, error)
+    logUnexpected(input, error)
     return 'UNKNOWN' as const
   })
   const last = lastLoad === 'UNKNOWN' ? undefined : lastLoad
   const remembered = discardOutdatedMemory(definition, last?.feed)
   const outcome = await readFirstRow(input, pipeline, file, remembered)
   if ('checkSkipped' in outcome) return outcome
-  if (lastLoad === 'UNKNOWN') return skipped('the warehouse did not answer')
+  if (lastLoad === 'UNKNOWN') return skippedCheck('the warehouse did not answer')
   const schemaChanges = pipeline.schema_changes as SchemaChanges
   if ('failure' in outcome) {
     const { code, message } = outcome.failure
@@ -75,12 +75,12 @@ export async function checkUpload(
     return { mismatch: hasColumns ? describeEmptying(schemaChanges) : describeFailure(message) }
   }
   const { found } = outcome
-  const sentences = last ? compareWithLastLoad(last, found, pipeline, definition) : failuresOf(found)
+  const sentences = last ? compareWithLastLoad(last, found, pipeline, definition) : listFailures(found)
   if (found.unread !== undefined) sentences.push(found.unread)
   return sentences.length > 0 ? { mismatch: sentences.join(' ') } : {}
 }
 
-/** Returns one outcome of a run: if it would fail, nothing else is said about the table. */
+/** Returns sentences about the next run. If the run would fail, they describe only its failure. */
 function compareWithLastLoad(
   { feed, rules }: LastLoad,
   found: SourcePreview,
@@ -97,12 +97,12 @@ function compareWithLastLoad(
     { columns, sparse, typesKnown, ...((hasNoRows || rows.length > 0) && { rows: rows.length }) },
     { schemaChanges, definition, transforms: (transformation?.sqlStatements ?? []).length > 0 },
   )
-  const failures = isRefused ? [sentence] : failuresOf(found)
+  const failures = isRefused ? [sentence] : listFailures(found)
   if (failures.length > 0) return failures
   return [sentence, hasNoRows ? describeEmptying(schemaChanges) : ''].filter(Boolean)
 }
 
-const failuresOf = ({ tooManyRejected, likelyRejected }: SourcePreview): string[] => [
+const listFailures = ({ tooManyRejected, likelyRejected }: SourcePreview): string[] => [
   ...(tooManyRejected === undefined ? [] : [describeFailure(tooManyRejected)]),
   ...(likelyRejected === undefined ? [] : [likelyRejected]),
 ]
@@ -115,8 +115,8 @@ const describeEmptying = (schemaChanges: SchemaChanges): string =>
 
 const describeFailure = (why: string): string => `A run would fail: ${why}`
 
-/** Milliseconds. The check delays the answer of an upload. */
-const longest = 10_000
+/** Short, because the check delays the response to an upload. */
+const uploadCheckTimeoutMs = 10_000
 
 interface LastLoad {
   feed: FeedMemory
@@ -129,7 +129,7 @@ async function findLastLoad(
 ): Promise<LastLoad | undefined> {
   const warehouse = await warehouses.find(pipeline.client)
   if (!warehouse) return undefined
-  const schema = await schemaOf(db, pipeline)
+  const schema = await readSchemaName(db, pipeline)
   const feed = await warehouse.loader.findFeed(schema, pipeline.table_name)
   return feed && { feed, rules: await warehouse.loader.typeRules(schema) }
 }
@@ -146,13 +146,13 @@ export async function readFirstRow(
 ): Promise<FirstRowResult> {
   const reading = { type, settings, secrets: {}, input: { file }, ...(remembered && { remembered }) }
   try {
-    const { found } = await readFirstRows(input, reading, { rows: 1, longest })
+    const { found } = await readFirstRows(input, reading, { rows: 1, timeoutMs: uploadCheckTimeoutMs })
     return { found }
   } catch (error) {
     const code = sourceProblemCode(error)
     if (code === undefined) {
-      logUnknown(input, error)
-      return skipped(whyUnknown(error))
+      logUnexpected(input, error)
+      return skippedCheck(describeSkip(error))
     }
     const { message } = error as Error
     if (code === 'PREVIEW_TOO_LARGE') return { checkSkipped: message }
@@ -164,20 +164,20 @@ export async function readFirstRow(
   }
 }
 
-const skipped = (why: string) => ({ checkSkipped: `The file was stored without a check, because ${why}.` })
+const skippedCheck = (why: string) => ({
+  checkSkipped: `The file was stored without a check, because ${why}. The next run reads the whole file and reports its problems.`,
+})
 
-function whyUnknown(error: unknown): string {
-  if (isBusy(error)) return 'other previews are running'
-  return error instanceof Problem
-    ? 'the check took too long'
-    : 'the check failed. A run reads the whole file and reports its problems'
+function describeSkip(error: unknown): string {
+  if (isBusy(error)) return 'too many previews are running'
+  return error instanceof Problem ? 'the check took too long' : 'the check had an internal error'
 }
 
 const isBusy = (error: unknown): boolean =>
   error instanceof SemaphoreBusy || (error instanceof Problem && (error.status === 429 || error.code === 'busy'))
 
-/** Logs an error that is neither a problem, nor translated to one, nor a lack of free slots. */
-function logUnknown({ logger }: CheckContext, error: unknown): void {
+/** Logs an unexpected error: one that is not and cannot be translated to a problem, and is not a busy semaphore. */
+function logUnexpected({ logger }: CheckContext, error: unknown): void {
   if (!isBusy(error) && !(error instanceof Problem) && !translate(error))
     logger.error({ err: error }, 'an upload could not be checked')
 }

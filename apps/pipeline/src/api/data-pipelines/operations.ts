@@ -18,18 +18,18 @@ import { assertSharingTargets } from '../object-access.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows.ts'
 import { followLogs } from './follow-logs.ts'
-import { findLoaded, findStaging, readData, readTable, shownAs } from './loaded-table.ts'
+import { findLoadedTable, findStagingTableOf, readLoadedRows, readLoadedTable } from './loaded-table.ts'
 import { lookUp, lookUpSaved } from './source-lookup.ts'
 import { previewFile, previewSource } from './preview.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
-import { assertUndo, placeOfPipeline, restorePrevious } from './restore.ts'
+import { assertUndoSupported, readTargetSchema, restorePrevious } from './restore.ts'
 import { saveDataPipelines } from './save-many.ts'
 import { testConnection, testSource } from './test-connection.ts'
 import { uploadFile } from './upload.ts'
 import { dataPipelineWriting } from './write.ts'
 import { listLogs } from '../../runs/read-runs.ts'
 import { presentLogEntry } from '../runs/present.ts'
-import { presentTable } from '../present-table.ts'
+import { presentTable, tableLabelsOf } from '../present-table.ts'
 import type { DB } from '../../database.ts'
 import { getDefinition } from '@sluice/connectors/registry/definitions'
 import { resultEnvelope } from '../result-envelope.ts'
@@ -41,21 +41,22 @@ type ResetCursorRequest = OperationInput<
   CursorResetBody
 >
 
-/** Stores a cursor reset for the next run. A running run is not affected, and keeps the reset. */
+/** Stores a cursor reset for the next run. A run that is already running neither uses nor clears it. */
 async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, sources, write } = input
   const { from } = body
   await write(async (trx) => {
     const row = await dataPipelines.lock(trx, caller, params.uid, undefined)
-    const can = await sources.getCursorKind(row.type)
-    if (can === 'NONE') throw problems.refused('/', 'This pipeline has no cursor: each of its runs reads everything.')
-    if (from !== undefined && can === 'OPAQUE')
+    const cursorKind = await sources.getCursorKind(row.type)
+    if (cursorKind === 'NONE')
+      throw problems.refused('/', 'This pipeline has no cursor to reset, because each of its runs reads everything.')
+    if (from !== undefined && cursorKind === 'OPAQUE')
       throw problems.refused(
         '/from',
-        'The cursor of this source is not a moment. Leave `from` out to read everything once.',
+        'The cursor of this source is not a point in time. Leave out `from` to read everything once.',
       )
     if (from !== undefined && Date.parse(from) > Date.now())
-      throw problems.refused('/from', 'This moment is in the future. Choose one in the past.')
+      throw problems.refused('/from', 'This time is in the future. Choose a time in the past.')
     const reset = from === undefined ? {} : { from: new Date(from).toISOString() }
     await trx
       .updateTable('data_pipelines')
@@ -67,14 +68,14 @@ async function resetCursor(input: ResetCursorRequest): Promise<ResultEnvelope> {
   const then =
     from === undefined
       ? 'The next run reads everything and replaces the rows.'
-      : `The next increment reads what has changed since ${new Date(from).toISOString()}.`
+      : `The next incremental load reads the changes since ${new Date(from).toISOString()}.`
   return resultEnvelope({ area: 'cursor', key: 'reset', message: `The cursor is reset. ${then}` })
 }
 
 /** Throws 422 for a pipeline without its upload, and for a dry run that the warehouse does not support. */
 async function assertRunnable(trx: Transaction<DB>, row: DataPipelineRow, { dryRun }: RunBody): Promise<void> {
   await assertUploaded(trx, row)
-  if (dryRun) assertUndo((await placeOfPipeline(trx, row)).provider)
+  if (dryRun) assertUndoSupported((await readTargetSchema(trx, row)).provider)
 }
 
 async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipelineRow): Promise<void> {
@@ -84,7 +85,7 @@ async function assertUploaded(trx: Transaction<DB>, { id, uid, type }: DataPipel
     throw problems.refused('/file', `The pipeline has no file yet. Upload one to /api/v1/data-pipelines/${uid}/file.`)
 }
 
-/** Milliseconds after which the response leaves out the table. */
+/** The response leaves out the table if the warehouse takes longer. */
 const tableTimeoutMs = 2_000
 
 /**
@@ -98,10 +99,10 @@ async function readPipeline(
   const row = await dataPipelines.read(db, caller, params.uid)
   const [{ body, headers }, loaded, staging] = await Promise.all([
     dataPipelines.answer(row, input),
-    withinTimeout(findLoaded(input, row).catch(() => undefined)),
-    withinTimeout(findStaging(input, row).catch(() => undefined)),
+    undefinedIfSlow(findLoadedTable(input, row).catch(() => undefined)),
+    undefinedIfSlow(findStagingTableOf(input, row).catch(() => undefined)),
   ])
-  const mainTableAsTable = loaded && presentTable(loaded.table, shownAs(row))
+  const mainTableAsTable = loaded && presentTable(loaded.table, tableLabelsOf(row))
   return new JsonResponse(
     {
       ...body,
@@ -112,7 +113,7 @@ async function readPipeline(
   )
 }
 
-async function withinTimeout<T>(work: Promise<T>): Promise<T | undefined> {
+async function undefinedIfSlow<T>(work: Promise<T>): Promise<T | undefined> {
   const over = new AbortController()
   const late = sleep(tableTimeoutMs, undefined, { signal: over.signal }).catch(() => undefined)
   try {
@@ -124,7 +125,7 @@ async function withinTimeout<T>(work: Promise<T>): Promise<T | undefined> {
 
 const pageOf = ({ page = 1, pageSize = 50 }: PageQuery) => ({ page, pageSize })
 
-async function logs(
+async function listPipelineLogs(
   input: OperationInput<PipelineContext, '/data-pipelines/:uid/logs', LogQuery, undefined>,
 ): Promise<JsonResponse<LogEntry[]>> {
   const { db, caller, params, query, request } = input
@@ -156,8 +157,8 @@ export const dataPipelineOperations = {
   ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: assertRunnable }),
   ...rejectedRowsOperation(signatures, dataPipelines),
   qualityResults: operation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
-  logs: operation(signatures.logs, logs),
+  logs: operation(signatures.logs, listPipelineLogs),
   followLogs: operation(signatures.followLogs, followLogs),
-  table: operation(signatures.table, readTable),
-  data: operation(signatures.data, readData),
+  table: operation(signatures.table, readLoadedTable),
+  data: operation(signatures.data, readLoadedRows),
 }

@@ -3,8 +3,9 @@ import type { KeyRing } from '@sluice/database'
 import { type Caller, type OperationInput, Problem, problems } from '@sluice/http-server'
 import { sealSourceSecrets, type SecretAddress, type SentSecrets, unsealSource } from '../../secrets/sealed-secrets.ts'
 import { createSecretAddress, isSameAddress } from '../../variables/given-for.ts'
-import { type GivenSecrets, definedSecrets, mergeSecrets } from '../merge-secrets.ts'
+import { definedSecrets, mergeSecrets } from '../merge-secrets.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
+import type { GivenSecrets } from '@sluice/connectors/settings/connector-definition'
 import { type AnyDefinition, getDefinition } from '@sluice/connectors/registry/definitions'
 import type { ReadRequest } from '@sluice/connectors/connector'
 import type { PipelineContext } from '../operation.ts'
@@ -29,8 +30,8 @@ export async function sourceColumns(
   const settings = definition.getSettings(body)
   const given = definition.getSecrets?.(body) ?? {}
   const stored = current && Object.values(given).includes(undefined) ? current : undefined
-  const some = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
-  const now = some ? await createSecretAddress(definition.secretAudience?.of(settings), variables) : undefined
+  const hasSecrets = Object.values(given).some((value) => typeof value === 'string') || stored?.source_secrets != null
+  const now = hasSecrets ? await createSecretAddress(definition.secretAudience?.of(settings), variables) : undefined
   const { secrets } = stored
     ? mergeSourceSecrets(definition, stored, settings, given, ring, { now })
     : { secrets: definedSecrets(given) }
@@ -41,7 +42,7 @@ export async function sourceColumns(
 interface AddressChange {
   /** The field that changes the address, for bodies that are not those of pipelines. */
   pointer?: string | undefined
-  /** The new address, if it is stored: from now on the secrets are given for it. */
+  /** The new address that will be stored with the secrets. */
   now?: SecretAddress | undefined
 }
 
@@ -60,15 +61,15 @@ export function mergeSourceSecrets(
   const open = unsealSource(stored, ring)
   const first = Object.keys(given).find((name) => given[name] === undefined && name in open.secrets)
   const moves =
-    movesTo(definition, stored.settings as object, settings) ||
+    changesAddress(definition, stored.settings as object, settings) ||
     (now !== undefined && open.givenFor !== undefined && !isSameAddress(open.givenFor, now))
-  const moved = moves ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
-  const secrets = mergeSecrets({ stored: open.secrets, given, moved })
+  const addressChange = moves ? (pointer ?? `${definition.secretAudience!.pointer}/${first}`) : undefined
+  const secrets = mergeSecrets({ stored: open.secrets, given, addressChange })
   return { secrets, givenFor: first === undefined ? undefined : open.givenFor }
 }
 
-/** True if the unresolved address differs from the one that the secrets were given for. */
-const movesTo = ({ secretAudience }: AnyDefinition, before: object, after: object): boolean =>
+/** Whether the address, before its variables are replaced, differs from the one that the secrets were given for. */
+const changesAddress = ({ secretAudience }: AnyDefinition, before: object, after: object): boolean =>
   secretAudience !== undefined && JSON.stringify(secretAudience.of(before)) !== JSON.stringify(secretAudience.of(after))
 
 /** A source to read, and the address that its stored secrets may be sent to. */
@@ -77,32 +78,33 @@ export type RequestedSource = ReadRequest & SentSecrets
 type SourceRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
 /**
- * Returns the source of a body. With the id of a pipeline, its file and its stored secrets are used, too; the secrets only for the
- * address that they were given for. That takes the right to change the pipeline.
+ * Returns the source of a body. If the body has the id of a pipeline that the caller may change, the source also uses the pipeline's file,
+ * and its stored secrets if the address is the one that they were given for.
  */
-export async function requestedSource({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
+export async function readRequestedSource({ db, caller, body, keyRing }: SourceRequest): Promise<RequestedSource> {
   const definition = getDefinition(body.type)
   const stored = body.id === undefined ? undefined : await dataPipelines.readToWrite(db, caller, body.id, undefined)
-  if (stored && stored.type !== body.type) throw problems.refused('/type', `That pipeline is of type ${stored.type}.`)
+  if (stored && stored.type !== body.type)
+    throw problems.refused('/type', `This pipeline has the type ${stored.type}. Send this type, or leave out id.`)
   const settings = definition.getSettings(body)
   const given = definition.getSecrets?.(body) ?? {}
   const sent = stored
     ? mergeSourceSecrets(definition, stored, settings, given, keyRing)
     : { secrets: definedSecrets(given) }
   definition.assertSecrets?.(settings, sent.secrets)
-  return { type: body.type, settings, ...sent, input: await inputOf(db, stored) }
+  return { type: body.type, settings, ...sent, input: await readInput(db, stored) }
 }
 
 /** Returns the saved source of a pipeline. */
-export async function savedSource(
+export async function readSavedSource(
   { db, keyRing }: Pick<PipelineContext, 'db' | 'keyRing'>,
   row: DataPipelineRow,
 ): Promise<RequestedSource> {
   const { type, settings } = row
-  return { type, settings, ...unsealSource(row, keyRing), input: await inputOf(db, row) }
+  return { type, settings, ...unsealSource(row, keyRing), input: await readInput(db, row) }
 }
 
-async function inputOf(db: PipelineContext['db'], row: DataPipelineRow | undefined): Promise<object> {
+async function readInput(db: PipelineContext['db'], row: DataPipelineRow | undefined): Promise<object> {
   if (!row || !getDefinition(row.type).upload) return {}
   const file = await db
     .selectFrom('uploaded_files')
@@ -118,7 +120,7 @@ type VariableContext = Pick<PipelineContext, 'db' | 'keyRing'> & { caller: Calle
 
 /**
  * Runs `work` with the values of variables in the settings and secrets of a source. Texts of a source may repeat the values: `hide`
- * removes secured ones from a sentence, and errors are redacted already. Throws `VariableProblem` without running `work` if stored
+ * removes secured values from a sentence, and thrown errors are already redacted. Throws `VariableProblem` instead of running `work` if stored
  * secrets would be sent to another address than they were given for.
  */
 export async function withVariables<T>(

@@ -1,9 +1,9 @@
 import type { FilePreviewQuery, SourceBody, SourcePreview } from '@sluice/contracts'
 import { type OperationInput, Problem, problems } from '@sluice/http-server'
 import type { PipelineContext } from '../operation.ts'
-import { presentAnswer } from '../present-table.ts'
-import { shares } from '../shares.ts'
-import { type RequestedSource, requestedSource, withVariables } from './pipeline-source.ts'
+import { presentQueryResult } from '../present-table.ts'
+import { slots } from '../shares.ts'
+import { type RequestedSource, readRequestedSource, withVariables } from './pipeline-source.ts'
 import type { FoundSheet } from '@sluice/file-formats/format/normalised-file'
 import type { RowCell } from '@sluice/warehouses/warehouse'
 import { getDefinition } from '@sluice/connectors/registry/definitions'
@@ -16,8 +16,7 @@ import { assertBinaryBody } from '../receive-upload.ts'
 
 type PreviewRequest = OperationInput<PipelineContext, '/data-pipelines/preview', undefined, SourceBody>
 
-/** Milliseconds that a preview may take. */
-const longest = 30_000
+const previewTimeoutMs = 30_000
 
 /** Previews the first rows of a source that may not be saved yet. */
 export async function previewSource(input: PreviewRequest): Promise<SourcePreview> {
@@ -27,9 +26,9 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
   if (definition.upload && body.id === undefined)
     throw problems.refused(
       '/id',
-      'Name the pipeline whose file is meant, or send the file itself to /api/v1/data-pipelines/preview-file.',
+      'Set the id of the pipeline whose file to preview, or send the file to /api/v1/data-pipelines/preview-file.',
     )
-  return preview(input, await requestedSource(input), {
+  return presentPreview(input, await readRequestedSource(input), {
     name: definition.formatSourceName?.(definition.getSettings(body)) ?? 'preview',
     rows: body.rows,
   })
@@ -37,16 +36,16 @@ export async function previewSource(input: PreviewRequest): Promise<SourcePrevie
 
 type PreviewContext = Pick<PreviewRequest, 'sources' | 'caller' | 'request' | 'db' | 'keyRing'>
 
-/** Presents the preview. Ends with the request, and after half a minute. Throws `SourceProblem`. */
-export async function preview(
+/** Reads and presents the first rows. Aborts when the caller disconnects. Throws `SourceProblem`. */
+async function presentPreview(
   input: PreviewContext,
   reading: RequestedSource,
   { name, rows = 100 }: { name: string; rows?: number | undefined },
 ): Promise<SourcePreview> {
   const start = new Date()
-  const { found, hide } = await readFirstRows(input, reading, { rows, longest })
+  const { found, hide } = await readFirstRows(input, reading, { rows, timeoutMs: previewTimeoutMs })
   return {
-    ...presentAnswer(name, {
+    ...presentQueryResult(name, {
       columns: found.columns.map((column) => ({ primaryKey: false, ...column })),
       rows: found.rows.map((row) => row.map((cell) => hide.cell(cell as RowCell))),
       startedAt: start.toISOString(),
@@ -67,22 +66,22 @@ export async function preview(
 
 /**
  * Returns the first rows as the source gives them, and `hide`, which removes the values of variables from texts. Throws a 422 after
- * `longest` milliseconds.
+ * `timeoutMs`.
  */
 export function readFirstRows(
   input: PreviewContext,
   reading: RequestedSource,
-  { rows, longest }: { rows: number; longest: number },
+  { rows, timeoutMs }: { rows: number; timeoutMs: number },
 ) {
   const { sources, caller, request } = input
   return withVariables(input, reading, async (ready, _sentence, hide) => ({
     hide,
     found: await whileConnected(
       {
-        socket: request.stream.socket,
-        queue: shares.previews.queueOf(caller.client),
-        longest,
-        late: () => tooLittle(longest),
+        request,
+        queue: slots.previews.queueOf(caller.client),
+        timeoutMs,
+        onTimeout: () => throwPreviewTimeout(timeoutMs),
       },
       (signal) => sources.preview(ready, rows, signal),
     ),
@@ -97,17 +96,17 @@ const presentSheet = ({ number, name, isHidden, hasRows, isRead }: FoundSheet) =
   read: isRead,
 })
 
-const tooLittle = (longest: number): never => {
+const throwPreviewTimeout = (timeoutMs: number): never => {
   throw problems.refused(
     '/',
-    `The source gave too little within ${longest / 1000} seconds: ask it for less, or simply run it.`,
+    `The source did not return enough rows within ${timeoutMs / 1000} seconds. Request fewer rows, or run the pipeline instead.`,
   )
 }
 
 type PreviewFileRequest = OperationInput<PipelineContext, '/data-pipelines/preview-file', FilePreviewQuery, undefined>
 
-/** The bytes that a preview reads, and the milliseconds that they may take to arrive. */
-const mostBytes = 4 * 1024 * 1024
+/** The maximum bytes of a file that a preview reads, and the time limit to receive them. */
+const maxPreviewBytes = 4 * 1024 * 1024
 const receiveTimeoutMs = 30_000
 
 /** Previews the first rows of a file without storing it. */
@@ -119,10 +118,10 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   definition.assertSettings?.(body as never)
   assertBinaryBody(request.stream.headers)
 
-  const { bytes, cut } = await shares.previewFiles.run(caller.client, () => beginningOf(request.stream))
+  const { bytes, cut } = await slots.previewFiles.run(caller.client, () => readFirstBytes(request.stream))
   if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')
   const uid = randomUUID()
-  const received = await receiveFile(Readable.from([cut ? wholeLines(bytes) : bytes]), files, uid)
+  const received = await receiveFile(Readable.from([cut ? dropIncompleteLine(bytes) : bytes]), files, uid)
   try {
     const reading = {
       type,
@@ -130,7 +129,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
       secrets: {},
       input: { file: { uid, name } },
     }
-    const found = await preview(input, reading, { name, rows })
+    const found = await presentPreview(input, reading, { name, rows })
     return { ...found, size: received.size, complete: found.complete && !cut }
   } catch (error) {
     if (cut && !(error instanceof Problem) && sourceProblemCode(error) !== 'PREVIEW_TOO_LARGE') throw tooLarge(error)
@@ -141,7 +140,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
 }
 
 /** Reads the first bytes of a body. The response ends the request, so the rest is not read. */
-async function beginningOf(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
+async function readFirstBytes(stream: Readable): Promise<{ bytes: Buffer; cut: boolean }> {
   const chunks: Buffer[] = []
   let size = 0
   const slow = setTimeout(() => stream.destroy(), receiveTimeoutMs)
@@ -149,25 +148,24 @@ async function beginningOf(stream: Readable): Promise<{ bytes: Buffer; cut: bool
     for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       chunks.push(chunk)
       size += chunk.length
-      if (size > mostBytes) return { bytes: Buffer.concat(chunks, mostBytes), cut: true }
+      if (size > maxPreviewBytes) return { bytes: Buffer.concat(chunks, maxPreviewBytes), cut: true }
     }
   } catch {
-    throw problems.unreadableBody('The file broke off before its end, or took too long.')
+    throw problems.unreadableBody('The upload was interrupted or took too long. Send the file again.')
   } finally {
     clearTimeout(slow)
   }
   return { bytes: Buffer.concat(chunks), cut: false }
 }
 
-/** Removes the incomplete last line. */
-function wholeLines(bytes: Buffer): Buffer {
+function dropIncompleteLine(bytes: Buffer): Buffer {
   const end = bytes.lastIndexOf(10)
   return end > 0 ? bytes.subarray(0, end + 1) : bytes
 }
 
-/** Only text can be previewed by its first bytes; other files are needed as a whole. */
+/** Returns the problem of a large file that is not text: it cannot be previewed from its first bytes. */
 const tooLarge = (cause: unknown) =>
   new Problem(422, 'preview-needs-whole-file', 'The start of this file is not enough.', {
-    detail: `A file of this kind is looked at whole, and it is larger than ${mostBytes / 1024 / 1024} MB: upload it to a pipeline, and preview that.`,
+    detail: `A preview of this type of file needs the whole file, and this file is larger than ${maxPreviewBytes / 1024 / 1024} MB. Upload it to a pipeline, and preview the pipeline.`,
     cause,
   })

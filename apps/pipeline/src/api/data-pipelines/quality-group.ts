@@ -8,10 +8,7 @@ interface GatedRow {
   quality_group_id: number | null
 }
 
-/**
- * Returns the column of the group that loaded rows must pass. Keeping the group takes no right to it; choosing one takes the right to
- * read it.
- */
+/** Returns the column of the pipeline's check group. The caller must be allowed to read a new group, but can always keep the current one. */
 export async function qualityGroupColumn(
   trx: Transaction<DB>,
   group: { id: string } | null | undefined,
@@ -35,7 +32,7 @@ export async function qualityGroupColumn(
   return { quality_group_id: found.id }
 }
 
-/** The quality groups of these pipelines by their key. Everyone who sees a pipeline sees the name of its group. */
+/** Returns the check groups of these pipelines by primary key. All readers of a pipeline may see the name of its group. */
 export async function qualityGroupsOf(
   db: Kysely<DB>,
   rows: readonly GatedRow[],

@@ -22,9 +22,9 @@ import {
 } from '@sluice/records'
 import type { Caller } from '@sluice/http-server'
 import type { RequestContext } from '../operation.ts'
-import { authorsOf, recordedFields, recordedProperties, tagsColumn, usernamesOf } from '../recorded.ts'
+import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn, lookUpUsernames } from '../recorded.ts'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
-import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
 import { getDefinition } from '@sluice/connectors/registry/definitions'
@@ -38,11 +38,11 @@ export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumn
 async function presentDataPipelines(rows: DataPipelineRow[], context: RequestContext): Promise<DataPipeline[]> {
   const { identity, request } = context
   const [authors, schemas, files, statuses, zone, qualityGroups] = await Promise.all([
-    authorsOf(rows, identity),
+    lookUpAuthors(rows, identity),
     schemasOf(rows, context),
-    filesOf(rows, context),
-    statusesOf(rows, context),
-    zoneOfClient(context),
+    readFiles(rows, context),
+    readStatuses(rows, context),
+    readClientTimeZone(context),
     qualityGroupsOf(context.db, rows),
   ])
 
@@ -63,7 +63,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       source: row.source ?? undefined,
       termsOfUse: row.terms_of_use ?? undefined,
       ...scheduleFields(row),
-      triggerExpression: triggerExpressionOf(row, zone),
+      triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       dataDownload: true,
       transformation: row.transformation as DataPipeline['transformation'],
@@ -78,18 +78,18 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       ...(row.quality_group_id !== null && { dataQualityCheckGroup: qualityGroups.get(row.quality_group_id) }),
       status: statuses(row, schema.schemaName),
     }
-    // The type decides which variant it is.
+    // `type` determines the variant of the union.
     return pipeline as DataPipeline
   })
 }
 
-async function filesOf(rows: DataPipelineRow[], { db, identity }: RequestContext): Promise<Map<number, UploadedFile>> {
+async function readFiles(rows: DataPipelineRow[], { db, identity }: RequestContext) {
   const found = await db
     .selectFrom('uploaded_files')
     .selectAll()
     .where('pipeline_id', 'in', [0, ...rows.map((row) => row.id)])
     .execute()
-  const usernames = await usernamesOf(
+  const usernames = await lookUpUsernames(
     found.map((file) => file.uploaded_by),
     identity,
   )
@@ -104,8 +104,8 @@ export const presentFile = (file: Selectable<UploadedFiles>, uploadedBy: string 
   uploadedBy,
 })
 
-/** The status of each pipeline: its last run, and the table that its last successful run loaded. */
-async function statusesOf(rows: DataPipelineRow[], { db }: RequestContext) {
+/** Reads the status of each pipeline: its last run, and the tables that its last successful run loaded. */
+async function readStatuses(rows: DataPipelineRow[], { db }: RequestContext) {
   const statusOf = await runStatusesOf(db, rows)
 
   return (row: DataPipelineRow, schema: string): DataPipelineStatus => {
@@ -114,21 +114,21 @@ async function statusesOf(rows: DataPipelineRow[], { db }: RequestContext) {
       ...status,
       taskId: last?.uid,
       ...(last?.state === 'RUNNING' && { progress: progressOf(last) }),
-      tables: lastSuccess ? tablesOf(lastSuccess, row, schema) : [],
+      tables: lastSuccess ? presentTables(lastSuccess, row, schema) : [],
     }
   }
 }
 
 /** The maximum number of tables in a response. */
-const mostTables = 1_000
+const maxTables = 1_000
 
-/** The result of a run, if the pipeline still loads into the same table. */
-function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
+/** Presents the tables that a run loaded. Leaves out tables that the pipeline no longer loads into. */
+function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: string): TableSummary[] {
   const { table_name: own, name: title } = row
   const older = [{ schema, name: own, rows: run.rows_written ?? 0, size: run.bytes_written ?? 0 }]
   return ((run.tables as unknown as PublishedTableSize[] | null) ?? older)
     .filter((table) => table.schema === schema && (table.name === own || table.name.startsWith(`${own}__`)))
-    .slice(0, mostTables)
+    .slice(0, maxTables)
     .map(({ name, rows, size }) => ({
       schema,
       id: `${schema}.${name}`,
@@ -142,8 +142,8 @@ function tablesOf(run: Selectable<Runs>, row: DataPipelineRow, schema: string): 
     }))
 }
 
-/** Must equal the expression of the index. */
-const text = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
+/** Must equal the expression of the search index, or PostgreSQL does not use the index. */
+const searchText = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
 const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
   noun: 'data pipeline',
@@ -151,16 +151,16 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
   path: '/data-pipelines',
   properties: {
     ...recordedProperties,
-    name: { type: 'string', column: 'r.name', required: true, within: text },
-    description: { type: 'string', column: 'r.description', within: text },
+    name: { type: 'string', column: 'r.name', required: true, within: searchText },
+    description: { type: 'string', column: 'r.description', within: searchText },
     tags: { type: 'strings', column: tagsColumn },
     owner: { type: 'string', column: 'r.owner' },
     type: { type: 'enum', column: 'r.type', values: pipelineTypes },
     disabled: { type: 'boolean', column: 'r.disabled' },
     runTrigger: { type: 'enum', column: 'r.run_trigger', values: runTriggers },
-    dataWarehouseTargetTableName: { type: 'string', column: 'r.table_name', required: true, within: text },
+    dataWarehouseTargetTableName: { type: 'string', column: 'r.table_name', required: true, within: searchText },
   },
-  matches: (like) => matchesLineOf(text, like),
+  matches: (like) => matchesLineOf(searchText, like),
   changes: { table: 'record_changes', kind: 'data_pipelines' },
   scope: visibleTo,
   present: presentDataPipelines,
@@ -168,10 +168,10 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
 
 export const dataPipelines = records(kind)
 
-/** The same pipelines for callers who may read all loaded data of the client, regardless of sharing. */
-export const loadedPipelines = records({ ...kind, scope: mayReadData })
+/** The pipelines with loaded data that the caller may read: the shared ones, or all with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
+export const loadedPipelines = records({ ...kind, scope: loadedDataScope })
 
-function mayReadData(caller: Caller, level: AccessLevel) {
+function loadedDataScope(caller: Caller, level: AccessLevel) {
   const all = level === 'READ' && holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
   return all ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
 }

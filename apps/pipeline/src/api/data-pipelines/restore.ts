@@ -19,18 +19,18 @@ type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/rest
  */
 export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
   const { db, caller, params, request, queue, warehouses, write } = input
-  // Outside of the transaction, which must not wait for a warehouse. The run checks this again.
+  // This precedes the transaction, which must not wait for a warehouse. The run checks it again.
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
-  const { schema, provider } = await placeOfPipeline(db, row)
-  assertUndo(provider)
+  const { schema, provider } = await readTargetSchema(db, row)
+  assertUndoSupported(provider)
   const warehouse = await warehouses.find(row.client)
   // A deleted pipeline may have left a table that is still to be dropped. Its rows are not restored.
-  const left = await isTableDropPending(db, { client: row.client, schema, table: row.table_name })
-  const previous = left ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
+  const isDropPending = await isTableDropPending(db, { client: row.client, schema, table: row.table_name })
+  const previous = isDropPending ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
   if (!previous)
     throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
       detail:
-        'The warehouse has no previous table: the pipeline has published only one load, the retention time is over, or the space was needed. Increments do not replace a table.',
+        'The warehouse has no previous version of the table. A full load keeps the version that it replaces, for a limited time and while there is space. Load the old data again instead.',
     })
   const { run, existing } = await write(async (trx) => {
     const { id, client } = await dataPipelines.lock(trx, caller, params.uid, undefined)
@@ -46,11 +46,11 @@ export async function restorePrevious(input: RestoreRequest): Promise<ResultEnve
   })
   if (existing) return alreadyRunning(run.uid)
   const since = previous.publishedAt.toISOString()
-  return acceptedRun('restore-queued', `The rows that were published at ${since} are about to be restored.`, run.uid)
+  return acceptedRun('restore-queued', `The restore of the rows that were published at ${since} is queued.`, run.uid)
 }
 
-/** The schema that the table of a pipeline is in, and the kind of warehouse that the schema is in. */
-export async function placeOfPipeline(
+/** Reads the name of the target schema of a pipeline, and the kind of its warehouse. */
+export async function readTargetSchema(
   db: Kysely<DB>,
   { schema_id }: DataPipelineRow,
 ): Promise<{ schema: string; provider: WarehouseKind }> {
@@ -63,7 +63,7 @@ export async function placeOfPipeline(
 }
 
 /** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
-export function assertUndo(provider: (typeof providerSchemas)[number]): void {
+export function assertUndoSupported(provider: (typeof providerSchemas)[number]): void {
   const detail = undoRefusal(provider)
   if (detail !== undefined)
     throw new Problem(422, 'not-supported-here', 'The warehouse rejected the request.', { detail })

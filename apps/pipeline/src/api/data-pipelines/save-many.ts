@@ -5,7 +5,7 @@ import { visibleTo, redactSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { translate } from '../../problems/problems.ts'
 import type { PipelineContext } from '../operation.ts'
-import { cachedLookups, typedBody } from './write-lookups.ts'
+import { createCachedLookups, resolveType } from './write-lookups.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 
@@ -16,22 +16,22 @@ type SavedPipeline = SavedDataPipelines['dataPipelines'][number]
 const maxViolations = 100
 
 /**
- * Saves all pipelines in one transaction, or none. Each one is checked as in a single request. The response has the violations of all
- * of them, as far as possible.
+ * Saves all pipelines in one transaction, or none. Checks each pipeline like a request for a single one. The response lists the
+ * violations of all pipelines as far as possible.
  */
 export async function saveDataPipelines(input: SaveManyRequest): Promise<SavedDataPipelines> {
-  const bodies = await typedBodies(input)
-  const wrong = [...duplicateNames(bodies)]
+  const bodies = await resolveTypes(input)
+  const wrong = [...findDuplicateNames(bodies)]
   for (const [index, one] of bodies.entries())
-    wrong.push(...(await violations(index, async () => dataPipelineWriting.check(one, input))))
+    wrong.push(...(await collectViolations(index, async () => dataPipelineWriting.check(one, input))))
   throwViolations(wrong)
   return input.write(async (trx) => ({
     dataPipelines: (await saveInBulk(trx, bodies, input)) ?? (await saveEach(trx, bodies, input)),
   }))
 }
 
-/** Adds the types to the bodies, from the pipelines of the same names. Throws the violations of all. */
-async function typedBodies({ body, db, caller }: SaveManyRequest): Promise<DataPipelineBody[]> {
+/** Adds missing types to the bodies, from the stored pipelines of the same names. Throws the violations of all bodies. */
+async function resolveTypes({ body, db, caller }: SaveManyRequest): Promise<DataPipelineBody[]> {
   const names = body.dataPipelines.flatMap(({ type, name }) => (type || typeof name !== 'string' ? [] : [name]))
   const stored =
     names.length === 0
@@ -46,16 +46,16 @@ async function typedBodies({ body, db, caller }: SaveManyRequest): Promise<DataP
   const typed: DataPipelineBody[] = []
   const wrong: Violation[] = []
   for (const [index, sent] of body.dataPipelines.entries()) {
-    const work = async () => void typed.push(await typedBody(sent, async () => typeOf.get(sent.name)))
-    wrong.push(...(await violations(index, work)))
+    const work = async () => void typed.push(await resolveType(sent, async () => typeOf.get(sent.name)))
+    wrong.push(...(await collectViolations(index, work)))
   }
   throwViolations(wrong)
   return typed
 }
 
 /**
- * Saves existing pipelines with one statement each, and all others with a few. Returns undefined and changes nothing if anything is
- * invalid or a pipeline depends on a change of another one: then `saveEach` must save them.
+ * Saves each existing pipeline with one statement, and all new ones with a few statements. Returns undefined and changes nothing if a
+ * pipeline is invalid or depends on a change of another one; then `saveEach` must save them.
  */
 async function saveInBulk(
   trx: Transaction<DB>,
@@ -66,14 +66,14 @@ async function saveInBulk(
   const changes: { before?: DataPipelineRow; after: DataPipelineRow }[] = []
   let dependent = false
   await sql`savepoint together`.execute(trx)
-  const wrong = await violations(0, async () => {
-    const named = await uidsByName(trx, bodies, caller)
+  const wrong = await collectViolations(0, async () => {
+    const named = await findUidsByName(trx, bodies, caller)
     const uids = bodies.map((one) => named.get(one.name))
     const there = uids.filter((uid) => uid !== undefined)
     const locked = await dataPipelines.lockAll(trx, caller, there)
     // The caller may not write the missing ones.
     if (locked.size < there.length) return void (dependent = true)
-    const known = cachedLookups(trx, caller)
+    const known = createCachedLookups(trx, caller)
     const fresh: { index: number; columns: object }[] = []
     for (const [index, one] of bodies.entries()) {
       const before = locked.get(uids[index] ?? '')
@@ -96,7 +96,7 @@ async function saveInBulk(
   return changes.map((change) => presentSaved(change, request))
 }
 
-async function uidsByName(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], caller: Caller) {
+async function findUidsByName(trx: Transaction<DB>, bodies: readonly DataPipelineBody[], caller: Caller) {
   const rows = await trx
     .selectFrom('data_pipelines')
     .select(['uid', 'name'])
@@ -119,7 +119,7 @@ function presentSaved(
   return { id: after.uid, name: after.name, type: after.type, result: before ? 'UPDATED' : 'CREATED' }
 }
 
-/** Saves one after the other, to find the violations of each. Throws them. */
+/** Saves one pipeline after the other, and throws the violations of all. */
 async function saveEach(
   trx: Transaction<DB>,
   bodies: readonly DataPipelineBody[],
@@ -129,7 +129,7 @@ async function saveEach(
   const refused: Violation[] = []
   for (const [index, one] of bodies.entries()) {
     await sql`savepoint one`.execute(trx)
-    const found = await violations(index, async () => void saved.push(await save(trx, one, input)))
+    const found = await collectViolations(index, async () => void saved.push(await save(trx, one, input)))
     await (found.length > 0 ? sql`rollback to savepoint one` : sql`release savepoint one`).execute(trx)
     refused.push(...found)
     if (refused.length >= maxViolations) break
@@ -140,7 +140,7 @@ async function saveEach(
 
 async function save(trx: Transaction<DB>, body: DataPipelineBody, input: SaveManyRequest): Promise<SavedPipeline> {
   const { caller, request } = input
-  const before = await lockMeant(trx, body, caller)
+  const before = await lockByName(trx, body, caller)
   const columns = await dataPipelineWriting.columns(trx, body, before, input)
   const after: DataPipelineRow = before
     ? await dataPipelines.update(trx, caller, before, columns)
@@ -148,34 +148,34 @@ async function save(trx: Transaction<DB>, body: DataPipelineBody, input: SaveMan
   return presentSaved({ before, after }, request)
 }
 
-/** The stored pipeline with the name; undefined for a new one. */
-async function lockMeant(
+/** Locks the stored pipeline with the name of the body; undefined for a new name. */
+async function lockByName(
   trx: Transaction<DB>,
   body: DataPipelineBody,
   caller: Caller,
 ): Promise<DataPipelineRow | undefined> {
-  const named = (await uidsByName(trx, [body], caller)).get(body.name)
+  const named = (await findUidsByName(trx, [body], caller)).get(body.name)
   if (named === undefined) return undefined
   return dataPipelines.lock(trx, caller, named, undefined).catch((error: unknown) => {
     // The name may belong to a pipeline that the caller may not see.
     if (error instanceof Problem && error.status === 404)
-      throw problems.conflict('/name', 'Another data pipeline has this name.')
+      throw problems.conflict('/name', 'Another data pipeline has this name. Choose another name.')
     throw error
   })
 }
 
-/** Violations for repeated names. */
-function* duplicateNames(bodies: readonly DataPipelineBody[]): Generator<Violation> {
+/** Yields a violation for each repeated name. */
+function* findDuplicateNames(bodies: readonly DataPipelineBody[]): Generator<Violation> {
   const seen = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
     if (seen.has(name))
-      yield { pointer: `/dataPipelines/${index}/name`, detail: 'Another pipeline of this list has this name.' }
+      yield { pointer: `/dataPipelines/${index}/name`, detail: 'This name is in the list twice. Choose another.' }
     seen.add(name)
   }
 }
 
 /** Returns the violations that `work` throws for a pipeline. Rethrows other errors. */
-async function violations(index: number, work: () => Promise<void>): Promise<Violation[]> {
+async function collectViolations(index: number, work: () => Promise<void>): Promise<Violation[]> {
   try {
     await work()
     return []
@@ -193,7 +193,7 @@ async function violations(index: number, work: () => Promise<void>): Promise<Vio
 function throwViolations(errors: readonly Violation[]): void {
   if (errors.length === 0) return
   throw new Problem(422, 'not-saved', 'None of the data pipelines was saved.', {
-    detail: `${errors.length === 1 ? 'One thing is' : `${errors.length} things are`} wrong; the first: ${errors[0]!.detail}`,
+    detail: `The request has ${errors.length === 1 ? '1 error' : `${errors.length} errors`}: correct them and save again. The first error: ${errors[0]!.detail}`,
     errors: errors.slice(0, maxViolations),
   })
 }

@@ -20,7 +20,7 @@ export async function uploadFile(
   if (!upload)
     throw problems.refused(
       '/',
-      `A pipeline of type ${type} reads from ${systems[type as PipelineType]}: it takes no file.`,
+      `A pipeline of type ${type} reads from ${systems[type as PipelineType]} and accepts no file. Upload the file to a pipeline of type CSV_UPLOAD or PARQUET_UPLOAD.`,
     )
   assertFileHeaders(request.stream.headers, files.uploadLimit)
 

@@ -4,8 +4,8 @@ import type { Transaction } from 'kysely'
 import { type DataPipelineBody, type SentDataPipelineBody, checkPipelineBody, pipelineTypesOf } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
 import { type Variables, readVariables } from '../../variables/variables.ts'
-import { writableSchema } from '../schemas/records.ts'
-import { defaultAccess } from '../object-access.ts'
+import { lockWritableSchema } from '../schemas/records.ts'
+import { readDefaultAccess } from '../object-access.ts'
 
 interface TargetSchema {
   id: number
@@ -18,15 +18,15 @@ interface TargetSchema {
 export interface PipelineLookups {
   schema(id: number): Promise<TargetSchema | undefined>
   /** Locks the schema; undefined if the caller may not write to it. */
-  writableSchema(uid: string): Promise<TargetSchema | undefined>
+  lockWritableSchema(uid: string): Promise<TargetSchema | undefined>
   hasView(schema: number, name: string): Promise<boolean>
-  defaultAccess(): Promise<'NONE' | 'READ'>
+  readDefaultAccess(): Promise<'NONE' | 'READ'>
   /** The variables of the caller's client, unsealed. */
   variables(ring: KeyRing): Promise<Variables>
 }
 
 /** Look-ups without a cache. */
-export function lookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
+export function createLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   return {
     schema: (id) =>
       trx
@@ -34,34 +34,34 @@ export function lookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
         .select(['id', 'uid', 'name', 'provider_schema'])
         .where('id', '=', id)
         .executeTakeFirst(),
-    writableSchema: (uid) => writableSchema(trx, caller, uid),
+    lockWritableSchema: (uid) => lockWritableSchema(trx, caller, uid),
     async hasView(schema, name) {
       const views = trx.selectFrom('views').select('id').where('schema_id', '=', schema)
       return (await views.where('view_name', '=', name).executeTakeFirst()) !== undefined
     },
-    defaultAccess: () => defaultAccess(trx, caller.client),
+    readDefaultAccess: () => readDefaultAccess(trx, caller.client),
     variables: (ring) => readVariables(trx, caller.client, ring),
   }
 }
 
-/** Cached look-ups for many pipelines of one transaction. Rows that they lock must stay locked until it ends. */
-export function cachedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
-  const uncached = lookups(trx, caller)
-  const access = once(() => uncached.defaultAccess())
-  const views = once(async (schema: number) => {
+/** Look-ups that cache their results, for many pipelines of one transaction. The transaction keeps the locks on the rows. */
+export function createCachedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
+  const uncached = createLookups(trx, caller)
+  const access = memoize(() => uncached.readDefaultAccess())
+  const views = memoize(async (schema: number) => {
     const rows = await trx.selectFrom('views').select('view_name').where('schema_id', '=', schema).execute()
     return new Set(rows.map(({ view_name }) => view_name))
   })
   return {
-    schema: once(uncached.schema),
-    writableSchema: once(uncached.writableSchema),
+    schema: memoize(uncached.schema),
+    lockWritableSchema: memoize(uncached.lockWritableSchema),
     hasView: async (schema, name) => (await views(schema)).has(name),
-    defaultAccess: () => access(''),
-    variables: once(uncached.variables),
+    readDefaultAccess: () => access(''),
+    variables: memoize(uncached.variables),
   }
 }
 
-function once<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) => Promise<Answer> {
+function memoize<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) => Promise<Answer> {
   const known = new Map<Key, Promise<Answer>>()
   return (key) => {
     const answer = known.get(key) ?? ask(key)
@@ -71,26 +71,26 @@ function once<Key, Answer>(ask: (key: Key) => Promise<Answer>): (key: Key) => Pr
 }
 
 /**
- * Adds the type to a body without one: that of the pipeline that it replaces, or else the only type that its fields fit. Throws a problem
- * if they fit no type or several.
+ * Adds the type to a body without one: the type of the pipeline that it replaces, or the only type that its fields match. Throws a problem
+ * if the fields match no type or several.
  */
-export async function typedBody(
+export async function resolveType(
   sent: SentDataPipelineBody,
   storedType?: () => Promise<string | undefined>,
 ): Promise<DataPipelineBody> {
   if (hasType(sent)) return sent
-  const checked = checkPipelineBody((await storedType?.()) ?? onlyTypeOf(sent), sent)
+  const checked = checkPipelineBody((await storedType?.()) ?? inferType(sent), sent)
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
 }
 
 const hasType = (sent: SentDataPipelineBody): sent is DataPipelineBody => (sent.type ?? undefined) !== undefined
 
-function onlyTypeOf(sent: SentDataPipelineBody): string {
+function inferType(sent: SentDataPipelineBody): string {
   const [type, ...others] = pipelineTypesOf(sent)
   if (type === undefined)
-    throw problems.malformed([{ pointer: '/type', detail: 'is required: the other fields fit no type of pipeline' }])
+    throw problems.malformed([{ pointer: '/type', detail: 'is required, because the fields match no pipeline type' }])
   if (others.length > 0)
-    throw problems.refused('/type', `The fields fit several types. Set one: ${[type, ...others].join(', ')}.`)
+    throw problems.refused('/type', `The fields match several types. Set one: ${[type, ...others].join(', ')}.`)
   return type
 }

@@ -12,19 +12,18 @@ import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { listReadingViews } from '../../views/sources.ts'
 import { identifierProblem, identifiers } from '@sluice/row-stream'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { assertIdle } from '../assert-not-in-use.ts'
+import { assertDeletable } from '../assert-not-in-use.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
-import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
-import { type PipelineLookups, lookups, typedBody } from './write-lookups.ts'
+import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import { type PipelineLookups, createLookups, resolveType } from './write-lookups.ts'
 import { qualityGroupColumn } from './quality-group.ts'
 import type { DataPipelineRow } from './records.ts'
 import { sourceColumns } from './pipeline-source.ts'
 import { getDefinition } from '@sluice/connectors/registry/definitions'
 
-/** Files of a deleted pipeline that are still on the disk. */
+/** The uids of files of a deleted pipeline that are still on the disk. */
 export interface LinkedFiles {
-  /** Uids of uploaded files. */
   files: string[]
 }
 
@@ -35,20 +34,20 @@ export const dataPipelineWriting: RecordWriter<
   SentDataPipelineBody,
   LinkedFiles
 > = {
-  complete: (sent, current) => typedBody(sent, current && (async () => (await current()).type)),
+  complete: (sent, current) => resolveType(sent, current && (async () => (await current()).type)),
 
   async check(body, input) {
     const definition = getDefinition(body.type)
-    checkSchedule(body)
+    assertSchedule(body)
     definition.assertSettings?.(body)
     assertSourceVariablesPlaced(body.type, definition.getSettings(body))
     await assertSharingTargets(body.access, input)
   },
 
-  columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, lookups(trx, input.caller)),
+  columns: (trx, body, current, input) => pipelineColumns(trx, body, current, input, createLookups(trx, input.caller)),
 
   async beforeDelete(trx, row) {
-    await assertIdle(trx, row, 'DATA_PIPELINE')
+    await assertDeletable(trx, row, 'DATA_PIPELINE')
     const schema = await trx
       .selectFrom('schemas')
       .select('schema_name')
@@ -72,7 +71,7 @@ export const dataPipelineWriting: RecordWriter<
   },
 }
 
-/** Returns whether the dataset exists. A deletion of the dataset waits for this transaction, so that it finds this pipeline. */
+/** Returns whether the dataset exists. The lock makes a deletion of the dataset wait for this transaction, so that it finds this pipeline. */
 async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boolean> {
   const dataset = await trx
     .selectFrom('public_datasets')
@@ -92,7 +91,7 @@ export async function pipelineColumns(
   known: PipelineLookups,
 ): Promise<object> {
   if (current && current.type !== body.type)
-    throw problems.refused('/type', `A pipeline keeps its type, which is ${current.type}: make another one.`)
+    throw problems.refused('/type', `A pipeline cannot change its type, ${current.type}. Create another pipeline.`)
   await getDefinition(body.type).assertReferences?.(body, { hasPublicDataset: (key) => lockPublicDataset(trx, key) })
   await assertStatementVariablesPlaced(trx, body)
   const uid = current?.uid ?? randomUUID()
@@ -115,7 +114,7 @@ export async function pipelineColumns(
     schema_changes: body.schemaChanges ?? 'EVOLVE',
     ...(await sourceColumns(body, uid, current, input.keyRing, () => known.variables(input.keyRing))),
     ...(await qualityGroupColumn(trx, body.dataQualityCheckGroup, current, input.caller)),
-    ...(await accessWithDefault(trx, body.access, current, input.caller.client, known.defaultAccess)),
+    ...(await accessColumnsWithDefault(trx, body.access, current, input.caller.client, known.readDefaultAccess)),
   }
 }
 
@@ -132,7 +131,7 @@ async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPi
     assertVariablesPlaced(statement, getWarehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
-/** Returns the columns of the target table. It is fixed after the first load, because queries and views name the table. */
+/** Returns the columns of the target table. The target is fixed after the first load, because queries and views name the table. */
 async function targetColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
@@ -145,14 +144,14 @@ async function targetColumns(
   if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
 
   const kept = current && (await known.schema(current.schema_id))
-  // Keeping the schema takes no right to it; choosing another one does.
-  const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.writableSchema(schema.id)
+  // The caller must be allowed to write to a new schema, but can always keep the current one.
+  const found = kept?.uid === schema.id.toLowerCase() ? kept : await known.lockWritableSchema(schema.id)
   if (!found)
     throw problems.refused('/dataWarehouseTarget/schema/id', `No schema that you may write to has the id ${schema.id}.`)
   if (found.provider_schema === 'NA') {
     throw problems.refused(
       '/dataWarehouseTarget/schema/id',
-      `The schema "${found.name}" has no warehouse (NA): choose one that has.`,
+      `The schema "${found.name}" has no warehouse (NA). Choose another one.`,
     )
   }
 
@@ -160,12 +159,12 @@ async function targetColumns(
   if (moved && (await wasLoaded(trx, current.id))) {
     throw problems.refused(
       '/dataWarehouseTarget',
-      `The pipeline has loaded ${current.table_name} already: make another pipeline for another table.`,
+      `The target cannot be changed, because the pipeline has already loaded ${current.table_name}. Create another pipeline for another table.`,
     )
   }
   // Tables and views share their names in the warehouse.
   if (await known.hasView(found.id, table))
-    throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name in the schema.')
+    throw problems.conflict('/dataWarehouseTarget/tableName', 'A view has this name. Choose another name.')
   return { schema_id: found.id, table_name: table }
 }
 

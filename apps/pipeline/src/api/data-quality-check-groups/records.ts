@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type DataQualityCheckGroup, type ReferencedCheck, holds } from '@sluice/contracts'
 import { type RefinedRow, records, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
-import { authorsOf, recordedProperties } from '../recorded.ts'
+import { lookUpAuthors, recordedProperties } from '../recorded.ts'
 import { type LabelledColumns, labelledFields } from '../data-quality/labelled.ts'
 import type { RequestContext } from '../operation.ts'
 import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
@@ -24,7 +24,7 @@ export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, R
 })
 
 async function presentGroups(rows: GroupRow[], context: RequestContext): Promise<DataQualityCheckGroup[]> {
-  const [authors, checks] = await Promise.all([authorsOf(rows, context.identity), checksOfGroups(rows, context)])
+  const [authors, checks] = await Promise.all([lookUpAuthors(rows, context.identity), checksOfGroups(rows, context)])
   return rows.map((row) => ({
     ...labelledFields(row, context.request.locales),
     ...authors(row),
@@ -32,7 +32,7 @@ async function presentGroups(rows: GroupRow[], context: RequestContext): Promise
   }))
 }
 
-/** The checks of groups in their order. Checks that the caller may not read have only their names. */
+/** Returns the checks of each group in their order. Checks that the caller may not read have only their names. */
 async function checksOfGroups(
   groups: readonly { id: number }[],
   context: RequestContext,

@@ -6,8 +6,8 @@ import { recordGroupRun, summarizeOutcomes } from '../../checks/record-group-run
 import { type CheckOutcome, runChecks, checkNotRun } from '../../checks/run-checks.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { whileConnected } from '../while-connected.ts'
-import { shares } from '../shares.ts'
-import { presentOutcome, readableChecks } from '../data-quality/results.ts'
+import { slots } from '../shares.ts'
+import { presentOutcome, findReadableUids } from '../data-quality/results.ts'
 import { assertKnownVariables } from '../data-quality/run-variables.ts'
 import type { PipelineContext } from '../operation.ts'
 import { acceptedRun } from '../result-envelope.ts'
@@ -18,8 +18,7 @@ type RunGroupRequest = OperationInput<PipelineContext, '/data-quality-check-grou
 
 const limits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
-/** Seconds for all checks of a group in one request. */
-const longest = 60
+const groupTimeoutSeconds = 60
 
 /** Runs the checks of a group within the request. The history shows it like any other run. */
 export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
@@ -36,21 +35,21 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const run = async (signal: AbortSignal): Promise<void> => {
     const schemas = (await warehouse?.catalog.listSchemas()) ?? []
     const refusal = refuseAmbiguousTables(warehouse)
-    const checkContext = { warehouse, variables, schemas, limits, seconds: longest, refusal, signal }
+    const checkContext = { warehouse, variables, schemas, limits, seconds: groupTimeoutSeconds, refusal, signal }
     for await (const outcome of runChecks(checks, checkContext)) outcomes.push(outcome)
   }
   await whileConnected(
     {
-      socket: request.stream.socket,
-      queue: shares.checks.queueOf(group.client),
-      // The last check may start at the end of the time, and its rows are counted.
-      longest: (longest + 15) * 1_000,
-      late: () => {},
+      request,
+      queue: slots.checks.queueOf(group.client),
+      // The last check may start just before the time limit, and its rows are counted after it.
+      timeoutMs: (groupTimeoutSeconds + 15) * 1_000,
+      onTimeout: () => {},
     },
     run,
   )
-  for (const check of checks.slice(outcomes.length))
-    outcomes.push(checkNotRun(check, `It was not run: the ${longest} seconds that there are were over.`))
+  const reason = `The check was not run, because the time limit of ${groupTimeoutSeconds} seconds for the group was over. Queue a run of the group instead.`
+  for (const check of checks.slice(outcomes.length)) outcomes.push(checkNotRun(check, reason))
 
   const verdict = summarizeOutcomes(outcomes)
   const ended = await write(async (trx) => {
@@ -60,7 +59,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
     request.audit(params.uid, { run: recorded.uid })
     return recorded
   })
-  const readable = await readableChecks(
+  const readable = await findReadableUids(
     db,
     caller,
     checks.map(({ uid }) => uid),
@@ -77,7 +76,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   }
 }
 
-/** Queues a run of a group with its own values of variables. */
+/** Queues a run of a group. The request can set values of variables for this run. */
 export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope> {
   const { caller, params, body, request, queue, write, keyRing } = input
   const given = (body.variables ?? []).map(({ name, value, secured }) => ({ name, value, secured }))
@@ -90,7 +89,7 @@ export async function startGroup(input: RunGroupRequest): Promise<ResultEnvelope
     else if (given.length > 0)
       throw problems.conflict(
         '/variables',
-        'A run of this group is under way with other values: wait for its end, or cancel it.',
+        'A run of this group with other values is queued or running. Wait for its end, or cancel it.',
       )
     request.audit(params.uid, { run: started.run.uid })
     return started

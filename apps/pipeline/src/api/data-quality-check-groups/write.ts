@@ -4,9 +4,9 @@ import { type RecordWriter, visibleTo, redactSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { assertIdle, firstNames, assertNotUsed } from '../assert-not-in-use.ts'
+import { assertDeletable, listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
 
 /** Writes the row of the group. Its checks are in another table. */
@@ -14,7 +14,8 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
   async check(body, input) {
     const ids = (body.dataQualityChecks ?? []).map(({ id }) => id.toLowerCase())
     const twice = ids.findIndex((id, index) => ids.indexOf(id) < index)
-    if (twice >= 0) throw problems.refused(`/dataQualityChecks/${twice}/id`, 'The group has this check already.')
+    if (twice >= 0)
+      throw problems.refused(`/dataQualityChecks/${twice}/id`, 'The list has this check twice. Remove one of them.')
     await assertSharingTargets(body.access, input)
   },
 
@@ -22,18 +23,18 @@ export const groupWriting: RecordWriter<PipelineContext, GroupRow, DataQualityCh
     return {
       ...(current ? {} : { client: caller.client }),
       ...labelledColumns(body),
-      ...(await accessWithDefault(trx, body.access, current, caller.client)),
+      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
   async beforeDelete(trx: Transaction<DB>, row) {
     const gated = trx.selectFrom('data_pipelines').select('name').where('quality_group_id', '=', row.id)
     assertNotUsed(
-      await firstNames(gated),
-      'Data pipelines have to pass this check group',
-      'Give them another one first, or none.',
+      await listFirstNames(gated),
+      'Data pipelines use this check group',
+      'Remove it from these pipelines, or choose another group for them.',
     )
-    await assertIdle(trx, row, 'DATA_QUALITY_CHECK_GROUP')
+    await assertDeletable(trx, row, 'DATA_QUALITY_CHECK_GROUP')
   },
 
   async afterDelete() {},

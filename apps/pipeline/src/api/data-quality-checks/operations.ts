@@ -9,14 +9,14 @@ import { refuseAmbiguousTables } from '../../checks/check-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../checks/run-checks.ts'
 import { readRunVariables } from '../../checks/check-inputs.ts'
 import { whileConnected } from '../while-connected.ts'
-import { shares } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { presentOutcome } from '../data-quality/results.ts'
 import { assertKnownVariables } from '../data-quality/run-variables.ts'
 
 const limits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 
-/** Milliseconds, including the wait for the warehouse and the count. */
-const longest = 60_000
+/** Includes the wait for the warehouse and the count of all violations. */
+const checkTimeoutMs = 60_000
 
 /** Runs a check within the request. */
 async function runOneCheck(
@@ -30,10 +30,10 @@ async function runOneCheck(
     readRunVariables(db, client, keyRing, body.variables),
     warehouses.find(client),
   ])
-  const late = (): CheckOutcome =>
-    checkNotRun(check, `The check took longer than ${longest / 1_000} seconds and was stopped.`)
+  const onTimeout = (): CheckOutcome =>
+    checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Narrow its query.`)
   const outcome = await whileConnected(
-    { socket: request.stream.socket, queue: shares.checks.queueOf(client), longest, late },
+    { request, queue: slots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []
       const refusal = refuseAmbiguousTables(warehouse)

@@ -2,7 +2,7 @@ import { sql, type Selectable } from 'kysely'
 import type { DataQualityCheck } from '@sluice/contracts'
 import { records, visibleTo, type RefinedRow } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
-import { authorsOf, recordedProperties } from '../recorded.ts'
+import { lookUpAuthors, recordedProperties } from '../recorded.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
 import type { RequestContext } from '../operation.ts'
 
@@ -28,7 +28,7 @@ export async function presentChecks(
   rows: CheckRow[],
   { identity, request }: RequestContext,
 ): Promise<DataQualityCheck[]> {
-  const authors = await authorsOf(rows, identity)
+  const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     ...labelledFields(row, request.locales),
     ...authors(row),

@@ -2,14 +2,14 @@ import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
 import { labelledColumns } from '../data-quality/labelled.ts'
-import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
+import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { CheckRow } from './records.ts'
 
 export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCheckBody> = {
   async check(body, input) {
-    if (body.query.includes('\0')) throw problems.refused('/query', 'The query contains a NUL character.')
+    if (body.query.includes('\0')) throw problems.refused('/query', 'The query contains a NUL character. Remove it.')
     await assertSharingTargets(body.access, input)
   },
 
@@ -17,7 +17,7 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
     return {
       ...(current ? {} : { client: caller.client }),
       ...labelledColumns(body),
-      ...(await accessWithDefault(trx, body.access, current, caller.client)),
+      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
       code: body.code,
       query: body.query,
     }
@@ -29,7 +29,7 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
       .innerJoin('data_quality_check_groups as g', 'g.id', 'c.group_id')
       .select('g.name')
       .where('c.check_id', '=', row.id)
-    assertNotUsed(await firstNames(groups), 'Groups have this check', 'Take it out of them first.')
+    assertNotUsed(await listFirstNames(groups), 'Check groups contain this check', 'Remove it from these groups first.')
   },
 
   async afterDelete() {},

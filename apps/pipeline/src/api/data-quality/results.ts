@@ -4,12 +4,12 @@ import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { type CheckOutcome, type CheckStatus, type CheckFindings, couldNotBeRun } from '../../checks/run-checks.ts'
-import { presentAnswer } from '../present-table.ts'
+import { presentQueryResult } from '../present-table.ts'
 import { listCheckResults } from '../../checks/keep-results.ts'
 import type { RequestContext, PipelineContext } from '../operation.ts'
 
-/** Finds the checks that the caller may read. The response leaves out the rows of the others. */
-export async function readableChecks(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
+/** Returns the checks that the caller may read. Responses leave out the rows of all others. */
+export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
   if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
   const rows = await db
     .selectFrom('data_quality_checks as r')
@@ -33,7 +33,7 @@ export function presentOutcome(
     message: status === 'ERROR' && !readable ? couldNotBeRun : message,
     completedAt: completedAt.toISOString(),
     violations: found?.violations,
-    ...(found && readable && { data: presentAnswer(check.name, { ...found, rowCount: found.violations }) }),
+    ...(found && readable && { data: presentQueryResult(check.name, { ...found, rowCount: found.violations }) }),
   }
 }
 
@@ -49,7 +49,7 @@ type QualityResultsRequest = Pick<
 > &
   RequestContext
 
-/** Reads the results of the checks of a run. Takes the right to read the object that was run. */
+/** Reads the results of the checks of a run. The caller must be allowed to read the object that was run. */
 export const qualityResultsOf =
   <R extends RunnableRow>(records: Records<R, any, RequestContext>) =>
   async (input: QualityResultsRequest): Promise<JsonResponse<CheckResult[]>> => {
@@ -58,7 +58,7 @@ export const qualityResultsOf =
     const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 20 }
     const found = isUid(params.taskId) && (await listCheckResults(db, id, params.taskId, page))
     if (!found) throw problems.notFound('run')
-    const readable = await readableChecks(
+    const readable = await findReadableUids(
       db,
       caller,
       found.rows.map((row) => row.check_uid),

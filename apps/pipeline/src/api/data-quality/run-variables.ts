@@ -6,7 +6,7 @@ import { findVariablesInSql } from '../../variables/place-variables.ts'
 
 type GivenVariables = NonNullable<RunInput['variables']>
 
-/** Throws 422 for values of unknown names, which no query uses and no stored variable has, and for two values of one name. */
+/** Throws 422 for a value that no query and no stored variable has a name for, and for two values of one name. */
 export async function assertKnownVariables(
   db: Kysely<DB>,
   client: string,
@@ -25,8 +25,10 @@ export async function assertKnownVariables(
   // A variable inside quotes counts as used. The result of its check reports that it is misplaced.
   for (const { query } of checks) for (const name of findVariablesInSql(query, 'postgres')) known.add(name)
   const errors = names.flatMap((name, index): Violation[] => {
-    const wrong = names.indexOf(name) < index ? twice(name) : known.has(name) ? undefined : unknown(name, checks.length)
-    return wrong ? [{ pointer: `/variables/${index}/name`, detail: wrong }] : []
+    const isRepeated = names.indexOf(name) < index
+    if (known.has(name) && !isRepeated) return []
+    const detail = isRepeated ? describeDuplicate(name) : describeUnknown(name, checks.length)
+    return [{ pointer: `/variables/${index}/name`, detail }]
   })
   if (errors.length === 0) return
   throw new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {
@@ -35,11 +37,11 @@ export async function assertKnownVariables(
   })
 }
 
-const shown = (name: string) => `\${${name.slice(0, 100)}}`
+const formatName = (name: string) => `\${${name.slice(0, 100)}}`
 
-const twice = (name: string) => `${shown(name)} is given two values.`
+const describeDuplicate = (name: string) => `${formatName(name)} has two values. Send only one.`
 
-function unknown(name: string, checks: number): string {
+function describeUnknown(name: string, checks: number): string {
   const uses = checks === 1 ? 'The check does not use' : 'No check of the group uses'
-  return `${uses} ${shown(name)}, and no variable of that name is stored: mend its name, or leave it out.`
+  return `${uses} ${formatName(name)}, and no variable of this name exists. Correct the name, or leave it out.`
 }

@@ -19,7 +19,7 @@ export const deletedClientOperations = {
 
   erase: operation(signatures.erase, async (input) => {
     const { db, warehouses, files, params, write, request } = input
-    const { code } = await readDeleted(params.uid, input)
+    const { code } = await readDeletedClient(params.uid, input)
     const client = params.uid.toLowerCase()
     await eraseBulkData({ db, warehouses, filesDirectory: files.directory }, client)
     await write(async (trx) => request.audit(client, { code, erased: await eraseClientRows(trx, client) }))
@@ -27,8 +27,8 @@ export const deletedClientOperations = {
   }),
 }
 
-/** 404 for a client that is there, that never was, or of which nothing is held. */
-async function readDeleted(uid: string, { db, identity }: Pick<PipelineContext, 'db' | 'identity'>) {
+/** Returns a deleted client. Throws 404 if the client still exists, never existed, or has no data left in this service. */
+async function readDeletedClient(uid: string, { db, identity }: Pick<PipelineContext, 'db' | 'identity'>) {
   const client = uid.toLowerCase()
   const held = isUid(uid) && (await listClientsWithData(db)).includes(client)
   const [found] = held ? await identity.deletedClients([client]) : []

@@ -2,11 +2,11 @@ import { type Selectable, sql } from 'kysely'
 import { type Destination, type ReferencedView, destinationTypes, holds, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation.ts'
-import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
+import { lookUpAuthors, recordedFields, recordedProperties } from '../recorded.ts'
 import type { Destinations } from '../../database.ts'
 import type { ImportOptions, TargetSettings } from '../../destinations/target.ts'
 import { runStatusesOf } from '../runs/present.ts'
-import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { type ViewRow, presentViews } from '../views/records.ts'
 
 export type DestinationRow = RefinedRow<
@@ -17,10 +17,10 @@ export type DestinationRow = RefinedRow<
 async function presentDestinations(rows: DestinationRow[], context: RequestContext): Promise<Destination[]> {
   const { db, identity, request } = context
   const [authors, views, statusOf, zone] = await Promise.all([
-    authorsOf(rows, identity),
+    lookUpAuthors(rows, identity),
     viewsOf(rows, context),
     runStatusesOf(db, rows),
-    zoneOfClient(context),
+    readClientTimeZone(context),
   ])
 
   return rows.map((row) => {
@@ -29,7 +29,7 @@ async function presentDestinations(rows: DestinationRow[], context: RequestConte
       ...recorded,
       ...authors(row),
       ...scheduleFields(row),
-      triggerExpression: triggerExpressionOf(row, zone),
+      triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       type: row.type as Destination['type'],
       viewSource: views.get(row.view_id)!,

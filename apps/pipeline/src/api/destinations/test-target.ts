@@ -8,7 +8,7 @@ import { replaceTargetVariables } from '../../destinations/destination-to-push.t
 import type { PipelineContext } from '../operation.ts'
 import { whileConnected } from '../while-connected.ts'
 import { resultEnvelope } from '../result-envelope.ts'
-import { shares } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { type DestinationRow, destinations } from './records.ts'
 import { mergeSecrets } from '../merge-secrets.ts'
 import { urlOf } from './write.ts'
@@ -28,27 +28,27 @@ type TargetLookupRequest = OperationInput<
 >
 type TargetContext = Pick<TargetLookupRequest, 'destinations' | 'caller' | 'request' | 'db' | 'keyRing'>
 
-/** The time limit of DHIS2 in milliseconds, and the maximum number of look-up results. */
+/** The time limit of DHIS2, and the maximum number of look-up results. */
 const targetTimeoutMs = 30_000
 const maxLookupResults = 1_000
 
 /** Tests a target that may not be saved yet. */
-export const testTarget = (input: TestTargetRequest): Promise<ResultEnvelope> => test(input, parseTarget(input.body))
+export const testTarget = (input: TestTargetRequest): Promise<ResultEnvelope> => runTest(input, parseTarget(input.body))
 
-/** Tests the target of a destination. Takes the right to change it, because the test uses its password. */
+/** Tests the target of a destination. The caller must be allowed to change it, because the test uses its password. */
 export async function testConnection(input: TestDestinationRequest): Promise<ResultEnvelope> {
   const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
-  return test(input, mergeSavedTarget(input.body, row, input.keyRing))
+  return runTest(input, mergeSavedTarget(input.body, row, input.keyRing))
 }
 
 /** Lists the choices that the target of a destination offers. */
 export async function lookUpSaved(input: TargetLookupRequest): Promise<LookedUp[]> {
   const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
-  return lookUpAt(input, input.params.kind, mergeSavedTarget(input.body, row, input.keyRing), input.body.query)
+  return lookUpTarget(input, input.params.kind, mergeSavedTarget(input.body, row, input.keyRing), input.body.query)
 }
 
 /** Replaces variables in the secrets of a target, but not in its address and username. */
-async function secretsOf(
+async function replaceSecretVariables(
   { db, caller, keyRing }: TargetContext,
   { password, authToken, ...target }: Target,
 ): Promise<Target> {
@@ -56,13 +56,13 @@ async function secretsOf(
 }
 
 /** Lists the choices that a DHIS2 server offers. Errors of the server are reported as 422. */
-async function lookUpAt(input: TargetContext, kind: string, given: Target, query = ''): Promise<LookedUp[]> {
-  const target = await secretsOf(input, given)
-  const late = () => {
-    throw problems.refused('/', `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds.`)
+async function lookUpTarget(input: TargetContext, kind: string, given: Target, query = ''): Promise<LookedUp[]> {
+  const target = await replaceSecretVariables(input, given)
+  const onTimeout = () => {
+    throw problems.refused('/', `DHIS2 did not answer within ${targetTimeoutMs / 1000} seconds. Try again later.`)
   }
   try {
-    const found = await whileConnected(turn(input, late), (signal) =>
+    const found = await whileConnected(slotOptions(input, onTimeout), (signal) =>
       input.destinations.lookup(kind, target, { query: query.trim(), most: maxLookupResults }, signal),
     )
     if (!found) throw problems.notFound('look-up')
@@ -72,12 +72,12 @@ async function lookUpAt(input: TargetContext, kind: string, given: Target, query
   }
 }
 
-async function test(input: TargetContext, given: Target): Promise<ResultEnvelope> {
-  const target = await secretsOf(input, given)
-  const late = (): TargetTestResult => ({
+async function runTest(input: TargetContext, given: Target): Promise<ResultEnvelope> {
+  const target = await replaceSecretVariables(input, given)
+  const onTimeout = (): TargetTestResult => ({
     status: 'ERROR',
     code: 'CONNECTION_TIMEOUT',
-    message: `DHIS2 did not answer in full within ${targetTimeoutMs / 1000} seconds.`,
+    message: `DHIS2 did not answer within ${targetTimeoutMs / 1000} seconds. Try again later.`,
   })
   const {
     status,
@@ -85,20 +85,20 @@ async function test(input: TargetContext, given: Target): Promise<ResultEnvelope
     message,
     cause,
     ...data
-  } = await whileConnected(turn(input, late), (signal) => input.destinations.test(target, signal))
+  } = await whileConnected(slotOptions(input, onTimeout), (signal) => input.destinations.test(target, signal))
   return resultEnvelope({ area: 'destination', status, errorCode, message, cause, data })
 }
 
-const turn = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>, late: () => T) => ({
-  socket: request.stream.socket,
-  queue: shares.targets.queueOf(caller.client),
-  longest: targetTimeoutMs,
-  late,
+const slotOptions = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>, onTimeout: () => T) => ({
+  request,
+  queue: slots.targets.queueOf(caller.client),
+  timeoutMs: targetTimeoutMs,
+  onTimeout,
 })
 
 type GivenTarget = Pick<TargetLookupBody, 'url' | 'username' | 'password' | 'authToken'>
 
-/** Parses the target of a body. Throws 422 for two ways of signing in. */
+/** Parses the target of a body. Throws 422 if it has both a token and a username or a password. */
 function parseTarget({ url, username, password, authToken }: GivenTarget & { url: string }): Target {
   assertAddress(url)
   assertOneSignIn({ username, password, authToken })
@@ -131,7 +131,7 @@ function mergeTargetSecrets(
   return mergeSecrets({
     stored: unsealTargetSecrets(row, ring),
     given,
-    moved: isSameTarget(urlOf(row.settings), url) ? undefined : `/${name}`,
+    addressChange: isSameTarget(urlOf(row.settings), url) ? undefined : `/${name}`,
   })
 }
 
@@ -146,5 +146,5 @@ function assertAddress(url: string): void {
 /** Throws 422 for a token with a username or a password. */
 function assertOneSignIn({ username, password, authToken }: GivenTarget): void {
   if (authToken !== undefined && (username !== undefined || password !== undefined))
-    throw problems.refused('/authToken', 'Either a token or a username and a password: leave one of them out.')
+    throw problems.refused('/authToken', 'Send either a token, or a username and a password, but not both.')
 }

@@ -5,18 +5,18 @@ import { type Caller, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { assertIdle } from '../assert-not-in-use.ts'
+import { assertDeletable } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { DestinationRow } from './records.ts'
 import { type TargetSettings, unsealTargetSecrets, isSameTarget, sealTargetSecrets } from '../../destinations/target.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {
   async check(body, input) {
-    checkSchedule(body)
-    const { settings } = targetGiven(body)
+    assertSchedule(body)
+    const { settings } = parseTargetBody(body)
     const url = urlOf(settings)
     if (!URL.canParse(url) || /[?#@]/.test(url.replace(/^https?:\/\//, '')))
       throw problems.refused(
@@ -31,26 +31,26 @@ export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, D
     return {
       ...(current ? {} : { uid, client: caller.client }),
       type: body.type ?? connectorTypes.dhis2,
-      view_id: await viewOf(trx, body, current, caller),
+      view_id: await chooseView(trx, body, current, caller),
       name: body.name,
       translations: JSON.stringify(body.translations ?? []),
       description: body.description ?? null,
       ...scheduleColumns(body),
       import_options: JSON.stringify(body.importOptions ?? {}),
       ...targetColumns(body, uid, current, keyRing),
-      ...(await accessWithDefault(trx, body.access, current, caller.client)),
+      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
   async beforeDelete(trx, row) {
-    await assertIdle(trx, row, 'DESTINATION')
+    await assertDeletable(trx, row, 'DESTINATION')
   },
 
   async afterDelete() {},
 }
 
 /** Returns the id of the view whose rows are pushed: the previous one, or one that the caller may read. */
-async function viewOf(
+async function chooseView(
   trx: Transaction<DB>,
   body: DestinationBody,
   current: DestinationRow | undefined,
@@ -65,7 +65,7 @@ async function viewOf(
     .forKeyShare()
     .executeTakeFirst()
   // A caller who may not read the view can keep it, as long as the target stays the same.
-  const stays = found?.id === current?.view_id && current !== undefined && !isElsewhere(body, current)
+  const stays = found?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
   const may = found && (stays || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
   if (!may) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
   return found.id
@@ -78,27 +78,27 @@ function targetColumns(
   current: DestinationRow | undefined,
   ring: KeyRing,
 ): { settings: string; target_secrets: string | null } {
-  const { settings, given, pointer } = targetGiven(body)
+  const { settings, given, pointer } = parseTargetBody(body)
   const kept = current && Object.values(given).includes(undefined)
   const secrets = kept
     ? mergeSecrets({
         stored: unsealTargetSecrets(current, ring),
         given,
-        moved: isSameTarget(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
+        addressChange: isSameTarget(urlOf(current.settings), urlOf(settings)) ? undefined : pointer,
       })
     : definedSecrets(given)
   return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
 }
 
-/** True if the body sends the rows to another system than before. */
-function isElsewhere(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
-  return !isSameTarget(urlOf(settings), urlOf(targetGiven(body).settings))
+/** Whether the body changes the address of the target. */
+function changesAddress(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
+  return !isSameTarget(urlOf(settings), urlOf(parseTargetBody(body).settings))
 }
 
 /** Returns the target of a body. Throws 422 for a body without a target or with two. */
-function targetGiven({ apiTarget, apiTokenTarget }: DestinationBody) {
+function parseTargetBody({ apiTarget, apiTokenTarget }: DestinationBody) {
   if (apiTarget && apiTokenTarget)
-    throw problems.refused('/apiTokenTarget', 'Either apiTarget or apiTokenTarget: leave one of them out.')
+    throw problems.refused('/apiTokenTarget', 'Set either apiTarget or apiTokenTarget, but not both.')
   if (apiTokenTarget) {
     const { url, authToken } = apiTokenTarget
     const settings: TargetSettings = { apiTokenTarget: { url } }
@@ -107,7 +107,7 @@ function targetGiven({ apiTarget, apiTokenTarget }: DestinationBody) {
   if (!apiTarget)
     throw problems.refused(
       '/apiTarget',
-      'Say where to push to: apiTarget with a username and a password, or apiTokenTarget with a token.',
+      'The destination has no target. Set apiTarget with a username and a password, or apiTokenTarget with a token.',
     )
   const { url, username, password } = apiTarget
   const settings: TargetSettings = { apiTarget: { url, ...(username !== undefined && { username }) } }

@@ -23,14 +23,14 @@ export async function insertPipeline(
       run_trigger: 'NEVER',
       schema_id: schema,
       table_name: key,
-      settings: settingsOf(headerRow),
+      settings: formatSettings(headerRow),
     })
     .returning('id')
     .executeTakeFirstOrThrow()
   return id
 }
 
-const settingsOf = (headerRow: boolean): string => JSON.stringify({ csvOptions: { headerRow } })
+const formatSettings = (headerRow: boolean): string => JSON.stringify({ csvOptions: { headerRow } })
 
 async function ensureSchema(trx: Transaction<DB>): Promise<number> {
   await trx
@@ -57,7 +57,7 @@ async function ensureSchema(trx: Transaction<DB>): Promise<number> {
 export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, headerRow: boolean): Promise<void> {
   await trx
     .updateTable('data_pipelines')
-    .set({ settings: settingsOf(headerRow) })
+    .set({ settings: formatSettings(headerRow) })
     .where('id', '=', pipeline)
     .execute()
 }

@@ -1,9 +1,10 @@
 import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { readPage } from '../read-page.ts'
+import { notLoadedYet, readPage } from '../read-page.ts'
 import { type RequestContext, operation } from '../operation.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
-import { answerDataset, findTable, publicDatasets, shownAs, uidOfKey } from './records.ts'
+import { tableLabelsOf } from '../present-table.ts'
+import { answerDataset, findDatasetTable, publicDatasets, readDatasetUid } from './records.ts'
 
 const { publicDatasets: signatures } = pipelineOperations
 
@@ -17,7 +18,7 @@ export const publicDatasetOperations = {
   }),
   read: operation(signatures.read, async (input) => {
     const { db, caller, params } = input
-    return answerDataset(await publicDatasets.read(db, caller, await uidOfKey(db, params.key)), input)
+    return answerDataset(await publicDatasets.read(db, caller, await readDatasetUid(db, params.key)), input)
   }),
   update: operation(signatures.update, async (input) => {
     await assertMayPublish(input)
@@ -35,10 +36,10 @@ export const publicDatasetOperations = {
   data: operation(signatures.data, (input) =>
     readPage(input, async () => {
       const { db, caller, params } = input
-      const row = await publicDatasets.read(db, caller, await uidOfKey(db, params.key))
-      const found = await findTable(input, row)
-      if (!found) throw problems.notFound('rows yet: the file is being loaded, or could not be')
-      return { ...found, shown: shownAs(row) }
+      const row = await publicDatasets.read(db, caller, await readDatasetUid(db, params.key))
+      const found = await findDatasetTable(input, row)
+      if (!found) throw notLoadedYet('The public dataset has no rows yet: see the status of its load.')
+      return { ...found, labels: tableLabelsOf(row) }
     }),
   ),
 }
@@ -61,6 +62,6 @@ async function assertMayPublish({
     .executeTakeFirst()
   if (!before)
     throw problems.forbidden(
-      'Only organisations of the domain PUBLIC_DATASET_CATALOG publish public datasets: a super admin can set the domain of yours.',
+      'Only organisations with the domain PUBLIC_DATASET_CATALOG may publish datasets. Ask a super admin to set the domain of your organisation.',
     )
 }

@@ -8,7 +8,7 @@ import { recordedProperties, tagsColumn } from '../recorded.ts'
 import { type LastRuns, runStatusesOf } from '../runs/present.ts'
 import { listRejectedRows } from '../../runs/read-runs.ts'
 import { catalogueClient, catalogueSchema } from '../../warehouses/catalogue-client.ts'
-import { presentTable } from '../present-table.ts'
+import { presentTable, tableLabelsOf } from '../present-table.ts'
 import { presentRejectedRow } from '../runs/rejected-rows.ts'
 
 export type PublicDatasetRow = RefinedRow<Selectable<PublicDatasets>, { tags: string[] }>
@@ -43,7 +43,7 @@ function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatase
   return { ...status, message: last.message ?? undefined, rowsRejected: last.rows_rejected }
 }
 
-/** All users can read all datasets. Only the organisation of the publisher can change one. */
+/** All users can read all datasets. Only the organisation that published a dataset can change it. */
 const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
   table: 'public_datasets',
@@ -63,7 +63,7 @@ const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
 export const publicDatasets = records(kind)
 
 /** Returns the uid of the dataset with this key. Throws 404 if it does not exist. */
-export async function uidOfKey(db: Kysely<DB>, key: string): Promise<string> {
+export async function readDatasetUid(db: Kysely<DB>, key: string): Promise<string> {
   // PostgreSQL rejects texts with a NUL.
   if (key.includes('\0')) throw problems.notFound('public dataset')
   const row = await db.selectFrom('public_datasets').select('uid').where('key', '=', key).executeTakeFirst()
@@ -77,13 +77,13 @@ export async function answerDataset(
   context: RequestContext,
 ): Promise<JsonResponse<PublicDataset>> {
   const { body, headers } = await publicDatasets.answer(row, context)
-  const found = await findTable(context, row)
-  const table = found && presentTable(found.table, shownAs(row))
+  const found = await findDatasetTable(context, row)
+  const table = found && presentTable(found.table, tableLabelsOf(row))
   const status = await withRejectedRows(body.status, row, context)
   return new JsonResponse({ ...body, status, ...(table && { table }) }, headers)
 }
 
-const mostRejectedRows = 20
+const maxRejectedRows = 20
 
 /** Adds the first rejected rows of the last load if the caller may see their number. */
 async function withRejectedRows(
@@ -92,18 +92,13 @@ async function withRejectedRows(
   { db }: RequestContext,
 ): Promise<PublicDataset['status']> {
   if (!status.rowsRejected || !status.jobId) return status
-  const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: mostRejectedRows })
+  const found = await listRejectedRows(db, row.pipeline_id, status.jobId, { page: 1, pageSize: maxRejectedRows })
   return { ...status, rejectedRows: found?.rows.map(presentRejectedRow) }
 }
 
-/** The loaded table of a dataset; undefined before its first load. */
-export async function findTable({ warehouses }: Pick<PipelineContext, 'warehouses'>, { key }: { key: string }) {
+/** Finds the loaded table of a dataset; undefined before its first load. */
+export async function findDatasetTable({ warehouses }: Pick<PipelineContext, 'warehouses'>, { key }: { key: string }) {
   const warehouse = await warehouses.find(catalogueClient)
   const table = await warehouse?.catalog.findTable(catalogueSchema, key)
   return warehouse && table && { warehouse, table }
 }
-
-export const shownAs = ({ name, description }: PublicDatasetRow) => ({
-  displayName: name,
-  description: description ?? undefined,
-})

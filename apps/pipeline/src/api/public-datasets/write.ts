@@ -15,7 +15,7 @@ import type { DB } from '../../database.ts'
 import { type StoredUpload, assertFileHeaders, receiveUpload } from '../receive-upload.ts'
 import type { PipelineContext, RequestContext } from '../operation.ts'
 import { insertPipeline, lockKey, replaceFile, setHeaderRow, startLoad } from './catalogue-pipeline.ts'
-import { type PublicDatasetRow, answerDataset, publicDatasets, uidOfKey } from './records.ts'
+import { type PublicDatasetRow, answerDataset, publicDatasets, readDatasetUid } from './records.ts'
 import { type LinkedFiles, dataPipelineWriting } from '../data-pipelines/write.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { removeUnneededFiles } from '../../runs/needed-files.ts'
@@ -36,7 +36,7 @@ export async function createDataset(input: CreateRequest): Promise<JsonResponse<
   try {
     // Check the key before receiving the file; it may be gigabytes.
     const taken = await db.selectFrom('public_datasets').select('id').where('key', '=', fields.key).executeTakeFirst()
-    if (taken) throw keyTaken()
+    if (taken) throw keyTakenProblem()
     received = await receiveUpload(input, uid, file.stream)
     await ended()
     const { size, sha256 } = received
@@ -65,7 +65,7 @@ async function insertDataset(
 ): Promise<PublicDatasetRow> {
   await lockKey(trx, key)
   const taken = await trx.selectFrom('public_datasets').select('id').where('key', '=', key).executeTakeFirst()
-  if (taken) throw keyTaken()
+  if (taken) throw keyTakenProblem()
   const named = tags.split(',').map((tag) => tag.trim())
   return publicDatasets.insert(trx, caller, {
     ...fields,
@@ -78,11 +78,11 @@ async function insertDataset(
   })
 }
 
-/** Validates a tag like the contract of JSON bodies. */
+/** Validates a tag by the rules of the contract, which does not check forms. */
 function parseTag(tag: string, at: number): string {
   if (at >= 50 || tag.length > 100 || /\p{Cc}/u.test(tag))
     throw problems.malformed([
-      { pointer: '/tags', detail: 'must be at most 50, each of 100 characters at most, in one line' },
+      { pointer: '/tags', detail: 'must be at most 50 tags, each with at most 100 characters and without line breaks' },
     ])
   return tag
 }
@@ -101,15 +101,15 @@ async function loadOrRemove(
   }
 }
 
-const keyTaken = () => problems.conflict('/key', 'Another public dataset has this key.')
+const keyTakenProblem = () => problems.conflict('/key', 'Another public dataset has this key. Choose another key.')
 
 /** Deletes an unused dataset with its pipeline and its rows. */
 export async function deleteDataset(input: RequestContext, key: string): Promise<void> {
   const { caller, write, request } = input
   const { pipeline, linked } = await write(async (trx) => {
     await lockKey(trx, key)
-    const row = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
-    await assertUnused(trx, key, caller)
+    const row = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)
+    await assertDatasetUnused(trx, key, caller)
     await publicDatasets.remove(trx, row)
     const loading = await removePipeline(trx, row.pipeline_id, input)
     request.audit(row.uid, { before: redactSecrets(row) })
@@ -119,17 +119,17 @@ export async function deleteDataset(input: RequestContext, key: string): Promise
 }
 
 /** Throws 409 if pipelines load the dataset. The message only counts the pipelines that the caller may not see. */
-async function assertUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
+async function assertDatasetUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
   const { rows } = await sql<{ name: string; shown: boolean }>`
     select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
     where r.type = 'PUBLIC_DATASET' and r.settings ->> 'key' = ${key} order by r.name`.execute(trx)
   if (rows.length === 0) return
   const own = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
   const others = rows.length - Math.min(own.length, 5)
-  const counted = others > 0 ? [`${others} ${own.length > 0 ? 'more' : 'of others'}`] : []
+  const counted = others > 0 ? [`${others} ${own.length > 0 ? 'more' : 'that you may not see'}`] : []
   throw problems.conflict(
     '/',
-    `Data pipelines load this public dataset: ${[...own.slice(0, 5), ...counted].join(', ')}. They have to be deleted first.`,
+    `Data pipelines load this public dataset: ${[...own.slice(0, 5), ...counted].join(', ')}. Delete these pipelines first.`,
   )
 }
 
@@ -157,10 +157,10 @@ type UpdateRequest = OperationInput<PipelineContext, '/public-datasets/:key', un
 export async function updateDataset(input: UpdateRequest): Promise<JsonResponse<PublicDataset>> {
   const { caller, params, body, write, request } = input
   if (body.key !== params.key)
-    throw problems.refused('/key', `A public dataset keeps its key, which is ${params.key}: upload another one.`)
+    throw problems.refused('/key', `The key ${params.key} cannot be changed. Upload another dataset instead.`)
   const row = await write(async (trx) => {
     await lockKey(trx, params.key)
-    const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, params.key), request.ifMatch)
+    const before = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, params.key), request.ifMatch)
     const { headerRow = before.header_row } = body
     const after = await publicDatasets.update(trx, caller, before, {
       name: body.name,
@@ -193,7 +193,7 @@ type ReplaceRowsRequest = OperationInput<
 export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonResponse<PublicDataset>> {
   const { db, caller, params, query, request, files, write } = input
   const { key } = params
-  const read = async () => publicDatasets.readToWrite(db, caller, await uidOfKey(db, key), request.ifMatch)
+  const read = async () => publicDatasets.readToWrite(db, caller, await readDatasetUid(db, key), request.ifMatch)
   await read()
   assertFileHeaders(request.stream.headers, files.uploadLimit)
 
@@ -207,7 +207,7 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
     await readFirstRow(input, { type: 'CSV_UPLOAD', settings: { csvOptions: { headerRow } } }, { uid, name })
     const { row, run, replaced } = await write(async (trx) => {
       await lockKey(trx, key)
-      const before = await publicDatasets.lock(trx, caller, await uidOfKey(trx, key), request.ifMatch)
+      const before = await publicDatasets.lock(trx, caller, await readDatasetUid(trx, key), request.ifMatch)
       const replaced = await replaceFile(trx, before.pipeline_id, { uid, name, size, sha256, by: caller.uid })
       const after = await publicDatasets.update(trx, caller, before, {})
       request.audit(after.uid, { file: { uid, name, size, sha256 } })
@@ -223,13 +223,12 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
   }
 }
 
-/** Milliseconds between two queries, and the default wait in seconds. */
 const pollIntervalMs = 150
 const defaultWaitSeconds = 30
 
 /**
- * Waits until a run ends, for at most `seconds` and while the caller is connected. Throws 422 if the run failed. Returns if the run is
- * still running by then.
+ * Waits until a run ends, for at most `seconds` and while the caller is connected. Returns also if the run is still running then. Throws
+ * 422 if the run failed or was cancelled.
  */
 async function waitForLoad(
   { db, request }: Pick<RequestContext, 'db' | 'request'>,
@@ -244,13 +243,13 @@ async function waitForLoad(
       .where('uid', '=', run)
       .executeTakeFirstOrThrow()
     if (state === 'OK' || state === 'WARNING') return
-    if (state === 'FAILED' || state === 'CANCELLED') throw notLoaded(message)
+    if (state === 'FAILED' || state === 'CANCELLED') throw datasetNotLoaded(message)
     if (Date.now() >= until || request.stream.socket.destroyed) return
     await sleep(pollIntervalMs)
   }
 }
 
-const notLoaded = (message: string | null) =>
+const datasetNotLoaded = (message: string | null) =>
   new Problem(422, 'dataset-not-loaded', 'The file of the public dataset cannot be loaded.', {
-    detail: message === null ? 'Loading it was cancelled.' : message,
+    detail: message === null ? 'The load of the file was cancelled. Upload the file again.' : message,
   })

@@ -6,9 +6,9 @@ import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
 import { lastRuns } from '../../runs/read-runs.ts'
 import type { Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
-import { pageTooLarge } from '../read-page.ts'
-import { findLoaded } from '../data-pipelines/loaded-table.ts'
-import { shares } from '../shares.ts'
+import { pageTooLargeProblem } from '../read-page.ts'
+import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
+import { slots } from '../shares.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { type PipelineContext, operation } from '../operation.ts'
 import { findBuiltView } from '../views/operations.ts'
@@ -18,8 +18,8 @@ import { responseCache } from './response-cache.ts'
 /** Requests of one network per minute, and in one burst. */
 const perMinute = 300
 const burst = 100
-/** The number of networks that are tracked. The least recently seen ones are removed first. */
-const most = 20_000
+/** Maximum number of tracked networks. The least recently seen ones are removed first. */
+const maxNetworks = 20_000
 
 interface TokenBucket {
   left: number
@@ -35,22 +35,22 @@ export function networkRateLimit(now: () => number = Date.now) {
 
   /** Throws 429 with the seconds to wait. */
   return (address: string): void => {
-    const key = networkOf(address)
+    const key = parseNetwork(address)
     const { left, at } = buckets.get(key) ?? { left: burst, at: now() }
     const filled = Math.min(burst, left + ((now() - at) / 60_000) * perMinute)
     buckets.delete(key)
     buckets.set(key, { left: Math.max(0, filled - 1), at: now() })
-    if (buckets.size > most) buckets.delete(buckets.keys().next().value!)
+    if (buckets.size > maxNetworks) buckets.delete(buckets.keys().next().value!)
     if (filled >= 1) return
     const seconds = Math.ceil(((1 - filled) / perMinute) * 60)
     throw problems.tooManyRequests(
       seconds,
-      `Your network has sent too many requests: wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
+      `Your network has sent too many requests. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
     )
   }
 }
 
-function networkOf(address: string): string {
+function parseNetwork(address: string): string {
   const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
   if (!isIPv6(plain)) return plain
   const [head = '', tail] = plain.toLowerCase().split('%')[0]!.split('::')
@@ -70,29 +70,29 @@ type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
 
 const assertWithinRate = networkRateLimit()
 const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 50 })
-// Megabytes each: a proxy that honours Cache-Control is the place to keep them.
+// A response can have megabytes, so it is only shared by concurrent requests. A proxy can cache it, as Cache-Control allows.
 const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
 
 /** Proxies and browsers may cache the response as long as this service. */
 const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
 
-/** The same problem for missing and for private objects, so that a response does not reveal which exist. */
+/** Returns the same problem for missing and for private objects, so that a response does not reveal which objects exist. */
 const notPublic = () => problems.notFound('public object with this id')
 
-/** Returns the row if this part of it is public and its organisation is active. */
-async function openRow(
+/** Returns the row if its metadata or data is public and its organisation is active. Throws 404 otherwise. */
+async function readPublicRow(
   { db, params, request, identity }: PublicRequest<unknown>,
   table: PublicTable,
   what: 'metadata' | 'data',
 ) {
   assertWithinRate(request.address)
-  const row = isUid(params.uid) ? await findOpen(db, table, params.uid, what) : undefined
+  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, what) : undefined
   const client = row && (await identity.client(row.client))
   if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
   return row
 }
 
-async function findOpen(
+async function findPublicRow(
   db: Kysely<DB>,
   table: PublicTable,
   uid: string,
@@ -107,9 +107,9 @@ async function findOpen(
   return row as PublicRow | undefined
 }
 
-async function inWarehouse(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
+async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
   if (!('query' in row)) {
-    const found = await findLoaded(context, row)
+    const found = await findLoadedTable(context, row)
     if (found) return found
   } else {
     const found = await findBuiltView(context, row)
@@ -121,10 +121,10 @@ async function inWarehouse(context: PublicRequest<unknown>, row: PublicRow): Pro
 const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
 
 const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
-  const row = await openRow(input, table, 'metadata')
+  const row = await readPublicRow(input, table, 'metadata')
   const { locales } = input.request
   const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
-    const { table: there } = await inWarehouse(input, row)
+    const { table: there } = await readRelation(input, row)
     const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
     return {
       id: row.uid,
@@ -133,7 +133,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
       description: row.description ?? undefined,
       displayDescription: translatedProperty(row, 'description', row.description, locales),
       tags: row.tags,
-      ...('query' in row ? {} : sourceOf(row)),
+      ...('query' in row ? {} : presentOrigin(row)),
       lastUpdated: (last ?? ('query' in row ? row.filled_at : null))?.toISOString(),
       rowCount: there.rowCount,
       columns: there.columns.map(presentColumn),
@@ -143,25 +143,25 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
 }
 
 /** Leaves out the owner, who may be a person. */
-const sourceOf = ({ url, reference, source, terms_of_use }: DataPipelineRow) => ({
+const presentOrigin = ({ url, reference, source, terms_of_use }: DataPipelineRow) => ({
   url: url ?? undefined,
   reference: reference ?? undefined,
   source: source ?? undefined,
   termsOfUse: terms_of_use ?? undefined,
 })
 
-/** Seconds for the query of a page, and slots that are reserved for users who signed in. */
+/** Seconds for the query of a page, and slots that anonymous readers leave to signed-in users. */
 const anonymousSeconds = 5
-const left = 2
+const reservedSlots = 2
 
-/** Runs a read of a reader without sign-in: one of each organisation at a time. */
+/** Runs a query for an anonymous reader. Each organisation has one such query at a time. */
 function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const pages = shares.pages.queueOf(`anonymous ${client}`, { leave: left })
-  return shares.anonymousPages.run(client, () => pages(read, signal), { signal })
+  const pages = slots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
+  return slots.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
 const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
-  const row = await openRow(input, table, 'data')
+  const row = await readPublicRow(input, table, 'data')
   const { page = 1, pageSize = 100 } = input.query
   const { socket } = input.request.stream
   const answer = await cachedData(
@@ -169,11 +169,11 @@ const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQ
     async (signal) => {
       const range = { limit: pageSize, offset: (page - 1) * pageSize }
       const read = async () => {
-        const { warehouse, table: there } = await inWarehouse(input, row)
+        const { warehouse, table: there } = await readRelation(input, row)
         return warehouse.queries.readTable(there.schema, there.name, range, { signal, seconds: anonymousSeconds })
       }
       const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
-      if (truncated) throw pageTooLarge(pageSize, rows.length)
+      if (truncated) throw pageTooLargeProblem(pageSize, rows.length)
       return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
     },
     socket,

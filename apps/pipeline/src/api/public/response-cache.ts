@@ -53,7 +53,7 @@ function watch<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socke
   callers.add(caller)
   const leave = () => {
     callers.delete(caller)
-    if (callers.size === 0) dropped.abort(problems.unreadableBody('The caller has gone.'))
+    if (callers.size === 0) dropped.abort(problems.unreadableBody('The client closed the connection.'))
   }
   caller.once('close', leave)
   if (caller.destroyed) leave()

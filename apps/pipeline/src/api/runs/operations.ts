@@ -9,7 +9,7 @@ import type { CreatedRun } from '../../runs/queue-run.ts'
 import { type RunAction, type RunnableKind, nounOf } from '../../runs/runnable.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { type PipelineContext, type RequestContext, operation } from '../operation.ts'
-import { usernamesOf } from '../recorded.ts'
+import { lookUpUsernames } from '../recorded.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { presentRun } from './present.ts'
 
@@ -32,13 +32,13 @@ interface RunnableResource<Row extends RunnableRow> {
 
 type RunRequest<Query, Body> = OperationInput<PipelineContext, '/:uid', Query, Body>
 
-/** The end of the message about a cancelled run. */
+/** The second sentence of the message about a cancelled run. */
 const afterCancelling: Partial<Record<RunnableKind, string>> = {
-  WORKFLOW: 'so are its jobs that were under way.',
-  DESTINATION: 'what was sent before stays sent.',
+  WORKFLOW: 'Its running jobs are cancelled, too.',
+  DESTINATION: 'Data that was already sent stays in the target.',
 }
 
-/** The operations to run, to cancel, and to list runs. */
+/** Returns the operations that start, cancel and list runs. */
 export function runOperations<Row extends RunnableRow>(
   signatures: ReturnType<typeof runSignatures<string>>,
   { kind, records, checkReady }: RunnableResource<Row>,
@@ -49,9 +49,9 @@ export function runOperations<Row extends RunnableRow>(
       const { caller, params, body, request, queue, write } = input as RunRequest<undefined, RunBody>
       const { run, existing } = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
-        if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled: enable it first.`)
-        checkRebuild(body, kind)
-        if (body.dryRun) checkDryRun(kind)
+        if (row.disabled) throw problems.refused('/disabled', `The ${noun} is disabled. Enable it first.`)
+        assertRebuildPossible(body, kind)
+        if (body.dryRun) assertDryRunPossible(kind)
         await checkReady?.(trx, row, body)
         const started = await startRun(
           trx,
@@ -87,7 +87,7 @@ export function runOperations<Row extends RunnableRow>(
       if (!cancelled) throw problems.refused('/', `No run of this ${noun} is queued or running.`)
       return acceptedRun(
         'cancelled',
-        `The run is cancelled; ${afterCancelling[kind] ?? 'what it was to change stays as it was.'}`,
+        `The run is cancelled. ${afterCancelling[kind] ?? 'It changes nothing; the old data stays.'}`,
         cancelled.uid,
       )
     }),
@@ -97,7 +97,7 @@ export function runOperations<Row extends RunnableRow>(
       const row = await records.read(db, caller, params.uid)
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
       const { rows, total } = await listRuns(db, row.id, page)
-      const usernames = await usernamesOf(
+      const usernames = await lookUpUsernames(
         rows.map((run) => run.created_by),
         identity,
       )
@@ -107,33 +107,30 @@ export function runOperations<Row extends RunnableRow>(
   }
 }
 
-function checkDryRun(kind: RunnableKind): void {
+function assertDryRunPossible(kind: RunnableKind): void {
   if (kind !== 'DATA_PIPELINE') throw problems.refused('/dryRun', 'Only data pipelines have dry runs.')
 }
 
-const underWayWith: Readonly<Record<RunAction, string>> = {
+const runDescriptions: Readonly<Record<RunAction, string>> = {
   RUN: 'A run',
   DRY_RUN: 'A dry run',
-  RESTORE: 'The restoring of the previous table',
+  RESTORE: 'A restore of the previous table',
 }
 
 /** Throws 409 if the existing run has another action than the requested one. */
 export function assertSameAction({ run, existing }: CreatedRun, action: RunAction): void {
   const other = run.action as RunAction
   if (existing && other !== action)
-    throw problems.conflict('/', `${underWayWith[other]} is under way. Wait for its end, or cancel it, and try again.`)
+    throw problems.conflict('/', `${runDescriptions[other]} is queued or running. Wait for its end, or cancel it.`)
 }
 
-function checkRebuild({ mode, rebuild }: RunBody, kind: RunnableKind): void {
+function assertRebuildPossible({ mode, rebuild }: RunBody, kind: RunnableKind): void {
   if (!rebuild) return
   if (kind !== 'DATA_PIPELINE') throw problems.refused('/rebuild', 'Only the table of a data pipeline can be rebuilt.')
   if (mode === 'INCREMENTAL')
-    throw problems.refused(
-      '/rebuild',
-      'A table is rebuilt from all rows of the source: leave out the mode, or set FULL.',
-    )
+    throw problems.refused('/rebuild', 'A rebuild needs all rows of the source. Leave out mode, or set it to FULL.')
 }
 
-/** The envelope of a requested run that was already running. */
+/** Returns the envelope for a run that already existed when it was requested. */
 export const alreadyRunning = (run: string): ResultEnvelope =>
-  acceptedRun('already-running', 'A run was under way already; this is it.', run)
+  acceptedRun('already-running', 'A run is already queued or running. No other run was started.', run)

@@ -16,7 +16,7 @@ export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
   created: row.created_at.toISOString(),
   started: row.started_at?.toISOString(),
   finished: row.finished_at?.toISOString(),
-  duration: duration(row.started_at, row.finished_at),
+  duration: formatDuration(row.started_at, row.finished_at),
   startedBy,
   file: fileOf(row),
   progress: progressOf(row),
@@ -46,11 +46,11 @@ export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: s
   message: row.message,
 })
 
-const mostChanges = 4_000
+const maxChanges = 4_000
 
 const presentPlan = ({ changes, ...table }: PlannedTable) => ({
   ...table,
-  changes: changes.slice(0, mostChanges).map(({ column, warning = false, ...change }) => ({
+  changes: changes.slice(0, maxChanges).map(({ column, warning = false, ...change }) => ({
     ...change,
     ...(column && { column }),
     warning,
@@ -63,7 +63,7 @@ export interface LastRuns {
   lastSuccess?: Selectable<Runs>
 }
 
-/** The status of the last run of each object, and the time of its next full load. */
+/** Reads the status of each object: its last run, and the time of its next full load. */
 export async function runStatusesOf(
   db: Kysely<DB>,
   rows: readonly { id: number }[],
@@ -87,15 +87,15 @@ export async function runStatusesOf(
       lastRun: (last?.started_at ?? last?.created_at)?.toISOString(),
       lastRunSuccess: lastSuccess?.finished_at?.toISOString(),
       nextFullReplaceRun: nextFull.get(id),
-      lastRunDuration: last && duration(last.started_at, last.finished_at),
+      lastRunDuration: last && formatDuration(last.started_at, last.finished_at),
       jobId: last?.uid,
     }
     return { status, ...(last && { last }), ...(lastSuccess && { lastSuccess }) }
   }
 }
 
-/** The duration in ISO 8601, to the millisecond: `PT1.204S`. Undefined for an unfinished run. */
-function duration(start: Date | null, end: Date | null): string | undefined {
+/** Formats a duration in ISO 8601 with milliseconds: `PT1.204S`. Undefined for an unfinished run. */
+function formatDuration(start: Date | null, end: Date | null): string | undefined {
   if (!start || !end) return undefined
   return `PT${Math.max(0, end.getTime() - start.getTime()) / 1000}S`
 }

@@ -3,7 +3,7 @@ import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@slu
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Caller, Problem } from '@sluice/http-server'
 import type { DB, Schemas } from '../../database.ts'
-import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 import type { RequestContext } from '../operation.ts'
 
 export type SchemaRow = RefinedRow<Selectable<Schemas>, SharedColumns & { tags: string[] }>
@@ -54,9 +54,8 @@ async function countIn(
   return new Map(counts.map(({ schema_id, count }) => [schema_id, count]))
 }
 
-/** The schemas without their statistics. */
 async function presentUncounted(rows: SchemaRow[], { identity, request }: RequestContext) {
-  const authors = await authorsOf(rows, identity)
+  const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     ...recordedFields(row, request.locales),
     ...authors(row),
@@ -89,7 +88,7 @@ export async function schemasOf(
 }
 
 /** Locks the schema; undefined if the caller may not write to it. */
-export async function writableSchema(
+export async function lockWritableSchema(
   trx: Transaction<DB>,
   caller: Caller,
   uid: string,

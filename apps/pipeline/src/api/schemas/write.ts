@@ -7,14 +7,14 @@ import { recordDrop } from '../../drops/drops.ts'
 import { identifierProblem, identifiers } from '@sluice/row-stream'
 import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { firstNames, assertNotUsed } from '../assert-not-in-use.ts'
+import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation.ts'
-import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type SchemaRow, schemas } from './records.ts'
 import { translate } from '../../problems/problems.ts'
 
-/** True if the schema would abandon its tables. A schema with provider NA has no tables. */
-const leavesItsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
+/** Whether a change of the provider would abandon the schema's tables. A schema with provider NA has none. */
+const abandonsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
 
 async function isUsed(trx: Transaction<DB>, schema: number): Promise<boolean> {
   const { rows } = await sql`select from data_pipelines where schema_id = ${schema}
@@ -28,7 +28,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     if (body.providerSchema !== 'NA' && !kinds.includes(body.providerSchema)) {
       throw problems.refused(
         '/providerSchema',
-        `${describeWarehouse(body.providerSchema)} is not set up here: use ${kinds.map((kind) => `${kind} (${warehouseName(kind)})`).join(' or ')}.`,
+        `${describeWarehouse(body.providerSchema)} is not configured here. Use ${kinds.map((kind) => `${kind} (${warehouseName(kind)})`).join(' or ')}.`,
       )
     }
     await assertSharingTargets(body.access, input)
@@ -41,13 +41,13 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
     if (current && current.schema_name !== schemaName) {
       throw problems.refused(
         '/schemaName',
-        `A schema keeps its name in the warehouse (${current.schema_name}): make another one, and point the pipelines there.`,
+        `The name of a schema in the warehouse cannot be changed; it is ${current.schema_name}. Create another schema, and move the pipelines there.`,
       )
     }
-    if (current && leavesItsTables(current.provider_schema, body.providerSchema) && (await isUsed(trx, current.id)))
+    if (current && abandonsTables(current.provider_schema, body.providerSchema) && (await isUsed(trx, current.id)))
       throw problems.refused(
         '/providerSchema',
-        `Data pipelines or views are in this schema, and what they have stays in ${current.provider_schema}: make another schema, and point the pipelines there.`,
+        `The provider cannot be changed, because data pipelines or views of this schema have data in ${current.provider_schema}. Create another schema, and move the pipelines there.`,
       )
     return {
       ...(current ? {} : { client: caller.client, schema_name: schemaName }),
@@ -57,18 +57,18 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
       tags: JSON.stringify(body.tags ?? []),
       permanent: body.permanent,
       provider_schema: body.providerSchema,
-      ...(await accessWithDefault(trx, body.access, current, caller.client)),
+      ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
     }
   },
 
   async beforeDelete(trx, row) {
     if (row.permanent)
-      throw problems.refused('/permanent', 'A permanent schema is not removed: make it an ordinary one first.')
+      throw problems.refused('/permanent', 'A permanent schema cannot be deleted. Set permanent to false first.')
     const before = 'Delete them or move them first.'
     const pipelines = trx.selectFrom('data_pipelines').select('name').where('schema_id', '=', row.id)
-    assertNotUsed(await firstNames(pipelines), 'Data pipelines load into this schema', before)
+    assertNotUsed(await listFirstNames(pipelines), 'Data pipelines load into this schema', before)
     const views = trx.selectFrom('views').select('name').where('schema_id', '=', row.id)
-    assertNotUsed(await firstNames(views), 'Views are in this schema', before)
+    assertNotUsed(await listFirstNames(views), 'Views are in this schema', before)
     await recordDrop(trx, { client: row.client, schema: row.schema_name })
   },
 
@@ -80,7 +80,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
 
 type SaveSchemasRequest = OperationInput<PipelineContext, '/schemas', undefined, SchemaBody[]>
 
-/** Creates or replaces schemas by name, all or none. */
+/** Creates or replaces all schemas by name in one transaction. */
 export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> {
   const { body: bodies, caller, write, request } = input
   assertUniqueNames(bodies)
@@ -104,13 +104,13 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
     return after
   }
 
-  /** Locks a schema. Throws 409 for one that the caller may not see, as for the creation of a single schema. */
+  /** Locks a schema. Throws 409 for a schema that the caller may not see, like the creation of a single schema. */
   async function lockKnown(trx: Transaction<DB>, uid: string): Promise<SchemaRow> {
     try {
       return await schemas.lock(trx, caller, uid, undefined)
     } catch (error) {
       if (!(error instanceof Problem && error.status === 404)) throw error
-      throw problems.conflict('/name', 'Another schema has this name.')
+      throw problems.conflict('/name', 'Another schema has this name. Choose another name.')
     }
   }
 }
@@ -118,8 +118,7 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
 function assertUniqueNames(bodies: readonly SchemaBody[]): void {
   const seen = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
-    if (seen.has(name))
-      throw problems.refused(`/${index}/name`, `"${name}" is in the list twice: leave one of them out.`)
+    if (seen.has(name)) throw problems.refused(`/${index}/name`, `"${name}" is in the list twice. Remove one of them.`)
     seen.add(name)
   }
 }

@@ -22,21 +22,21 @@ interface VariableUse {
   shown: boolean
 }
 
-/** The batch size of pipelines, whose secrets must be unsealed for the search. */
+/** Pipelines per query. The search unseals their secrets. */
 const batch = 500
 
 /**
  * Throws 409 if the variable is used: in queries of checks, in settings, secrets and transformations of data pipelines, or in secrets of
- * destinations. The message names the first users that the caller may read. `before` says what to do first.
+ * destinations. The message names the first of these objects that the caller may read, and ends with `advice`.
  */
-export async function assertUnused(
+export async function assertVariableUnused(
   trx: Transaction<DB>,
   variable: VariableReference,
-  { pointer, before, keyRing, caller }: { pointer: string; before: string; keyRing: KeyRing; caller: Caller },
+  { pointer, advice, keyRing, caller }: { pointer: string; advice: string; keyRing: KeyRing; caller: Caller },
 ): Promise<void> {
-  const checks = await checksUsing(trx, variable, caller)
-  const pipelines = await pipelinesUsing(trx, variable, keyRing, caller, maxNamedUsers - checks.length)
-  const pushed = await destinationsUsing(
+  const checks = await findChecksUsing(trx, variable, caller)
+  const pipelines = await findPipelinesUsing(trx, variable, keyRing, caller, maxNamedUsers - checks.length)
+  const pushed = await findDestinationsUsing(
     trx,
     variable,
     keyRing,
@@ -49,7 +49,7 @@ export async function assertUnused(
     ...describeUses('destinations', pushed),
   ]
   if (users.length === 0) return
-  throw problems.conflict(pointer, `\${${variable.name}} is used by ${users.join(' and ')}. ${before}`)
+  throw problems.conflict(pointer, `\${${variable.name}} is used by ${users.join(' and ')}. ${advice}`)
 }
 
 function describeUses(noun: string, users: readonly VariableUse[]): string[] {
@@ -58,7 +58,7 @@ function describeUses(noun: string, users: readonly VariableUse[]): string[] {
   return users.length > 0 ? [`${noun} that are not shared with you`] : []
 }
 
-async function checksUsing(
+async function findChecksUsing(
   trx: Transaction<DB>,
   { client, name }: VariableReference,
   caller: Caller,
@@ -77,8 +77,8 @@ async function checksUsing(
 const shownTo = (caller: Caller, role: Parameters<typeof holds>[1]) =>
   sql<boolean>`${holds(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
 
-/** Returns at most `most`, oldest first. */
-async function pipelinesUsing(
+/** Returns at most `most` objects, oldest first. */
+async function findPipelinesUsing(
   trx: Transaction<DB>,
   { client, name }: VariableReference,
   keyRing: KeyRing,
@@ -123,14 +123,13 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
     typeof sqlQuery === 'string' && language ? findVariablesInSql(sqlQuery, language) : variablesInSettings(sqlQuery)
   if (query.has(name)) return true
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
-  if (statements.some(({ statement }) => findVariablesInSql(statement, getWarehouseLanguage(row.provider)).has(name)))
-    return true
-  const parts = [settings, opened(() => unsealSourceSecrets(row, keyRing))]
+  if (statements.some(({ statement }) => findVariablesInSql(statement, getWarehouseLanguage(row.provider)).has(name))) return true
+  const parts = [settings, openOrEmpty(() => unsealSourceSecrets(row, keyRing))]
   return namesVariables(...parts) && variablesInSettings(...parts).has(name)
 }
 
-/** Returns at most `most`, oldest first. */
-async function destinationsUsing(
+/** Returns at most `most` objects, oldest first. */
+async function findDestinationsUsing(
   trx: Transaction<DB>,
   { client, name }: VariableReference,
   keyRing: KeyRing,
@@ -144,12 +143,12 @@ async function destinationsUsing(
     .where('r.target_secrets', 'is not', null)
     .orderBy('r.id')
     .execute()
-  const found = rows.filter((row) => variablesInSettings(opened(() => unsealTargetSecrets(row, keyRing))).has(name))
+  const found = rows.filter((row) => variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))).has(name))
   return found.slice(0, Math.max(0, most))
 }
 
-/** Secrets without their key count as unused, because a run cannot read them either. */
-function opened(open: () => object): object {
+/** Returns no secrets if their key is missing, because a run cannot use them either. */
+function openOrEmpty(open: () => object): object {
   try {
     return open()
   } catch (error) {

@@ -2,7 +2,7 @@ import { sql, type Selectable, type SqlBool } from 'kysely'
 import type { Variable } from '@sluice/contracts'
 import { translatedProperty, records, type RefinedRow, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
-import { authorsOf, recordedProperties } from '../recorded.ts'
+import { lookUpAuthors, recordedProperties } from '../recorded.ts'
 import type { RequestContext } from '../operation.ts'
 
 export type VariableRow = RefinedRow<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
@@ -23,7 +23,7 @@ export const variables = records<VariableRow, Variable, RequestContext>({
 })
 
 async function presentVariables(rows: VariableRow[], { identity, request }: RequestContext): Promise<Variable[]> {
-  const authors = await authorsOf(rows, identity)
+  const authors = await lookUpAuthors(rows, identity)
   return rows.map((row) => ({
     id: row.uid,
     client: row.client,

@@ -5,7 +5,7 @@ import { type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { sealVariableValue } from '../../secrets/sealed-secrets.ts'
 import type { PipelineContext } from '../operation.ts'
-import { assertUnused } from './in-use.ts'
+import { assertVariableUnused } from './in-use.ts'
 import { type VariableRow, variables } from './records.ts'
 
 export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {
@@ -13,9 +13,9 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
 
   async columns(trx, body, current, { caller, keyRing }) {
     if (current && current.name !== body.name)
-      await assertUnused(trx, current, {
+      await assertVariableUnused(trx, current, {
         pointer: '/name',
-        before: 'Make another variable of the new name, and let them use that one first.',
+        advice: 'Create a variable with the new name, and use it there first.',
         keyRing,
         caller,
       })
@@ -23,7 +23,7 @@ export const variableWriting: RecordWriter<PipelineContext, VariableRow, Variabl
   },
 
   beforeDelete: (trx, row, { keyRing, caller }) =>
-    assertUnused(trx, row, { pointer: '/', before: 'Take it out of them first.', keyRing, caller }),
+    assertVariableUnused(trx, row, { pointer: '/', advice: 'Remove it there first.', keyRing, caller }),
 
   async afterDelete() {},
 }
@@ -50,16 +50,16 @@ export function variableColumns(
 }
 
 function storedValue(current: VariableRow | undefined, secured: boolean, at: string) {
-  if (!current) throw problems.malformed([{ pointer: `${at}/value`, detail: 'must be there: the variable is new' }])
+  if (!current) throw problems.malformed([{ pointer: `${at}/value`, detail: 'is required for a new variable' }])
   if (current.secured && !secured)
     throw problems.refused(
       `${at}/value`,
-      'A secured value is never shown again: send the value along if it is to be a plain one.',
+      'A secured value cannot become readable. Send the value again to store it unsecured.',
     )
   return current.secured ? { sealed: current.sealed_value! } : { value: current.value! }
 }
 
-/** Creates or replaces by name, all or nothing, and answers in the order that was sent. */
+/** Creates or replaces all variables by name in one transaction. The response keeps the order of the request. */
 export async function saveVariables(
   input: OperationInput<PipelineContext, '/variables', undefined, VariableBody[]>,
 ): Promise<Variable[]> {
@@ -100,7 +100,7 @@ function assertUniqueNames(body: VariableBody[]): void {
   const first = new Map<string, number>()
   for (const [index, { name }] of body.entries()) {
     if (first.has(name))
-      throw problems.conflict(`/${index}/name`, `Variable ${first.get(name)! + 1} of the list has this name too.`)
+      throw problems.conflict(`/${index}/name`, `Variable ${first.get(name)! + 1} has the same name. Remove one.`)
     first.set(name, index)
   }
 }

@@ -5,13 +5,13 @@ import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
 import { identifierProblem, identifiers } from '@sluice/row-stream'
 import type { RequestContext } from '../operation.ts'
-import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { writableSchema } from '../schemas/records.ts'
-import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { lockWritableSchema } from '../schemas/records.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { ViewRow } from './records.ts'
 import { splitSql } from '../../variables/sql-pieces.ts'
 
-/** The columns of a view. The named ones define it in the warehouse. */
+/** The columns of a view that define it in the warehouse, among others. */
 export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
 
 /** Returns the columns of a body, and the name of its schema in the warehouse. */
@@ -21,11 +21,11 @@ export async function viewColumns(
   current: ViewRow | undefined,
   { caller }: RequestContext,
 ): Promise<{ columns: ViewColumns; schema: string }> {
-  const { name, field } = viewNameOf(body, current?.view_name)
+  const { name, field } = chooseViewName(body, current?.view_name)
   const wrong = identifierProblem(name)
   if (wrong) throw problems.refused(`/${field}`, wrong)
-  const schema = await schemaFor(trx, body, current, caller)
-  await assertFree(trx, schema.id, name, current)
+  const schema = await readTargetSchema(trx, body, current, caller)
+  await assertRelationNameFree(trx, schema.id, name, current)
   await assertNameFree(trx, caller.client, body.name, current)
   const columns = {
     ...(current ? {} : { uid: randomUUID(), client: caller.client }),
@@ -42,7 +42,7 @@ export async function viewColumns(
     visualization_href: body.status?.visualizationHref ?? null,
     anonymous_metadata: body.anonymousAccess?.metadata ?? false,
     anonymous_data: body.anonymousAccess?.data ?? false,
-    ...(await accessWithDefault(trx, body.access, current, caller.client)),
+    ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
   }
   return { columns, schema: schema.schema_name }
 }
@@ -51,7 +51,7 @@ export async function viewColumns(
  * Returns the name of the view in the warehouse, and the field of the body that it comes from. Each of the two fields counts only if it
  * differs from the stored name, so that a client can read a view, change one of them and send it back.
  */
-function viewNameOf(
+function chooseViewName(
   { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
   stored: string | undefined,
 ): { name: string; field: 'dataWarehouseViewName' | 'warehouseAViewName' } {
@@ -67,8 +67,8 @@ function viewNameOf(
   return { name: dataWarehouseViewName ?? stored ?? identifiers([name])[0]!, field }
 }
 
-/** Keeping the schema takes no right to it; choosing another one does. */
-async function schemaFor(
+/** Returns the schema of the body. The caller must be allowed to write to a new schema, but can always keep the current one. */
+async function readTargetSchema(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,
   current: ViewRow | undefined,
@@ -76,10 +76,10 @@ async function schemaFor(
 ) {
   const kept =
     current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
-  const found = kept?.uid === id.toLowerCase() ? kept : await writableSchema(trx, caller, id)
+  const found = kept?.uid === id.toLowerCase() ? kept : await lockWritableSchema(trx, caller, id)
   if (!found) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
   if (found.provider_schema === 'NA')
-    throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA): choose one that has.`)
+    throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA). Choose another one.`)
   return found
 }
 
@@ -92,10 +92,11 @@ async function assertNameFree(
 ): Promise<void> {
   let others = trx.selectFrom('views').select('id').where('client', '=', client).where('name', '=', name)
   if (current) others = others.where('id', '<>', current.id)
-  if (await others.executeTakeFirst()) throw problems.conflict('/name', 'Another view has this name.')
+  if (await others.executeTakeFirst())
+    throw problems.conflict('/name', 'Another view has this name. Choose another name.')
 }
 
-async function assertFree(
+async function assertRelationNameFree(
   trx: Transaction<DB>,
   schema: number,
   name: string,
@@ -104,7 +105,7 @@ async function assertFree(
   let views = trx.selectFrom('views').select('id').where('schema_id', '=', schema).where('view_name', '=', name)
   if (current) views = views.where('id', '<>', current.id)
   if (await views.executeTakeFirst())
-    throw problems.conflict('/dataWarehouseViewName', 'Another view has this name in the schema.')
+    throw problems.conflict('/dataWarehouseViewName', 'Another view has this name in the schema. Choose another name.')
   const pipeline = await trx
     .selectFrom('data_pipelines')
     .select('name')
@@ -112,13 +113,13 @@ async function assertFree(
     .where('table_name', '=', name)
     .executeTakeFirst()
   if (pipeline)
-    throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads into a table of this name in the schema.')
+    throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads this table. Choose another name.')
 }
 
 /** Validates a body without the database. */
 export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
   checkQuery(body.query)
-  checkSchedule(body)
+  assertSchedule(body)
   await assertSharingTargets(body.access, input)
 }
 
@@ -130,7 +131,7 @@ export function checkQuery(query: string): void {
     if (text !== undefined)
       throw problems.refused(
         '/query',
-        `A view cannot use variables, and here is ${text.slice(0, 100)}: its query is kept in the warehouse. Write the value, or filter when you read the view.`,
+        `A view cannot use variables such as ${text.slice(0, 100)}, because the warehouse stores its query. Write the value itself, or filter when you read the view.`,
       )
   }
 }

@@ -1,40 +1,35 @@
 import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
-import { type OperationInput, problems } from '@sluice/http-server'
+import type { OperationInput } from '@sluice/http-server'
 import { type PipelineContext, operation } from '../operation.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, views } from './records.ts'
-import { type TableLabels, presentTable } from '../present-table.ts'
-import { readPage } from '../read-page.ts'
+import { presentTable, tableLabelsOf } from '../present-table.ts'
+import { notLoadedYet, readPage } from '../read-page.ts'
 
 type ViewTableRequest<Query> = OperationInput<PipelineContext, '/views/:uid/table', Query, undefined>
 
 async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table> {
   const { row, view } = await readBuiltView(input)
-  return presentTable(view, shownAs(row))
+  return presentTable(view, tableLabelsOf(row))
 }
 
 /** Reads a page of rows, in the order of the query. */
 const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult> =>
   readPage(input, async () => {
     const { row, view, warehouse } = await readBuiltView(input)
-    if (!view.populated) throw problems.notFound('rows yet: the view is filled by its first run')
-    return { warehouse, table: view, shown: shownAs(row) }
+    if (!view.populated) throw notLoadedYet('The view has no rows yet. Run the view to fill it.')
+    return { warehouse, table: view, labels: tableLabelsOf(row) }
   })
-
-const shownAs = ({ name, description }: ViewRow): TableLabels => ({
-  displayName: name,
-  description: description ?? undefined,
-})
 
 async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
   const row = await views.read(db, caller, params.uid)
   const found = await findBuiltView({ db, warehouses }, row)
-  if (!found && row.pending !== null) throw problems.notFound(`view in the warehouse yet. ${row.pending}`)
-  if (!found) throw problems.notFound('view in the warehouse now: run the view to create it again')
+  if (!found && row.pending !== null) throw notLoadedYet(`The view does not exist in the warehouse yet. ${row.pending}`)
+  if (!found) throw notLoadedYet('The view does not exist in the warehouse any more. Run the view to create it again.')
   return { row, ...found }
 }
 

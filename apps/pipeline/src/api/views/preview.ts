@@ -3,36 +3,36 @@ import { problems, type OperationInput } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../present-table.ts'
 import { whileConnected } from '../while-connected.ts'
-import { shares } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { PipelineContext } from '../operation.ts'
 import { checkQuery } from './columns.ts'
 
 type ViewPreviewRequest = OperationInput<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 
-/** Milliseconds in the slot of the preview, and a little less in seconds for the query. */
+/** The time limits of the preview in its slot, and of its query, which is a little shorter. */
 const previewTimeoutMs = 31_000
-const seconds = 28
+const querySeconds = 28
 
-/** Previews the first rows of a query with the role `read`. Names without a schema resolve as in the view. */
+/** Previews the first rows of a query. The read-only role runs it, and names without a schema resolve as in the saved view. */
 export async function previewView(input: ViewPreviewRequest): Promise<QueryResult> {
   const { body, caller, request, warehouses } = input
   checkQuery(body.query)
-  const schema = await schemaName(input)
+  const schema = await readSchemaName(input)
   const warehouse = await warehouses.open(caller.client)
   const text = trimStatementEnd(body.query)
+  const limits = { rows: body.rows ?? 100, seconds: querySeconds }
   const start = new Date()
   const { columns, rows } = await whileConnected(
     {
-      socket: request.stream.socket,
-      queue: shares.previews.queueOf(caller.client),
-      longest: previewTimeoutMs,
-      late: (): never => {
-        throw problems.refused('/query', `The query took longer than ${seconds} seconds. Narrow it, or simply save it.`)
+      request,
+      queue: slots.previews.queueOf(caller.client),
+      timeoutMs: previewTimeoutMs,
+      onTimeout: (): never => {
+        throw problems.refused('/query', `The query took longer than ${querySeconds} seconds. Narrow it or save it.`)
       },
     },
-    (signal) =>
-      warehouse.queries.query({ text, schemas: [schema], limits: { rows: body.rows ?? 100, seconds } }, signal),
+    (signal) => warehouse.queries.query({ text, schemas: [schema], limits }, signal),
   )
   const table = { schema, name: 'preview', columns, rowCount: rows.length, size: 0, foreignKeys: [] }
   return {
@@ -45,7 +45,7 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
   }
 }
 
-async function schemaName({ db, body, caller }: ViewPreviewRequest): Promise<string> {
+async function readSchemaName({ db, body, caller }: ViewPreviewRequest): Promise<string> {
   const found = await db
     .selectFrom('schemas as r')
     .select('schema_name')

@@ -2,10 +2,10 @@ import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation.ts'
-import { authorsOf, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
 import type { Views } from '../../database.ts'
 import { runStatusesOf } from '../runs/present.ts'
-import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 
 export type ViewRow = RefinedRow<Selectable<Views>, SharedColumns & { tags: string[] }>
@@ -13,10 +13,10 @@ export type ViewRow = RefinedRow<Selectable<Views>, SharedColumns & { tags: stri
 export async function presentViews(rows: ViewRow[], context: RequestContext): Promise<View[]> {
   const { db, identity, request } = context
   const [authors, schemas, statusOf, zone] = await Promise.all([
-    authorsOf(rows, identity),
+    lookUpAuthors(rows, identity),
     schemasOf(rows, context),
     runStatusesOf(db, rows),
-    zoneOfClient(context),
+    readClientTimeZone(context),
   ])
 
   return rows.map((row) => {
@@ -25,7 +25,7 @@ export async function presentViews(rows: ViewRow[], context: RequestContext): Pr
       ...recordedFields(row, request.locales),
       ...authors(row),
       ...scheduleFields(row),
-      triggerExpression: triggerExpressionOf(row, zone),
+      triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       schema,
       query: row.query,

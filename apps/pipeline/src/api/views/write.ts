@@ -11,16 +11,15 @@ import { storeViewSources, renameSource, listReadingViews } from '../../views/so
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../while-connected.ts'
 import type { PipelineContext, RequestContext } from '../operation.ts'
-import { shares } from '../shares.ts'
+import { slots } from '../shares.ts'
 import { type ViewColumns, checkView, viewColumns } from './columns.ts'
 import { type ViewRow, views } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
-import { assertIdle, assertNotUsed, firstNames, maxNamedUsers } from '../assert-not-in-use.ts'
+import { assertDeletable, assertNotUsed, listFirstNames, maxNamedUsers } from '../assert-not-in-use.ts'
 
 type SaveContext = RequestContext & { body: ViewBody }
 type DefiningColumns = Pick<ViewRow, 'uid' | 'client' | 'query' | 'materialized' | 'view_name'>
 
-/** Milliseconds for one save in its slot. */
 const saveTimeoutMs = 60_000
 
 /** The number of attempts to save a view that other requests change. */
@@ -33,7 +32,7 @@ const maxAttempts = 3
 export async function createView(input: SaveContext): Promise<JsonResponse<View>> {
   const { body, caller, request, write, db } = input
   await checkView(body, input)
-  const row = await inSlot(input, async (signal) => {
+  const row = await runInSlot(input, async (signal) => {
     const { columns, schema } = await inTransaction(db, (trx) => viewColumns(trx, body, undefined, input))
     const defined = { ...columns, uid: columns.uid!, client: caller.client }
     const made = await buildView(input, defined, schema, signal)
@@ -69,17 +68,17 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
   const was = await placeOf(db, before)
   const now = { schema: planned.schema, name: planned.columns.view_name }
-  if (isSame(before, was, planned) && before.pending === null && !hasSelectAll(before.query))
+  if (isDefinitionUnchanged(before, was, planned) && before.pending === null && !hasSelectAll(before.query))
     return saveUpdate(input, before, was, undefined)
-  return inSlot(input, async (signal) => {
-    await assertAtRest(db, before)
+  return runInSlot(input, async (signal) => {
+    await assertNotRunning(db, before)
     const defined = { ...planned.columns, uid: before.uid, client: before.client }
     const made = await buildView(input, defined, planned.schema, signal)
     return restoreOnFailure(input, defined, now, () => saveUpdate(input, before, was, made))
   })
 }
 
-function isSame(
+function isDefinitionUnchanged(
   before: ViewRow,
   was: TablePlace,
   { columns, schema }: { columns: ViewColumns; schema: string },
@@ -102,7 +101,7 @@ function saveUpdate(
     const before = await views.lock(trx, caller, params.uid, request.ifMatch)
     if (before.version !== read.version) throw new ConcurrentChange()
     const { columns, schema } = await viewColumns(trx, body, before, input)
-    if (made) await assertAtRest(trx, before)
+    if (made) await assertNotRunning(trx, before)
     const updated = await views.update(trx, caller, before, columns)
     const after = made ? await recordBuiltView(trx, input, updated, made) : updated
     await renameSource(trx, caller.client, was, { schema, name: after.view_name })
@@ -117,15 +116,15 @@ function saveUpdate(
 class ConcurrentChange extends Error {}
 
 /** Runs `work` in a slot of the organisation while the caller is connected. */
-function inSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const late = (): never => {
+function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const onTimeout = (): never => {
     throw problems.refused(
       '/query',
-      `The view was not saved: its query took longer than ${saveTimeoutMs / 1000} seconds.`,
+      `The view was not saved, because its query took longer than ${saveTimeoutMs / 1000} seconds. Simplify the query.`,
     )
   }
-  const queue = shares.views.queueOf(caller.client)
-  return whileConnected({ socket: request.stream.socket, queue, longest: saveTimeoutMs, late }, work)
+  const queue = slots.views.queueOf(caller.client)
+  return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
 }
 
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
@@ -140,8 +139,8 @@ export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow)
   return { schema: schema_name, name: view_name }
 }
 
-/** Throws 409 during a run, which builds the view from the definition at its start. */
-async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
+/** Throws 409 while a run builds the view, because the run uses the definition of its start. */
+async function assertNotRunning(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
   const running = await db
     .selectFrom('runs')
     .select('uid')
@@ -151,7 +150,7 @@ async function assertAtRest(db: Kysely<DB>, { id }: ViewRow): Promise<void> {
   if (running)
     throw problems.conflict(
       '/query',
-      'A run of this view is running: cancel it or wait for its end, then change the view.',
+      'This view is being run. Wait for the end of the run or cancel it, then change the view.',
     )
 }
 
@@ -203,7 +202,7 @@ async function restoreOnFailure<T>(
 ): Promise<T> {
   const restore = () =>
     restoreView(input, view, place).catch((error: unknown) =>
-      input.logger.warn({ err: error, view: view.uid }, 'the warehouse keeps a view that was not saved'),
+      input.logger.warn({ err: error, view: view.uid }, 'a view that was not saved remains in the warehouse'),
     )
   try {
     const saved = await save()
@@ -215,7 +214,7 @@ async function restoreOnFailure<T>(
   }
 }
 
-/** Creates the stored view of this id or place again. Drops the new view when no view is stored. */
+/** Creates the stored view of this id or place in the warehouse again. Without a stored view, drops the new one. */
 async function restoreView(
   { db, warehouses }: SaveContext,
   { uid, client }: DefiningColumns,
@@ -245,13 +244,13 @@ type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, u
 /** Deletes a view, and drops it in the warehouse now if possible; otherwise a worker drops it later. */
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
-  // Outside of the transaction, which must not wait for a warehouse.
+  // This precedes the transaction, which must not wait for a warehouse.
   const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
-  const byHand = await findHandmadeViews(input, seen, await placeOf(db, seen))
+  const handmadeViews = await listHandmadeViews(input, seen, await placeOf(db, seen))
   const row = await write(async (trx) => {
     const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
     const place = await placeOf(trx, locked)
-    await assertUnused(trx, locked, place, byHand)
+    await assertViewUnused(trx, locked, place, handmadeViews)
     await recordDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await views.remove(trx, locked)
     request.audit(locked.uid, { before: redactSecrets(locked) })
@@ -261,8 +260,8 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
   return undefined
 }
 
-/** Returns no views while the warehouse is unavailable; then the drop fails instead. */
-async function findHandmadeViews(
+/** Lists views that users created in the warehouse over this view. Returns none while the warehouse is unavailable; the drop then fails. */
+async function listHandmadeViews(
   { warehouses }: DeleteRequest,
   { client }: ViewRow,
   { schema, name }: TablePlace,
@@ -271,12 +270,11 @@ async function findHandmadeViews(
   return (await warehouse?.views.listUnmanagedReaders(schema, name).catch(() => [])) ?? []
 }
 
-async function assertUnused(trx: Transaction<DB>, row: ViewRow, place: TablePlace, byHand: string[]): Promise<void> {
-  const before = 'Change or delete them first.'
+async function assertViewUnused(trx: Transaction<DB>, row: ViewRow, place: TablePlace, handmade: string[]) {
+  const advice = 'Change or delete them first.'
   const destinations = trx.selectFrom('destinations').select('name').where('view_id', '=', row.id)
-  assertNotUsed(await firstNames(destinations), 'Destinations push this view', before)
-  assertNotUsed(await listReadingViews(trx, row.client, place), 'Other views read this view', before)
-  const made = byHand.slice(0, maxNamedUsers)
-  assertNotUsed(made, 'Views in the warehouse that were made by hand read this view', before)
-  await assertIdle(trx, row, 'VIEW', 'refresh')
+  assertNotUsed(await listFirstNames(destinations), 'Destinations push this view', advice)
+  assertNotUsed(await listReadingViews(trx, row.client, place), 'Other views read this view', advice)
+  assertNotUsed(handmade.slice(0, maxNamedUsers), 'Views from outside of Sluice read this view', advice)
+  await assertDeletable(trx, row, 'VIEW', 'refresh')
 }

@@ -7,14 +7,14 @@ import type { DB } from '../../database.ts'
 
 interface JobKind {
   jobType?: JobType
-  /** The table of its objects. All of them are shared in the same way. */
+  /** The table of these objects. All tables have the same columns for sharing. */
   table: string
   noun: string
   see: Role
   manage: Role
 }
 
-/** The kinds of objects that a job can run, and its action. Workflows are known only to refuse them. */
+/** The kinds of objects that a job can run. Workflows are listed too, for the message that refuses them. */
 export const jobKinds: Readonly<Record<RunnableKind, JobKind>> = {
   DATA_PIPELINE: {
     jobType: 'DATA_PIPELINE_LOAD',
@@ -57,7 +57,7 @@ export const jobKindOf = (jobType: JobType): JobKind =>
 
 export const jobTypeOf = (kind: string): JobType => jobKinds[kind as RunnableKind].jobType!
 
-/** The part of an object that a caller of its workflow may see. */
+/** The data of an object that the caller of its workflow may see. */
 export interface VisibleObject {
   id: number
   translations: SharedColumns['translations']
@@ -68,7 +68,7 @@ export interface VisibleObject {
   usable: boolean
 }
 
-/** Finds the objects that the caller may see, by their keys. Each kind has its own rules. */
+/** Finds the objects that the caller may see, by primary key. Each kind has its own roles. */
 export async function findVisibleObjects(
   db: Kysely<DB>,
   caller: Caller,

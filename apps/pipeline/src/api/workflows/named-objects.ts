@@ -11,7 +11,7 @@ interface NamedJob {
   pointer: string
   /** Undefined if only the object determines the kind. */
   jobType: JobType | undefined
-  /** The uid or the number of what it runs; undefined where the body names nothing. */
+  /** The uid or the primary key of the object that the job runs; undefined if the body names none. */
   object: string | number | undefined
   /** The uid of an existing job of the workflow. */
   uid: string | undefined
@@ -22,8 +22,8 @@ export interface ResolvedJob {
   runnableId: number
 }
 
-/** The jobs of a body, step by step. A job without an object is one of `current`, or its id is that of what it runs. */
-function namedJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
+/** Returns the jobs of a body by step. A job without `object` runs the object of the stored job with its id, or the object with its id. */
+function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
   const known = new Map(current.map((job) => [job.uid, job]))
   return (steps.steps ?? []).map(({ jobs = [] }, step) =>
     jobs.map(({ jobType, object, id }, job) => {
@@ -39,7 +39,7 @@ function namedJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): Name
   )
 }
 
-/** Returns the job's id if it is a uid, which may name the object to run. Clients may send ids of their own, which are ignored. */
+/** Returns the job's id if it is a uid, because it may name the object to run. Other ids, which clients make up, are ignored. */
 const uidOf = (id: string | undefined): string | undefined =>
   id && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id.toLowerCase() : undefined
 
@@ -53,7 +53,7 @@ export async function resolveJobs(
   current: readonly StoredJob[],
   caller: Caller,
 ): Promise<ResolvedJob[][]> {
-  const named = namedJobs(body, current)
+  const named = parseJobs(body, current)
   const keys = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
   const uids = keys.filter((key) => typeof key === 'string')
   const ids = keys.filter((key) => Number.isSafeInteger(key))
@@ -82,13 +82,13 @@ export async function resolveJobs(
       if (parallel && inStep.has(id))
         violations.push({
           pointer: job.pointer,
-          detail: `"${name}" is in this parallel step twice: it has one run at a time.`,
+          detail: `"${name}" is in this parallel step twice, but can have only one run at a time. Remove one of the two jobs.`,
         })
       inStep.add(id)
       return [{ uid: job.uid, runnableId: id }]
     })
   })
-  if (violations.length > 0) throw refusedFor(violations)
+  if (violations.length > 0) throw jobsRefused(violations)
   return resolved
 
   function refusal(
@@ -97,26 +97,26 @@ export async function resolveJobs(
   ): Violation | undefined {
     const noun = jobType ? jobKindOf(jobType).noun : 'object'
     const at = `${pointer}/object/uid`
-    if (uid === undefined) return { pointer: at, detail: `Say which ${noun} the job runs: object.uid.` }
+    if (uid === undefined) return { pointer: at, detail: `The job has no ${noun} to run. Set object.uid.` }
     const known = object && (kept.has(object.id) || seen.has(object.id))
     if (!known) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
     const { kind, name } = object
-    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow: a workflow does not run others.` }
+    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow. Choose another object.` }
     if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
-        detail: `"${name}" is a ${jobKinds[kind].noun}: its job type is ${jobKinds[kind].jobType}.`,
+        detail: `"${name}" is a ${jobKinds[kind].noun}. Set jobType to ${jobKinds[kind].jobType}.`,
       }
     if (!kept.has(object.id) && !seen.get(object.id)!.usable)
       return {
         pointer: at,
-        detail: `You may see the ${noun} "${name}", but not run it, so you cannot have a workflow run it.`,
+        detail: `You may see the ${noun} "${name}", but not run it, so your workflow cannot run it. Ask its owner for the right to change it.`,
       }
     return undefined
   }
 }
 
-function refusedFor(errors: Violation[]): Problem {
+function jobsRefused(errors: Violation[]): Problem {
   const [first] = errors
   const { status, code, title, message } = problems.refused(first!.pointer, first!.detail)
   const more = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''

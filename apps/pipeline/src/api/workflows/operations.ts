@@ -18,12 +18,12 @@ import { workflows } from './records.ts'
 import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
 import type { DB } from '../../database.ts'
 import { listRuns } from '../../runs/read-runs.ts'
-import { usernamesOf } from '../recorded.ts'
+import { lookUpUsernames } from '../recorded.ts'
 import { presentRun } from '../runs/present.ts'
 import { jobTypeOf } from './job-kinds.ts'
 
-/** The runs of a workflow, newest first, each with where its jobs are. */
-async function runs(
+/** Lists the runs of a workflow, newest first, with the state of each job. */
+async function listWorkflowRuns(
   input: OperationInput<PipelineContext, '/workflows/:uid/runs', PageQuery, undefined>,
 ): Promise<JsonResponse<Run[]>> {
   const { db, caller, params, query, request, identity } = input
@@ -31,7 +31,7 @@ async function runs(
   const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
   const { rows, total } = await listRuns(db, row.id, page)
   const authors = rows.map((run) => run.created_by)
-  const [usernames, jobs] = await Promise.all([usernamesOf(authors, identity), jobsOf(db, rows)])
+  const [usernames, jobs] = await Promise.all([lookUpUsernames(authors, identity), jobsOf(db, rows)])
   const answer = rows.map((run) => ({ ...presentRun(run, usernames(run.created_by)), jobs: jobs.get(run.id) ?? [] }))
   return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
 }
@@ -128,10 +128,10 @@ export const workflowOperations = {
 
   ...sharingOperations(signatures, kind, assertSharingTargets),
   ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: assertHasJobs }),
-  runs: operation(signatures.runs, runs),
+  runs: operation(signatures.runs, listWorkflowRuns),
 }
 
-/** A page of workflows as an object, with the totals both in the body and in the headers. */
+/** Presents a page of workflows as an object that repeats the totals of the headers. */
 function asSearchResult(
   { body, headers }: JsonResponse<Workflow[]>,
   { paging }: SearchRequest,

@@ -2,12 +2,12 @@ import { type Selectable, sql } from 'kysely'
 import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation.ts'
-import { authorsOf, recordedFields, recordedProperties } from '../recorded.ts'
+import { lookUpAuthors, recordedFields, recordedProperties } from '../recorded.ts'
 import type { Workflows } from '../../database.ts'
 import { runStatusesOf } from '../runs/present.ts'
-import { scheduleFields, triggerExpressionOf, zoneOfClient } from '../schedule-fields.ts'
+import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { type VisibleObject, findVisibleObjects, jobTypeOf } from './job-kinds.ts'
-import { type StoredJob, storedSteps } from './stored-steps.ts'
+import { type StoredJob, readStoredSteps } from './stored-steps.ts'
 
 export type WorkflowRow = RefinedRow<Selectable<Workflows>, SharedColumns>
 
@@ -18,10 +18,10 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
   const { db, caller, identity, request } = context
   const ids = rows.map(({ id }) => id)
   const [authors, statusOf, zone, { steps, jobs }] = await Promise.all([
-    authorsOf(rows, identity),
+    lookUpAuthors(rows, identity),
     runStatusesOf(db, rows),
-    zoneOfClient(context),
-    storedSteps(db, ids),
+    readClientTimeZone(context),
+    readStoredSteps(db, ids),
   ])
   const seen = await findVisibleObjects(
     db,
@@ -37,7 +37,7 @@ async function presentWorkflows(rows: WorkflowRow[], context: RequestContext): P
       ...fields,
       ...authors(row),
       ...scheduleFields(row),
-      triggerExpression: triggerExpressionOf(row, zone),
+      triggerExpression: formatTrigger(row, zone),
       scheduleable: true,
       steps: {
         errorStrategy: row.error_strategy as Workflow['steps']['errorStrategy'],

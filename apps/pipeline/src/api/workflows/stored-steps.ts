@@ -9,7 +9,6 @@ export interface StoredStep {
   disabled: boolean
 }
 
-/** A job with what it runs. */
 export interface StoredJob {
   workflow_id: number
   step: number
@@ -18,8 +17,7 @@ export interface StoredJob {
   object: { id: number; uid: string; kind: string; name: string }
 }
 
-/** The steps and jobs of these workflows, in their order. */
-export async function storedSteps(
+export async function readStoredSteps(
   db: Kysely<DB>,
   workflows: readonly number[],
 ): Promise<{ steps: StoredStep[]; jobs: StoredJob[] }> {

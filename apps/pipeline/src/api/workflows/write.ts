@@ -2,13 +2,13 @@ import type { Transaction } from 'kysely'
 import { mostJobs, type WorkflowBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { assertIdle } from '../assert-not-in-use.ts'
+import { assertDeletable } from '../assert-not-in-use.ts'
 import type { RequestContext } from '../operation.ts'
-import { checkSchedule, scheduleColumns } from '../schedule-fields.ts'
-import { accessWithDefault, assertSharingTargets } from '../object-access.ts'
+import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type ResolvedJob, resolveJobs } from './named-objects.ts'
 import type { WorkflowRow } from './records.ts'
-import { storedSteps } from './stored-steps.ts'
+import { readStoredSteps } from './stored-steps.ts'
 
 /** Validates a body before the transaction. */
 export async function checkWorkflow(body: WorkflowBody, input: RequestContext): Promise<void> {
@@ -16,9 +16,9 @@ export async function checkWorkflow(body: WorkflowBody, input: RequestContext): 
   if (jobs > mostJobs)
     throw problems.refused(
       '/steps/steps',
-      `A workflow has ${mostJobs} jobs at most, not ${jobs}: split it into two workflows.`,
+      `A workflow can have at most ${mostJobs} jobs, and this one has ${jobs}. Split it into several workflows.`,
     )
-  checkSchedule(body)
+  assertSchedule(body)
   await assertSharingTargets(body.access, input)
 }
 
@@ -35,7 +35,7 @@ export const workflowColumns = async (
   description: body.description ?? null,
   ...scheduleColumns(body),
   error_strategy: body.steps.errorStrategy ?? 'STOP',
-  ...(await accessWithDefault(trx, body.access, current, caller.client)),
+  ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
 })
 
 /** Returns the jobs that a request body refers to. */
@@ -45,7 +45,7 @@ export async function jobsFor(
   current: WorkflowRow | undefined,
   { caller }: RequestContext,
 ): Promise<ResolvedJob[][]> {
-  const { jobs } = current ? await storedSteps(trx, [current.id]) : { jobs: [] }
+  const { jobs } = current ? await readStoredSteps(trx, [current.id]) : { jobs: [] }
   return resolveJobs(trx, body, jobs, caller)
 }
 
@@ -79,13 +79,13 @@ export async function writeSteps(
 }
 
 export function beforeDelete(trx: Transaction<DB>, row: WorkflowRow): Promise<void> {
-  return assertIdle(trx, row, 'WORKFLOW')
+  return assertDeletable(trx, row, 'WORKFLOW')
 }
 
-/** Throws 422 for a manual run of a workflow without jobs. */
+/** Throws 422 for a workflow without jobs in enabled steps. */
 export async function assertHasJobs(trx: Transaction<DB>, { id }: WorkflowRow): Promise<void> {
-  const { steps, jobs } = await storedSteps(trx, [id])
+  const { steps, jobs } = await readStoredSteps(trx, [id])
   const enabled = new Set(steps.filter(({ disabled }) => !disabled).map(({ step }) => step))
   if (!jobs.some(({ step }) => enabled.has(step)))
-    throw problems.refused('/steps/steps', 'The workflow has no jobs to run: add one, or enable a step.')
+    throw problems.refused('/steps/steps', 'The workflow has no jobs to run. Add a job, or enable a step.')
 }

@@ -19,8 +19,7 @@ interface NoSuccessOptions {
 }
 
 const hour = 3_600_000
-/** Rows per query. */
-const batch = 200
+const batchSize = 200
 
 interface Overdue extends Selectable<Runnables> {
   hours: number
@@ -35,38 +34,39 @@ interface Overdue extends Selectable<Runnables> {
 
 /**
  * Writes one mail about each scheduled object that had no successful run for the hours in ALERT_EMAIL of its client, until the next
- * success. Excludes objects without a run that has been due for an hour, objects with a run that was requested within the last hour, and
- * uploaded files that are loaded already.
+ * success. Excludes objects with no run due for an hour, objects with an unfinished run of the last hour, and pipelines that have already
+ * loaded their uploaded file.
  */
 export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptions): MaintenanceJob {
-  let lookedAt = -Infinity
+  let checkedAt = -Infinity
   return {
     name: 'schedules without success',
     async run(signal) {
-      if (performance.now() - lookedAt < every) return 0
-      lookedAt = performance.now()
+      if (performance.now() - checkedAt < every) return 0
+      checkedAt = performance.now()
       const { rows: clock } = await sql<{ now: Date }>`select now()::timestamptz(3) as now`.execute(db)
       const now = clock[0]!.now.getTime()
       let written = 0
       for (let last = 0; ; ) {
-        const found = await overdue(db, last)
-        const due = found.filter((row) => wasDue(row, now))
+        const found = await listOverdue(db, last)
+        const due = found.filter((row) => isRunOverdue(row, now))
         if (due.length > 0) {
           const clients = await identity.clients([...new Set(due.map(({ client }) => client))])
           for (const row of due) {
             signal.throwIfAborted()
             const client = clients.get(row.client)
-            if (client && !client.disabled && client.pipelinesEnabled) written += await write(db, row, clock[0]!.now)
+            if (client && !client.disabled && client.pipelinesEnabled)
+              written += await writeAlert(db, row, clock[0]!.now)
           }
         }
-        if (found.length < batch) return written
+        if (found.length < batchSize) return written
         last = found.at(-1)!.id
       }
     },
   }
 }
 
-const wasDue = (row: Overdue, now: number): boolean => {
+const isRunOverdue = (row: Overdue, now: number): boolean => {
   const { run } = computeNextRunOrDisable(
     () => computeNextRun(toSchedule(row), row.zone ?? 'UTC', row.since.getTime()),
     () => {},
@@ -74,7 +74,7 @@ const wasDue = (row: Overdue, now: number): boolean => {
   return run !== undefined && run + hour <= now
 }
 
-async function overdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
+async function listOverdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
   const { rows } = await sql<Overdue>`
     with watched as (
       select client, substring(value from 'NO_SUCCESS_(\\d{1,5})_HOURS')::int as hours from settings
@@ -97,7 +97,7 @@ async function overdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
       and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
       and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successful]}::text[]), false)
       and ${isNotReported(sql.ref('r.id'), sql.ref('t.since'))}
-    order by r.id limit ${batch}`.execute(db)
+    order by r.id limit ${batchSize}`.execute(db)
   return rows
 }
 
@@ -106,7 +106,7 @@ const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
     select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
 
 /** Returns 1 if this process wrote the mail. The lock on the object's row prevents a second mail of another process. */
-async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
+async function writeAlert(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql`
       select from runnables where id = ${row.id} and ${isNotReported(row.id, row.since)} for no key update skip locked`.execute(
@@ -126,7 +126,7 @@ async function write(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
       run: row.last_run,
       trigger: 'SCHEDULE',
       errorCode: row.last_code,
-      message: row.last_message ?? (row.last_run === null ? '' : 'It has not ended yet.'),
+      message: row.last_message ?? (row.last_run === null ? '' : 'The last run has not ended yet.'),
       finished: now.toISOString(),
       failures: 0,
       hours: row.hours,

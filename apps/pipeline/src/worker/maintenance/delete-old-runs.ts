@@ -4,10 +4,10 @@ import { successful } from '../../runs/states.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { addAuditPartitions, addMonthPartitions, dropMonthPartitions } from '@sluice/database'
 
-/** Runs per statement. Nearly all of their log lines and rejected rows are deleted before. */
+/** Runs per statement. Most of their log lines and rejected rows have already been deleted. */
 const batch = 20
-/** Milliseconds per round, so that a large backlog does not overload the database. */
-const budget = 10_000
+/** The time limit of a round, so that a large backlog does not overload the database. */
+const roundBudgetMs = 10_000
 
 /**
  * Deletes runs that ended more than `days` days ago, with their logs and rejected rows. Keeps the newest run and the newest
@@ -15,13 +15,13 @@ const budget = 10_000
  * count. Also keeps the newest successful load if a restore is newer: alerts measure the time without a success from it, and schedules
  * compare its fingerprint with the uploaded file.
  */
-export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): MaintenanceJob {
+export function deleteOldRuns({ db, days }: { db: Kysely<DB>; days: number }): MaintenanceJob {
   return {
     name: 'runs',
     async run(signal) {
-      const end = Date.now() + budget
+      const end = Date.now() + roundBudgetMs
       let deleted = 0
-      for (const forget of [forgetDetails('run_logs'), forgetDetails('rejected_rows'), forgetWholeRuns, forgetAlerts]) {
+      for (const forget of [deleteDetails('run_logs'), deleteDetails('rejected_rows'), deleteRuns, deleteAlerts]) {
         let count: number
         do {
           signal.throwIfAborted()
@@ -34,7 +34,7 @@ export function forgetRuns({ db, days }: { db: Kysely<DB>; days: number }): Main
   }
 }
 
-async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
+async function deleteRuns(db: Kysely<DB>, days: number): Promise<number> {
   const success = [...successful]
   const { numAffectedRows } = await sql`
     delete from runs where id in (
@@ -53,7 +53,7 @@ async function forgetWholeRuns(db: Kysely<DB>, days: number): Promise<number> {
   return Number(numAffectedRows ?? 0)
 }
 
-function forgetDetails(table: 'run_logs' | 'rejected_rows') {
+function deleteDetails(table: 'run_logs' | 'rejected_rows') {
   return async (db: Kysely<DB>, days: number): Promise<number> => {
     const { numAffectedRows } = await sql`
       delete from ${sql.table(table)} where id in (
@@ -66,7 +66,7 @@ function forgetDetails(table: 'run_logs' | 'rejected_rows') {
 }
 
 /** Deletes alerts without a run. The others are deleted with their runs. */
-async function forgetAlerts(db: Kysely<DB>, days: number): Promise<number> {
+async function deleteAlerts(db: Kysely<DB>, days: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from alerts where id in (
       select id from alerts where run_id is null and created_at < now() - make_interval(days => ${days}::int) limit 5000)

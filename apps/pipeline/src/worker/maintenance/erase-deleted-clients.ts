@@ -21,8 +21,8 @@ const hour = 3_600_000
 const day = 24 * hour
 
 /**
- * Once an hour: erases the data of clients that were deleted 30 days ago. The identity service must confirm the deletion; clients
- * that it does not know are kept.
+ * Once an hour, erases the data of clients that were deleted 30 days ago. Keeps the data of clients that the identity service does not
+ * report as deleted.
  */
 export function eraseDeletedClients({
   identity,
@@ -30,12 +30,12 @@ export function eraseDeletedClients({
   now = () => new Date(),
   ...parts
 }: ErasureOptions): MaintenanceJob {
-  let lookedAt = -Infinity
+  let checkedAt = -Infinity
   return {
     name: 'deleted clients',
     async run(signal) {
-      if (performance.now() - lookedAt < hour) return 0
-      lookedAt = performance.now()
+      if (performance.now() - checkedAt < hour) return 0
+      checkedAt = performance.now()
       const held = (await listClientsWithData(parts.db)).filter((client) => client !== catalogueClient)
       if (held.length === 0) return 0
       const before = now().getTime() - eraseAfterDays * day

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { runsToKeep } from '../../runs/runs-to-keep.ts'
-import { forgetStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
+import { deleteStagedLoadsOfEndedRuns } from '../../runs/staged-loads.ts'
 import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
@@ -11,8 +11,8 @@ import { executeDueDrops } from '../../drops/drops.ts'
 const day = 86_400_000
 
 /**
- * Drops staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of clients whose runs ended within
- * the last hour, and in the first round and once a day all warehouses.
+ * Drops staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of clients with runs that
+ * ended within the last hour; in the first round and once a day, checks all warehouses.
  */
 export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
   let sweptAll = 0
@@ -21,19 +21,19 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
     name: 'staging tables',
     async run(signal) {
       const all = Date.now() - sweptAll > day
-      const clients = await (all ? listClientsWithWarehouse(db) : busyClients(db))
+      const clients = await (all ? listClientsWithWarehouse(db) : listBusyClients(db))
       let dropped = 0
-      await eachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
+      await forEachWarehouse(warehouses, clients, signal, async (warehouse, client) => {
         dropped += await warehouse.upkeep.sweepStaging(() => runsToKeep(db, client))
       })
       if (all) sweptAll = Date.now()
-      await forgetStagedLoadsOfEndedRuns(db)
+      await deleteStagedLoadsOfEndedRuns(db)
       return dropped
     },
   }
 }
 
-async function busyClients(db: Kysely<DB>): Promise<string[]> {
+async function listBusyClients(db: Kysely<DB>): Promise<string[]> {
   const rows = await db
     .selectFrom('runs as r')
     .innerJoin('warehouses as w', 'w.client', 'r.client')
@@ -46,7 +46,7 @@ async function busyClients(db: Kysely<DB>): Promise<string[]> {
 }
 
 /** Calls `work` with the warehouse of each client. Continues after errors, and throws the first one at the end. */
-async function eachWarehouse(
+async function forEachWarehouse(
   warehouses: ClientWarehouses,
   clients: readonly string[],
   signal: AbortSignal,
@@ -80,7 +80,7 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
     async run(signal) {
       if (Date.now() - expiredAt < every) return 0
       let dropped = 0
-      await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
+      await forEachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
         dropped += await warehouse.upkeep.dropExpiredTables()
       })
       expiredAt = Date.now()
@@ -101,7 +101,7 @@ export function dropDeleted(parts: { db: Kysely<DB>; warehouses: ClientWarehouse
   }
 }
 
-/** Once a day: deletes the ledger entries of deleted runs in every warehouse, unless a table still has their rows. */
+/** Once a day, deletes the ledger entries of deleted runs in every warehouse, unless a table still has their rows. */
 export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehouses; days: number }): MaintenanceJob {
   const { db, warehouses, days } = parts
   let prunedAt = 0
@@ -111,7 +111,7 @@ export function pruneLedgers(parts: { db: Kysely<DB>; warehouses: ClientWarehous
     async run(signal) {
       if (Date.now() - prunedAt < 86_400_000) return 0
       let pruned = 0
-      await eachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
+      await forEachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
         pruned += await warehouse.upkeep.pruneLedger(days)
       })
       prunedAt = Date.now()

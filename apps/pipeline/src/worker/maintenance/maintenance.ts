@@ -37,7 +37,7 @@ export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: 
     timer = setTimeout(
       () => {
         round = withMaintenanceLock(db, () => runJobs())
-          .catch((error: unknown) => logger.warn({ err: error }, 'a round of maintenance was skipped'))
+          .catch((error: unknown) => logger.warn({ err: error }, 'a round of maintenance failed'))
           .then(() => {
             if (!signal.aborted) schedule(every)
           })
@@ -53,7 +53,7 @@ export function startMaintenance({ db, jobs, logger, metrics, every = 60_000 }: 
         const removed = await run(signal)
         if (removed === 0) continue
         metrics.swept.inc({ kind: name }, removed)
-        logger.info({ task: name, count: removed }, 'cleared up')
+        logger.info({ task: name, count: removed }, 'a maintenance job removed or repaired items')
       } catch (error) {
         if (!signal.aborted) logger.warn({ err: error, task: name }, 'a maintenance job failed')
       }

@@ -8,7 +8,7 @@ interface PublisherOptions {
   identity: Pick<IdentityLookups, 'letPublish'>
 }
 
-/** Once after an upgrade: lets the identity service add the publishing domain to clients that published before it was required. */
+/** After an upgrade, asks the identity service once to give the publishing domain to clients that published before it was required. */
 export function namePublishers({ db, identity }: PublisherOptions): MaintenanceJob {
   return {
     name: 'dataset publishers',

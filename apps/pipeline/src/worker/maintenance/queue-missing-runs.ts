@@ -6,7 +6,7 @@ import type { MaintenanceJob } from './maintenance.ts'
 const page = 500
 
 /**
- * Queues runs that are queued or running but have no job: the queue gave up on them, or was restored from an older backup. A
+ * Queues runs that are queued or running but have no job: the queue stopped retrying them, or was restored from an older backup. A
  * worker then claims them, or fails them after too many attempts.
  */
 export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueue }): MaintenanceJob {
