@@ -54,12 +54,12 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
       // Only uploads need the folder.
-      { ...filesHealthCheck(context.files.directory), spare: true },
+      { ...filesHealthCheck(context.files.directory), optional: true },
       // Only secrets that a missing key sealed are unusable.
-      { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
-      { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
-      ...context.warehouses.others.map((part) => ({ ...part, spare: true })),
-      { name: 'identity', spare: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },
+      { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
+      { name: 'warehouse', optional: true, check: () => context.warehouses.check() },
+      ...context.warehouses.others.map((part) => ({ ...part, optional: true })),
+      { name: 'identity', optional: true, check: () => answers(`${config.IDENTITY_URL}/health/live`) },
     ],
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),

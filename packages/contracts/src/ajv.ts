@@ -20,7 +20,9 @@ export function ajvWith(options: Options): Ajv2020 {
     keyword: 'uniqueBy',
     type: 'array',
     schemaType: 'array',
-    error: { message: ({ schema }) => `must not contain two items with the same ${(schema as string[]).join(' and ')}` },
+    error: {
+      message: ({ schema }) => `must not contain two items with the same ${(schema as string[]).join(' and ')}`,
+    },
     validate: (names: string[], items: unknown[]) =>
       new Set(items.map((item) => keyOf(item, names))).size === items.length,
   })

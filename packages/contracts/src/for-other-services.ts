@@ -24,11 +24,22 @@ export const forOtherServices: readonly ExternalFeature[] = [
   role('ROLE_MANAGE_ROUTE', 'Change integration routes. Sluice only computes `hasRouteAccess` from it.'),
   role('ROLE_SEE_FIREWALL_RULE', 'See firewall rules.'),
   role('ROLE_MANAGE_FIREWALL_RULE', 'Change firewall rules.'),
-  role('ROLE_VIEW_DATA_ANALYTICS_PLATFORM', 'Read data in the analytics platform. Sluice only computes `hasAnalyticsPlatformAccess` from it.'),
+  role(
+    'ROLE_VIEW_DATA_ANALYTICS_PLATFORM',
+    'Read data in the analytics platform. Sluice only computes `hasAnalyticsPlatformAccess` from it.',
+  ),
   role('ROLE_SEE_DATA_PIPELINE_CONFIG', 'See the configuration of a pipeline engine outside of Sluice.'),
   role('ROLE_MANAGE_DATA_PIPELINE_CONFIG', 'Change the configuration of a pipeline engine outside of Sluice.'),
-  { name: 'managerEnabled', kind: 'client', meaning: 'The manager is switched on. Sluice only computes `hasManagerAccess` from it.' },
-  { name: 'routesEnabled', kind: 'client', meaning: 'Integration routes are switched on. Sluice only computes `hasRouteAccess` from it.' },
+  {
+    name: 'managerEnabled',
+    kind: 'client',
+    meaning: 'The manager is switched on. Sluice only computes `hasManagerAccess` from it.',
+  },
+  {
+    name: 'routesEnabled',
+    kind: 'client',
+    meaning: 'Integration routes are switched on. Sluice only computes `hasRouteAccess` from it.',
+  },
   {
     name: 'enterpriseEnabled',
     kind: 'client',

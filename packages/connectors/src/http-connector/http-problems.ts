@@ -22,7 +22,7 @@ export function networkProblem(error: OutgoingProblem, { redactText }: RequestTa
   const { code, message } = error
   const hint = hints[code] ?? ''
   const problem = new SourceProblem(code, redactText(`${message}${hint}`), { cause: error })
-  return { problem, isRetryable: error.passes }
+  return { problem, isRetryable: error.isTransient }
 }
 
 const hints: Partial<Record<OutgoingCode, string>> = {

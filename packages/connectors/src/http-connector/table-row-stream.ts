@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 import { csvSource } from '@sluice/file-formats/csv/csv-source'
-import { rememberedFile } from '@sluice/file-formats/csv/remembered'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered'
 import type { ColumnOptions, RememberedDialect } from '@sluice/file-formats/delimited'
 import type { NormalisedFile } from '@sluice/file-formats/format/normalised-file'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
@@ -87,7 +87,7 @@ function rememberedColumns(table: TableSpool, feed: RememberedFeed | undefined):
     const label = pathsByName.get(column.name)
     return label === undefined ? [] : [{ ...column, label }]
   })
-  return rememberedFile({ columns })
+  return findRememberedDialect({ columns })
 }
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]

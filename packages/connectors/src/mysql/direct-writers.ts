@@ -47,7 +47,7 @@ export function directWriter(field: MysqlField, stored: StoredType, nulled: Null
     case Types.DATE:
     case Types.DATETIME:
     case Types.TIMESTAMP:
-      return time(stored.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled)
+      return temporalWriter(stored.dataType as 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled)
     case Types.VARCHAR:
     case Types.VAR_STRING:
     case Types.STRING:
@@ -119,7 +119,7 @@ function decimal({ precision, scale = 0 }: StoredType): DirectWriter {
 }
 
 /** Reads 0, 4, 7 or 11 bytes: date, time, microseconds; omitted parts are zero. */
-function time(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
+function temporalWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
   const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
   return (on, out) => {
     const length = on.length()

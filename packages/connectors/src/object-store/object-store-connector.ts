@@ -1,5 +1,5 @@
 import type { SourceBody } from '@sluice/contracts'
-import { rememberedFile } from '@sluice/file-formats/csv/remembered'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
 import { backgroundRetry, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
 import { columnsBefore } from '@sluice/row-stream'
@@ -84,6 +84,6 @@ function objectsRequest({ settings, cursor, mode, reset }: ReadRequest): Objects
 /** The delimiter is a separate setting of object stores; other formats ignore it. */
 function fileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
-  const known = rememberedFile(remembered)
+  const known = findRememberedDialect(remembered)
   return { ...csvOptions, delimiter, ...(known && { remembered: known }) }
 }

@@ -11,7 +11,8 @@ export const SsoStartQuery = contract(
           maxLength: 100,
           pattern: '^[A-Za-z0-9_-]+$',
           examples: ['m2Yp0fS7b3kQxH1dVt9uRw'],
-          description: 'The sign-in page of the OpenID Provider where the sign-in started. The browser returns to it afterwards.',
+          description:
+            'The sign-in page of the OpenID Provider where the sign-in started. The browser returns to it afterwards.',
         }),
       ),
       mark: Type.Optional(

@@ -4,7 +4,7 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { authored, body, Count, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
 import { connectorTypes } from './data-pipeline/systems.ts'
 
-/** The `providerSchema` of each kind of warehouse. All other code uses these names instead of the values. */
+/** The value of `providerSchema` for each kind of warehouse. All other code uses these names instead of the values. */
 export const warehouseTypes = {
   redshift: connectorTypes.redshift,
   postgres: connectorTypes.postgres,
@@ -50,7 +50,7 @@ export const Schema = contract(
 )
 export type Schema = TypeOf<typeof Schema>
 
-/** A schema inside another object: complete if the caller may read it, else only the fields that this object shows anyway. */
+/** A schema inside another object. Callers who may not read the schema only see the fields that the other object contains anyway. */
 export const ReferencedSchema = contract(
   'ReferencedSchema',
   Type.Object({ ...Type.Partial(Schema).properties, id: Uid, name: Line, schemaName: Line }, closed),

@@ -25,12 +25,12 @@ export const workflowJobStates = [
   'SKIPPED',
 ] as const
 
-/** A job of a workflow's run, as the workflow defined it when the run started. */
+/** A job in a run of a workflow, as the workflow defined it when the run started. */
 export const WorkflowRunJob = contract(
   'WorkflowRunJob',
   Type.Object(
     {
-      /** Counted from 1, as are the jobs of a step. */
+      /** The number of the step, from 1. Jobs of a step also count from 1. */
       step: Count,
       job: Count,
       jobType: Type.Enum([...jobTypes]),

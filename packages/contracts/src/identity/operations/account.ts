@@ -30,7 +30,8 @@ export const account = {
   changeEmail: signature({
     id: 'account.changeEmail',
     summary: 'Change your own e-mail address',
-    description: 'Sends a notice to the old address. The service sends no password resets to the new address for one day.',
+    description:
+      'Sends a notice to the old address. The service sends no password resets to the new address for one day.',
     method: 'put',
     path: '/users/me/email',
     guard: 'in-person',
@@ -48,7 +49,8 @@ export const account = {
   enrolSecondFactor: signature({
     id: 'account.enrolSecondFactor',
     summary: 'Start the set-up of a second factor',
-    description: 'Sign-ins require the second factor after you confirm it. Starting the set-up again replaces an unconfirmed second factor.',
+    description:
+      'Sign-ins require the second factor after you confirm it. Starting the set-up again replaces an unconfirmed second factor.',
     method: 'post',
     path: '/users/me/second-factor',
     guard: 'in-person',

@@ -16,7 +16,7 @@ export const clients = {
     id: 'clients.updateProfile',
     summary: 'Change the public profile of a client',
     description:
-      "For administrators of the client. Send the whole client: name, translations, contacts and routeNotificationEmailAddresses are changed. The response is 403 if any other field differs from the stored value.",
+      'For administrators of the client. Send the whole client: name, translations, contacts and routeNotificationEmailAddresses are changed. The response is 403 if any other field differs from the stored value.',
     method: 'put',
     path: '/clients/:uid/profile',
     guard: ['ROLE_MANAGE_CLIENT'],

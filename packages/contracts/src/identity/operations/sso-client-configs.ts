@@ -45,7 +45,7 @@ export const allowedApplications = {
     id: 'allowedApplications.delete',
     summary: 'Revoke the access of an application',
     description:
-      'The identity service rejects the application's tokens immediately, the pipeline service within ten seconds. The next sign-in asks for your consent again.',
+      'The identity service rejects the tokens of the application immediately, the pipeline service within ten seconds. The next sign-in asks for your consent again.',
     method: 'delete',
     path: '/users/me/applications/:uid',
     guard: 'in-person',

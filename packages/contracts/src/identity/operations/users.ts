@@ -48,7 +48,8 @@ const userLife = {
   startPasswordReset: signature({
     id: 'users.startPasswordReset',
     summary: 'Send a user a password reset link',
-    description: 'The link can be used once within one hour. The old password stays valid until the user sets a new one.',
+    description:
+      'The link can be used once within one hour. The old password stays valid until the user sets a new one.',
     method: 'post',
     path: '/users/:uid/password-reset',
     guard,

@@ -1,6 +1,6 @@
 /**
- * The `type` of each connector in requests, responses and rows. All other code uses these names instead of the values. The order is
- * that of the values in error messages and in the reference.
+ * The `type` of each connector in requests, responses and database rows. All other code uses these names instead of the values.
+ * Error messages and the API reference list the types in this order.
  */
 export const connectorTypes = {
   azureBlobStorage: 'CLOUD_BLOB_STORAGE',
@@ -30,7 +30,7 @@ export const connectorTypes = {
 export type PipelineType = (typeof connectorTypes)[keyof typeof connectorTypes]
 export const pipelineTypes: readonly PipelineType[] = Object.values(connectorTypes)
 
-/** Display name of the system of each pipeline type. No other place defines these names. */
+/** The display name of each connector's system. */
 export const systems: Readonly<Record<PipelineType, string>> = {
   [connectorTypes.azureBlobStorage]: 'Azure Blob Storage',
   [connectorTypes.bhima]: 'BHIMA',

@@ -7,7 +7,7 @@ import { variant } from '../variant.ts'
 const ResourceType = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' })
 const part = Type.Object({}, { maxProperties: 50 })
 
-/** The fields of a ViewDefinition that are checked before it is parsed. */
+/** The fields of a ViewDefinition that the contract checks. The connector checks the rest. */
 const View = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_]*$' }),
@@ -24,7 +24,7 @@ const what = {
     field(
       Type.Enum(['SEARCH', 'BULK_EXPORT']),
       'Way',
-      'Page by page, or by an export that the server prepares; SEARCH when absent.',
+      'SEARCH reads page by page. The other method reads a bulk export that the server prepares. SEARCH when absent.',
       'SEARCH',
     ),
   ),
