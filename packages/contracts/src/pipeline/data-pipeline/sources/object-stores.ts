@@ -15,18 +15,53 @@ const what = {
     'The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}.',
     'data/2026/cases.csv',
     'data/2026/',
-    'data/**
-     * /cases_*.csv', ), delimiter: field( Type.Enum([...delimiters]), 'Delimiter', 'The delimiter of delimited text. Ignored for
-     * other formats.', 'COMMA', ), csvOptions, } export const bucketAccess = access( 'ObjectStoreSource', { bucket:
-     * Type.Optional(field(Name, 'Bucket', 'The name of the bucket.', 'my-bucket')), objectKey: Type.Optional( field( Key, 'Object
-     * key', 'A field of older clients. Sluice stores it and does not use it; the key selects the objects to load.', 'a.csv', ),
-     * ), region: Type.Optional(field(Name, 'Region', "The region of the bucket; detected when absent.", 'eu-west-1')), endpoint:
-     * Type.Optional( field( Address, 'Endpoint', 'The endpoint of an S3-compatible store; Amazon when absent.',
-     * 'https://s3.example.org', ), ), pathStyle: Type.Optional( field(Type.Boolean(), 'Path style', 'Whether the path contains
-     * the bucket, as compatible stores require.', true), ), }, { accessKey: secret( 'Access key', 'The id of the key. Without
-     * keys, only public objects are read.', 'AKIAIOSFODNN7EXAMPLE', ), secretKey: secret('Secret key', 'The secret key of the
-     * access key.', 'the secret key'), }, ) /** Amazon S3 and compatible stores.
-     */
+    'data/**/cases_*.csv',
+  ),
+  delimiter: field(
+    Type.Enum([...delimiters]),
+    'Delimiter',
+    'The delimiter of delimited text. Ignored for other formats.',
+    'COMMA',
+  ),
+  csvOptions,
+}
+
+export const bucketAccess = access(
+  'ObjectStoreSource',
+  {
+    bucket: Type.Optional(field(Name, 'Bucket', 'The name of the bucket.', 'my-bucket')),
+    objectKey: Type.Optional(
+      field(
+        Key,
+        'Object key',
+        'A field of older clients. Sluice stores it and does not use it; the key selects the objects to load.',
+        'a.csv',
+      ),
+    ),
+    region: Type.Optional(field(Name, 'Region', 'The region of the bucket; detected when absent.', 'eu-west-1')),
+    endpoint: Type.Optional(
+      field(
+        Address,
+        'Endpoint',
+        'The endpoint of an S3-compatible store; Amazon when absent.',
+        'https://s3.example.org',
+      ),
+    ),
+    pathStyle: Type.Optional(
+      field(Type.Boolean(), 'Path style', 'Whether the path contains the bucket, as compatible stores require.', true),
+    ),
+  },
+  {
+    accessKey: secret(
+      'Access key',
+      'The id of the key. Without keys, only public objects are read.',
+      'AKIAIOSFODNN7EXAMPLE',
+    ),
+    secretKey: secret('Secret key', 'The secret key of the access key.', 'the secret key'),
+  },
+)
+
+/** Amazon S3 and compatible stores. */
 export const s3 = variant(connectorTypes.s3, {
   given: { objectStoreSource: bucketAccess.given, ...what },
   answered: { objectStoreSource: bucketAccess.answered, ...what },
