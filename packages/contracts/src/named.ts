@@ -27,7 +27,6 @@ export const WarehouseName = Type.String({ minLength: 1, maxLength: 63, pattern:
 /** One e-mail address. The domain may be an international one. */
 export const Email = Type.String({ format: 'idn-email', maxLength: 254, examples: ['ida@example.org'] })
 
-/** Text of several lines. */
 export const Text = Type.String({ maxLength: 10_000 })
 
 /** An absolute http(s) URL, or an empty text. */
@@ -84,7 +83,6 @@ export const recorded = {
   displayName: Type.String({ maxLength: 10_000 }),
 }
 
-/** Usernames of the creator and the last editor. */
 export const authored = {
   createdBy: Type.Optional(Line),
   lastUpdatedBy: Type.Optional(Line),

@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 
-/** All roles that a user can hold. */
 export const roles = [
   'ROLE_MANAGE_CLIENT',
   'ROLE_SUPER_ADMIN',
@@ -46,7 +45,6 @@ export type Role = (typeof roles)[number]
 
 export const RoleName = Type.Enum([...roles])
 
-/** A list of roles without duplicates. */
 export const Roles = Type.Array(RoleName, { uniqueItems: true, maxItems: roles.length })
 
 /**

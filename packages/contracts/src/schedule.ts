@@ -30,10 +30,8 @@ const fields = {
   fullRefreshInterval: Interval('Hours between two full refreshes of a continuously updated object.'),
 }
 
-/** Body fields of every scheduled object. */
 export const scheduled = { ...fields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
 
-/** Response fields of every scheduled object. */
 export const scheduledResponse = {
   ...fields,
   continuouslyUpdated: Type.Boolean(),

@@ -42,7 +42,6 @@ export const PagingRequest = contract(
 )
 export type PagingRequest = TypeOf<typeof PagingRequest>
 
-/** The body of a search operation. */
 export const SearchRequest = contract('SearchRequest', Type.Object({ ...search, paging: PagingRequest }, closed))
 export type SearchRequest = TypeOf<typeof SearchRequest>
 
@@ -54,7 +53,6 @@ export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Opti
 /** The body of an operation that takes no fields. */
 export const NoFields = contract('NoFields', Type.Object({}, closed))
 
-/** Query parameters of a list. */
 export const ListQuery = contract(
   'ListQuery',
   Type.Object(
@@ -72,7 +70,6 @@ export const ListQuery = contract(
 )
 export type ListQuery = TypeOf<typeof ListQuery>
 
-/** Converts the query parameters of a list to a search. */
 export function searchOf({ page, pageSize, after, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
   return { ...rest, paging: { page, pageSize, after, paging, total } }
 }

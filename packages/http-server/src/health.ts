@@ -9,7 +9,6 @@ export interface HealthCheck {
 
 const checkTimeoutMs = 2_000
 
-/** The response body of `/health/live`. */
 export const alive = { status: 'UP' }
 
 export interface ReadinessResponse {

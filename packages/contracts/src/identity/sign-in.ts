@@ -87,7 +87,6 @@ export interface AccessTokenClaims {
   client_id: string
   /** The uid of the client (organisation) that the principal acts for. */
   tenant: string
-  /** The session id. Absent for an application that acts for itself. */
   sid?: string
   /** Space-separated roles and other scopes that limit the token of an application. */
   scope?: string

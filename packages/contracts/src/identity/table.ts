@@ -56,7 +56,6 @@ export const TabularResult = contract(
       metaColumnIndexes: Type.Array(Count, { uniqueItems: true, maxItems: 100 }),
       headers: Type.Array(Header, { maxItems: 100 }),
       visibleHeaders: Type.Array(Header, { maxItems: 100 }),
-      /** Number of rows on this page. */
       height: Count,
       /** Number of columns, including hidden ones. */
       width: Count,

@@ -53,7 +53,6 @@ const translations = translationsWith(
   'LabelledTranslation',
 )
 
-/** Common fields of checks and check groups. */
 export const labelled = {
   ...named,
   translations,
@@ -62,7 +61,6 @@ export const labelled = {
   description: Type.Optional(Text),
 }
 
-/** Response fields of every scheduled object. */
 export const labelledResponse = {
   ...recorded,
   ...authored,

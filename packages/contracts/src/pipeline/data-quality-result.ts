@@ -6,7 +6,6 @@ import { QueryResult } from './table.ts'
 const VariableName = Type.String({ minLength: 1, maxLength: 255, examples: ['country'] })
 const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['NO'] })
 
-/** A variable in a run's request. */
 const RunVariableBody = contract(
   'RunVariableBody',
   body({ name: VariableName, secured: Type.Optional(Type.Boolean()), value: Type.Optional(VariableValue) }, [

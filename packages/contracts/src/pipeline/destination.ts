@@ -7,7 +7,6 @@ import { connectorTypes } from './data-pipeline/systems.ts'
 import { RunStatus } from './run.ts'
 import { View } from './view.ts'
 
-/** Types of target systems. */
 export const destinationTypes = [connectorTypes.dhis2] as const
 
 const Scheme = Type.String({

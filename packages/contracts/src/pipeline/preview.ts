@@ -20,7 +20,6 @@ const Sheet = Type.Object(
   { ...closed, title: 'PreviewSheet' },
 )
 
-/** The first rows of a source, and the resulting table. */
 export const SourcePreview = contract(
   'SourcePreview',
   Type.Object(

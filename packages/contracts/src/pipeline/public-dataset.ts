@@ -21,7 +21,6 @@ const fields = {
   termsOfUse: Type.Optional(Text),
 }
 
-/** Form fields of a public dataset upload. The file follows the fields. */
 export const PublicDatasetForm = contract(
   'PublicDatasetForm',
   Type.Object(

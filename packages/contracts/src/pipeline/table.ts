@@ -106,7 +106,6 @@ export const QueryResult = contract(
       /** Milliseconds. */
       queryDuration: Amount,
       rows: Type.Array(Type.Array(Type.Unknown(), many), { maxItems: 10_000 }),
-      /** Rows and columns of `rows`. */
       height: Count,
       width: Count,
     },

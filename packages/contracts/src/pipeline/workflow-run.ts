@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid, Count } from '../named.ts'
 
-/** Types of workflow jobs. */
 export const jobTypes = [
   'DATA_PIPELINE_LOAD',
   'VIEW_REFRESH',
@@ -11,7 +10,6 @@ export const jobTypes = [
 ] as const
 export type JobType = (typeof jobTypes)[number]
 
-/** Maximum number of jobs in all steps of a workflow. */
 export const mostJobs = 200
 
 export const workflowJobStates = [

@@ -156,7 +156,6 @@ export const Workflow = contract(
 )
 export type Workflow = TypeOf<typeof Workflow>
 
-/** A page of workflows. */
 export const WorkflowSearchResult = contract(
   'WorkflowSearchResult',
   Type.Object(

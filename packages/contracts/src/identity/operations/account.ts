@@ -15,7 +15,6 @@ import {
 } from '../account.ts'
 import { ChangePasswordBody } from '../passwords.ts'
 
-/** Operations on the sign-in methods of the signed-in user. */
 export const account = {
   changePassword: signature({
     id: 'account.changePassword',

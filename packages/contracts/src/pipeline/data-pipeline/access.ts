@@ -31,7 +31,6 @@ const authToken = secret('Token', 'An API token of the system.', 'a-token-of-the
 /** The field `apiSource`: an address and a token. */
 export const tokenAccess = access('ApiTokenSource', { url }, { authToken })
 
-/** An address, a username and a password. */
 export const loginAccess = access('ApiLoginSource', { url, username }, { password })
 
 /** An address, a username, and a token of this user. */

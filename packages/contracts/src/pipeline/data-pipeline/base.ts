@@ -20,7 +20,6 @@ import { scheduled, scheduledIgnored, scheduledResponse } from '../../schedule.t
 import { DataPipelineStatus } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
 
-/** Policies for changed columns of a source. */
 export const schemaChanges = ['EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE'] as const
 export type SchemaChanges = (typeof schemaChanges)[number]
 
@@ -34,7 +33,6 @@ export const AnonymousAccess = Type.Object(
   { ...closed, title: 'AnonymousAccess' },
 )
 
-/** The format of a request. */
 export const AnonymousAccessBody = Type.Object(
   { metadata: Type.Optional(Type.Boolean()), data: Type.Optional(Type.Boolean()) },
   { ...closed, title: 'AnonymousAccessBody', description: 'Absent fields mean false.' },
@@ -73,7 +71,6 @@ const fields = {
   schemaChanges: Type.Optional(SchemaChange),
 }
 
-/** Body fields of every pipeline type. */
 export const baseFields = {
   ...fields,
   transformation: Type.Optional(TransformationBody),
@@ -126,7 +123,6 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
   )
 }
 
-/** Response fields of every pipeline type. */
 export const baseResponse = {
   ...recorded,
   ...authored,

@@ -49,7 +49,6 @@ export type SentDataPipelineBody = TypeOf<Variant['sent']>
 /** A pipeline body whose type is known. */
 export type DataPipelineBody = TypeOf<Variant['body']>
 
-/** Response fields of every scheduled object. */
 export const DataPipeline = discriminated(
   'DataPipeline',
   pipelineVariants.map(({ resource }) => resource),

@@ -106,7 +106,6 @@ const computed = {
 // Fields that only Redshift uses. The service also stores and returns them for other databases.
 const redshiftFields = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
 
-/** Body fields of a pipeline that queries a database. */
 export const databaseQuery = { jdbcSource: databaseAccess.given, ...question, ...redshiftFields }
 
 /** Response fields that a body may contain and that are ignored. */

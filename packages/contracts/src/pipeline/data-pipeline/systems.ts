@@ -30,7 +30,6 @@ export const connectorTypes = {
 export type PipelineType = (typeof connectorTypes)[keyof typeof connectorTypes]
 export const pipelineTypes: readonly PipelineType[] = Object.values(connectorTypes)
 
-/** The display name of each connector's system. */
 export const systems: Readonly<Record<PipelineType, string>> = {
   [connectorTypes.azureBlobStorage]: 'Azure Blob Storage',
   [connectorTypes.bhima]: 'BHIMA',
@@ -56,7 +55,6 @@ export const systems: Readonly<Record<PipelineType, string>> = {
   [connectorTypes.sormas]: 'SORMAS',
 }
 
-/** Default port of each database. */
 export const defaultPorts = {
   [connectorTypes.sqlServer]: 1433,
   [connectorTypes.mysql]: 3306,

@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { type TypeOf, closed, contract } from '../../contract.ts'
 import { Count, Line, Text, Timestamp } from '../../named.ts'
 
-/** The file that a pipeline loads at its next run. */
 export const UploadedFile = contract(
   'UploadedFile',
   Type.Object(

@@ -4,7 +4,6 @@ import { body } from '../../named.ts'
 import { baseFields, baseIgnored, baseResponse, sourceBody } from './base.ts'
 import type { PipelineType } from './systems.ts'
 
-/** The additional fields of one pipeline type. */
 interface Own<Given extends TProperties, Answered extends TProperties> {
   /** Body fields. */
   given: Given

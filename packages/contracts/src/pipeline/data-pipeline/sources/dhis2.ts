@@ -71,7 +71,6 @@ const what = {
   ),
 }
 
-/** DHIS2. */
 export const dhis2 = variant(connectorTypes.dhis2, {
   given: { apiSource: anyAccess.given, ...what },
   answered: { apiSource: anyAccess.answered, ...what },

@@ -51,7 +51,6 @@ const what = {
   ),
 }
 
-/** Any FHIR R4 server. */
 export const fhir = variant(connectorTypes.fhir, {
   given: { apiSource: clinicalAccess.given, ...what },
   answered: { apiSource: clinicalAccess.answered, ...what },

@@ -61,7 +61,6 @@ export const bucketAccess = access(
   },
 )
 
-/** Amazon S3 and compatible stores. */
 export const s3 = variant(connectorTypes.s3, {
   given: { objectStoreSource: bucketAccess.given, ...what },
   answered: { objectStoreSource: bucketAccess.answered, ...what },
@@ -106,7 +105,6 @@ export const containerAccess = access(
   },
 )
 
-/** Azure Blob Storage. */
 export const azureBlobStorage = variant(connectorTypes.azureBlobStorage, {
   given: { blobStoreSource: containerAccess.given, ...what },
   answered: { blobStoreSource: containerAccess.answered, ...what },

@@ -50,7 +50,6 @@ const what = {
   ),
 }
 
-/** Google Sheets. */
 export const googleSheets = variant(connectorTypes.googleSheets, {
   given: { spreadsheetSource: spreadsheetAccess.given, ...what },
   answered: { spreadsheetSource: spreadsheetAccess.answered, ...what },
