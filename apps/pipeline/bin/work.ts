@@ -110,9 +110,9 @@ await main(async () => {
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => queue.check() },
       filesHealthCheck(filesDirectory),
-      { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
+      { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
       { name: 'warehouse', check: () => warehouses.check() },
-      ...warehouses.others.map((part) => ({ ...part, spare: true })),
+      ...warehouses.others.map((part) => ({ ...part, optional: true })),
     ],
   })
   const worker = await startWorker({

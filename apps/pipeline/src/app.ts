@@ -54,12 +54,12 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
       // The service works without the folder, except for uploads.
-      { ...filesHealthCheck(context.files.directory), spare: true },
+      { ...filesHealthCheck(context.files.directory), optional: true },
       // The service works without a key, except for the secrets that this key sealed.
-      { name: 'secrets', spare: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
-      { name: 'warehouse', spare: true, check: () => context.warehouses.check() },
-      ...context.warehouses.others.map((part) => ({ ...part, spare: true })),
-      { name: 'identity', spare: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },
+      { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
+      { name: 'warehouse', optional: true, check: () => context.warehouses.check() },
+      ...context.warehouses.others.map((part) => ({ ...part, optional: true })),
+      { name: 'identity', optional: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },
     ],
     authenticate: authenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),

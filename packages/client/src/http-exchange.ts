@@ -12,7 +12,6 @@ export interface HttpRequest {
   body?: string | AsyncIterable<Uint8Array>
 }
 
-/** A complete response. */
 interface HttpResponse {
   status: number
   headers: Headers

@@ -102,7 +102,6 @@ async function headersOf(
   return all
 }
 
-/** Closes a body that was not completely read. */
 async function discard(body: UploadBody): Promise<void> {
   if (body instanceof Readable) body.destroy()
   else if (body instanceof ReadableStream && !body.locked) await body.cancel().catch(() => {})
@@ -133,7 +132,6 @@ function segment(id: string, name: string, value: string | undefined): string {
 }
 
 interface CallOptions {
-  /** Ends the call with the signal's reason. */
   signal?: AbortSignal
 }
 

@@ -17,7 +17,7 @@ const grantsBody = Type.Array(
     'AccessObjectBody',
     Type.Object(
       {
-        id: requiredBecause(Uid, 'it names the user or group'),
+        id: requiredBecause(Uid, 'it identifies the user or group'),
         access: Type.Optional(Type.Enum([...accessLevels], { description: 'READ when absent.' })),
       },
       closed,
@@ -34,14 +34,14 @@ const publicAccessField = {
 
 const computedFields = { accessLevel: Type.Enum([...sharingLevels]), hasPublicAccess: Type.Boolean() }
 
-/** Body of the access operations. Both lists are required. */
+/** The request body of the operations that share an object. It requires both lists, because they replace the stored ones. */
 export const AccessBody = contract(
   'AccessBody',
   bodyOf({ ...publicAccessField, userAccess: grantsBody, userGroupAccess: grantsBody }, computedFields),
 )
 export type AccessBody = TypeOf<typeof AccessBody>
 
-/** Access inside an object's own body: absent fields keep their values. */
+/** The access settings in the body of an object. Absent fields keep their stored values. */
 export const AccessPart = contract(
   'AccessPart',
   bodyOf(

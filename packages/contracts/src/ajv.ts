@@ -2,11 +2,11 @@ import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
 
-/** ajv as this project means JSON Schema: strict, own properties only, formats checked, lists compared in linear time. */
+/** Creates a strict ajv validator that ignores inherited properties, checks formats, and finds duplicates in linear time. */
 export function ajvWith(options: Options): Ajv2020 {
   const ajv = new Ajv2020({ strict: true, strictRequired: false, ownProperties: true, discriminator: true, ...options })
   addFormats.default(ajv)
-  // ajv's own uniqueItems compares objects pairwise: 20,000 of them take seconds.
+  // The `uniqueItems` of ajv compares every pair of objects, which takes seconds for 20,000 objects.
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -20,14 +20,16 @@ export function ajvWith(options: Options): Ajv2020 {
     keyword: 'uniqueBy',
     type: 'array',
     schemaType: 'array',
-    error: { message: ({ schema }) => `must not contain two with the same ${(schema as string[]).join(' and ')}` },
+    error: {
+      message: ({ schema }) => `must not contain two items with the same ${(schema as string[]).join(' and ')}`,
+    },
     validate: (names: string[], items: unknown[]) =>
       new Set(items.map((item) => keyOf(item, names))).size === items.length,
   })
-  // Read where a required field is missing: why it is required.
+  // The keyword states why a field is required. The violation for a missing field shows the text.
   ajv.addKeyword({ keyword: 'whyRequired', schemaType: 'string' })
   const dateTime = addFormats.default.get('date-time') as { validate(text: string): boolean }
-  // The format of ajv-formats accepts leap seconds and zones such as +01, which `Date` cannot parse.
+  // ajv-formats accepts leap seconds and zones such as +01, which `Date` cannot parse.
   ajv.addFormat('date-time', (text: string) => dateTime.validate(text) && !Number.isNaN(Date.parse(text)))
   ajv.addFormat('idn-email', isEmail)
   ajv.addFormat(
@@ -38,7 +40,10 @@ export function ajvWith(options: Options): Ajv2020 {
   return ajv
 }
 
-/** Returns the comparison key of an item: its values of these names, ignoring case and the difference of - and _. */
+/**
+ * Returns a key that is equal for items with the same values of these properties. It ignores case, and treats `-` and
+ * `_` as equal.
+ */
 const keyOf = (item: unknown, names: string[]): string =>
   JSON.stringify(
     names.map((name) =>
@@ -50,7 +55,7 @@ const keyOf = (item: unknown, names: string[]): string =>
 
 const mailbox = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 
-/** Returns whether a text is an email address. The domain may be international; quoted local parts and address literals are rejected. */
+/** Returns whether a text is an email address. Accepts international domains; rejects quoted local parts and address literals. */
 function isEmail(text: string): boolean {
   const at = text.lastIndexOf('@')
   const [local, domain] = [text.slice(0, at), text.slice(at + 1)]
@@ -66,13 +71,13 @@ interface DiscriminatedUnion {
   oneOf: { properties: Record<string, { const: unknown }>; required?: string[] }[]
 }
 
-/** The fields that each variant requires. */
+/** Returns the names of the fields that every variant requires. */
 const requiredByAll = ({ oneOf: [first, ...others] }: DiscriminatedUnion): string[] =>
   (first?.required ?? []).filter((name) => others.every(({ required }) => required?.includes(name)))
 
 /**
- * ajv's own discriminator compiles all variants as one, which takes a second for twenty large ones. This one compiles the variant
- * that is meant when it first is.
+ * Replaces the `discriminator` of ajv, which compiles all variants at once and takes a second for twenty large ones.
+ * This keyword compiles a variant when a value first uses it.
  */
 function addDiscriminatorKeyword(ajv: Ajv2020): void {
   ajv.removeKeyword('discriminator')

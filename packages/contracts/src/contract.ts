@@ -2,27 +2,28 @@ import type { Static, TSchema } from 'typebox'
 
 declare const described: unique symbol
 
-/** A JSON Schema that carries the TypeScript type it describes. */
+/** A JSON Schema with the TypeScript type of its valid values. */
 export type Contract<T> = object & { readonly [described]?: T }
 
 export type TypeOf<C> = C extends Contract<infer T> ? T : never
 
-/** Names a schema. OpenAPI, validation problems and the documentation show the title. */
+/** Gives a schema the title that OpenAPI and the documentation show. */
 export function contract<S extends TSchema>(title: string, schema: S): S & Contract<Static<S>> {
   return Object.assign(schema, { title })
 }
 
-/** Lists return at most one page, so the page size is their maximum length. */
+/** Returns the contract of a list. A list contains at most one page, so its maximum length is the largest page size. */
 export function listOf<T>(item: Contract<T>): Contract<T[]> {
   return { type: 'array', items: item, maxItems: 1000 } as Contract<T[]>
 }
 
-/** For objects without additional fields. */
+/** Schema options that reject unknown fields of an object. */
 export const closed = { additionalProperties: false } as const
 
 /**
- * A union discriminated by `type`. Violations are those of the variant that the type names. If no variant requires its type, an
- * object without one is checked for the fields that all variants require, and the handler selects the variant.
+ * Returns a union whose variant is selected by the field `type`; only this variant's violations are reported. If the
+ * variants do not require `type`, an object without it is only checked for the fields that all variants require. Its
+ * handler then selects the variant.
  */
 export function discriminated<const V extends readonly Contract<any>[]>(
   title: string,

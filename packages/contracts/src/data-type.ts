@@ -1,4 +1,4 @@
-/** Column types on the wire, for every source and every warehouse. */
+/** Column types in requests and responses. They are the same for every source and warehouse. */
 export const dataTypes = [
   'SMALLINT',
   'INTEGER',

@@ -1,7 +1,10 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from './contract.ts'
 
-/** The response of an operation that reports a result: a bad result is still a successful response. */
+/**
+ * The response of an operation that reports an outcome. A failed outcome, such as a failed connection test, is still a
+ * response with status 200.
+ */
 export const ResultEnvelope = contract(
   'ResultEnvelope',
   Type.Object(

@@ -2,20 +2,20 @@ import { type TProperties, type TSchema, type TString, type TUnsafe, Type } from
 
 export const Timestamp = Type.String({ format: 'date-time', maxLength: 40 })
 
-/** The identifier of an object on the wire. */
+/** The id of an object in requests and responses. */
 export const Uid = Type.String({ format: 'uuid', maxLength: 36 })
 
-/** No control characters: one line must stay one line in a log, a mail and a terminal. */
+/** Excludes control characters, so that the text stays on one line in logs, emails and terminals. */
 const oneLine = '^\\P{Cc}*$'
 
 /**
- * One line that is not blank, for names and codes: two patterns, each with linear time. A single pattern takes quadratic time
- * for a long line with a control character at its end.
+ * Returns a schema of names and codes: one line that is not blank. It has two patterns that take linear time, because a single
+ * pattern takes quadratic time for a long line that ends with a control character.
  */
 export const lineOf = (options: { minLength?: number; maxLength: number; examples: string[]; description?: string }) =>
   Type.String({ ...options, pattern: '\\S', allOf: [{ pattern: oneLine }] })
 
-/** Adds to a required field the reason that a violation shows. */
+/** Adds the reason why a field is required, which the violation for a missing field shows. */
 export const requiredBecause = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
 
 /** One line of text, for names and the like. */
@@ -27,10 +27,9 @@ export const WarehouseName = Type.String({ minLength: 1, maxLength: 63, pattern:
 /** One e-mail address. The domain may be an international one. */
 export const Email = Type.String({ format: 'idn-email', maxLength: 254, examples: ['ida@example.org'] })
 
-/** Prose. */
 export const Text = Type.String({ maxLength: 10_000 })
 
-/** Empty or an absolute http(s) address. */
+/** An absolute http(s) URL, or an empty text. */
 export const Link = Type.String({ maxLength: 2000, pattern: '^($|https?://)', examples: ['https://data.example.org/'] })
 
 export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: oneLine, examples: ['health'] }), {
@@ -38,14 +37,14 @@ export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, patte
   maxItems: 50,
 })
 
-/** Texts of an object in other languages. A property is written as in the object (`name`) or as DHIS2 does (`NAME`). */
+/** Translations of these properties. A property is written as in the object (`name`) or in capitals, as in DHIS2 (`NAME`). */
 const translationsOf = (...properties: string[]) =>
   translationsWith(
     Type.Unsafe<string>(Type.Enum(properties.flatMap((name) => [name, name.toUpperCase()]))),
     properties.length > 1 ? 'Translation' : 'NameTranslation',
   )
 
-/** The same with a separate schema for the properties. */
+/** Translations of the properties that the schema `property` accepts. */
 export const translationsWith = (property: TString | TUnsafe<string>, title: string) =>
   Type.Optional(
     Type.Array(
@@ -53,9 +52,9 @@ export const translationsWith = (property: TString | TUnsafe<string>, title: str
         {
           locale: requiredBecause(
             Type.String({ minLength: 2, maxLength: 35, pattern: '^[A-Za-z0-9_-]+$', examples: ['fr', 'pt-BR'] }),
-            'translations are selected by language',
+            'it is the language of the translation',
           ),
-          property: requiredBecause(property, 'it names the translated text'),
+          property: requiredBecause(property, 'it is the name of the translated property'),
           value: requiredBecause(
             Type.String({ minLength: 1, maxLength: 10_000, examples: ['Qualité de l’air'] }),
             'it is the translated text',
@@ -67,16 +66,16 @@ export const translationsWith = (property: TString | TUnsafe<string>, title: str
     ),
   )
 
-/** Fields that every named object may carry on input. */
+/** Body fields of every named object. */
 export const named = {
   name: lineOf({ maxLength: 255, examples: ['Air quality'] }),
   translations: translationsOf('name'),
 }
 
-/** Fields of named objects with a description, which can be translated too. */
+/** Body fields of every named object with a translatable description. */
 export const namedAndDescribed = { ...named, translations: translationsOf('name', 'description') }
 
-/** Fields that the service assigns and every response of a named object carries. */
+/** Response fields of every named object. The service assigns them. */
 export const recorded = {
   id: Uid,
   created: Timestamp,
@@ -84,21 +83,23 @@ export const recorded = {
   displayName: Type.String({ maxLength: 10_000 }),
 }
 
-/** Usernames of the creator and the last editor. */
 export const authored = {
   createdBy: Type.Optional(Line),
   lastUpdatedBy: Type.Optional(Line),
 }
 
-/** Fields that the pipeline service assigns to every object. A body may contain them; older clients send `createdByLastUpdatedBy`. */
+/**
+ * Fields that the pipeline service assigns to every object. A body may contain them and they are ignored. Older clients send
+ * `createdByLastUpdatedBy`.
+ */
 const assigned = { ...recorded, ...authored, createdByLastUpdatedBy: Line }
 
-/** An accepted and ignored field without a declared type. */
+/** A body field of any type that the service accepts and ignores. */
 export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
- * Returns the fields of a response as optional, ignored fields of a body, with their declared types and enums. The contents
- * of objects and lists are not checked.
+ * Converts response fields to optional body fields that are ignored. Types and enums are still checked, but not the contents of
+ * objects and lists.
  */
 function ignoredFields(answered: TProperties): TProperties {
   const fields = Object.entries(answered).map(([name, schema]): [string, TSchema] => [name, ignoredOf(schema)])
@@ -116,8 +117,8 @@ function ignoredOf(schema: TSchema): TSchema {
 type Json = Record<string, any>
 
 /**
- * A request body: `fields` are read. The fields of `answered` are accepted and ignored, so that the response of a GET can be sent
- * with PUT. All other fields are rejected.
+ * Returns the schema of a request body. The service reads `fields`. It accepts and ignores the response fields in `answered`, so
+ * that clients can send the response of a GET with PUT. It rejects all other fields.
  */
 export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TProperties) {
   return Type.Object(fields, {
@@ -126,7 +127,7 @@ export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TPr
   })
 }
 
-/** Types of further response fields of the pipeline service by name. A name has the same type in every response. */
+/** Types of additional response fields of the pipeline service. A field has the same type in every response. */
 const answeredTypes: TProperties = {
   client: Line,
   ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, Text])),
@@ -148,14 +149,17 @@ const answeredTypes: TProperties = {
   ),
 }
 
-/** The same in the pipeline service, where every object has an author. `answered` are names of fields that its response adds. */
+/**
+ * Returns the schema of a request body of the pipeline service. `answered` names additional response fields, which the body may
+ * contain and which are ignored.
+ */
 export const body = <Fields extends TProperties>(fields: Fields, answered: readonly string[] = []) =>
   bodyOf(fields, {
     ...assigned,
     ...Object.fromEntries(answered.map((name) => [name, answeredTypes[name] ?? ignored])),
   })
 
-/** A reference to an independent object inside another one: only its id is read. */
+/** A reference to another object. Only the id is read. */
 export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })
 
 /** Matches the names of fields that contain secrets. */

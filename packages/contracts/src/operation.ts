@@ -4,12 +4,13 @@ import type { Role } from './roles.ts'
 export type Method = 'get' | 'post' | 'put' | 'delete'
 
 /**
- * The callers that an operation allows: anyone; any user; a user who signed in directly, not through an API token or an application;
- * the other service; or holders of any of these roles.
+ * The callers that an operation allows. `anyone`: no token required. `signed-in`: any user. `in-person`: a user who signed in
+ * directly, not through an API token or an application. `service`: the other service. A list: holders of at least one of these
+ * roles.
  */
 export type Guard = 'anyone' | 'signed-in' | 'in-person' | 'service' | readonly Role[]
 
-/** `/views/:uid` gives `{ uid: string }`. */
+/** The parameters of a path: `{ uid: string }` for `/views/:uid`. */
 export type PathParameters<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? { [K in Name]: string } & PathParameters<`/${Rest}`>
   : Path extends `${string}:${infer Name}`
@@ -26,33 +27,33 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   summary: string
   description?: string
   method: Method
-  /** Below `/api/v1`, with `:name` for parameters. */
+  /** Path below `/api/v1`, with `:name` for parameters. */
   path: Path
   guard: Guard
-  /** In addition to roles: the caller must have signed in directly, as with the guard `in-person`. */
+  /** Whether the caller must also have signed in directly, as for the guard `in-person`. */
   inPerson?: boolean
-  /** A write runs in one transaction and writes an audit row; a read does neither. */
+  /** A write runs in one transaction and adds a row to the audit log. A read does neither. */
   effect: 'read' | 'write'
   status: number
   query?: Contract<Query>
   body?: Contract<Body>
   /** Absent if the response has no body (204). */
   response?: Contract<Response>
-  /** The response is a bare array, with its totals in headers. */
+  /** Whether the response is an array whose totals are in headers. */
   paged?: boolean
-  /** The response is a stream of server-sent events whose data is `response`. */
+  /** Whether the response is a stream of server-sent events, whose data fits `response`. */
   events?: boolean
-  /** The object has a version: responses contain it as ETag, and a write accepts it as If-Match. */
+  /** Whether the object has a version. Responses contain it in ETag, and writes accept it in If-Match. */
   versioned?: boolean
-  /** Accepts If-Match although the response is not the object, or although the method is POST. */
+  /** Whether a write accepts If-Match although it is a POST or does not return the object. */
   ifMatch?: boolean
-  /** Hint in the 405 problem about the operation to use instead. */
+  /** A hint in problem 405 about the operation to use instead. */
   otherMethods?: string
   /** Whether the operation can redirect the browser instead (302). */
   leadsOn?: boolean
-  /** The operation may answer with an HTML page if the Accept header prefers HTML to JSON. */
+  /** Whether the operation can return an HTML page if the Accept header prefers HTML to JSON. */
   hasHtmlPage?: boolean
-  /** The body has this media type instead of JSON, and is streamed. */
+  /** The media type of a body that is streamed instead of parsed as JSON. */
   upload?: string
   /** The fields before the part `file` of a `multipart/form-data` upload. */
   form?: Contract<any>

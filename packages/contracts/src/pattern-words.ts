@@ -1,4 +1,4 @@
-/** Descriptions of all patterns in the contracts, for violations. */
+/** What a violation says about a text that does not match a pattern, by pattern. */
 export const patternWords: Readonly<Record<string, string>> = {
   '^\\P{Cc}*$': 'must be one line, without control characters',
   '^[^\\p{Cc}]*$': 'must be one line, without control characters',

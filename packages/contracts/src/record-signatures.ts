@@ -5,9 +5,9 @@ import type { Role } from './roles.ts'
 import { ListQuery, SearchRequest } from './search.ts'
 
 interface ResourceDefinition<Path extends string, R, B> {
-  /** Singular noun for texts: `data pipeline`. */
+  /** Singular noun in summaries, such as `data pipeline`. */
   noun: string
-  /** Plural noun as in operation ids: `dataPipelines`. */
+  /** Plural noun in operation ids, such as `dataPipelines`. */
   plural: string
   path: Path
   see: readonly Role[]
@@ -16,7 +16,7 @@ interface ResourceDefinition<Path extends string, R, B> {
   body: Contract<B>
 }
 
-/** List, search, create, read, update, delete: the six operations that every resource shares. */
+/** Returns the six operations that every resource has: list, search, create, read, update and delete. */
 export function recordSignatures<const Path extends string, R, B>({
   noun,
   plural,
@@ -90,7 +90,7 @@ export function recordSignatures<const Path extends string, R, B>({
   }
 }
 
-/** Returns the operation that changes who may see or edit a record. */
+/** Returns the operation that sets which users may see or edit a record. */
 export function sharingSignatures<const Path extends string, R, B>({
   noun,
   plural,

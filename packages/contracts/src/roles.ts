@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 
-/** All roles that a user can hold. */
 export const roles = [
   'ROLE_MANAGE_CLIENT',
   'ROLE_SUPER_ADMIN',
@@ -46,16 +45,18 @@ export type Role = (typeof roles)[number]
 
 export const RoleName = Type.Enum([...roles])
 
-/** A unique list of roles, such as `auths`. */
 export const Roles = Type.Array(RoleName, { uniqueItems: true, maxItems: roles.length })
 
-/** Whether a holder of the roles `held` has the role `wanted`. ROLE_SUPER_ADMIN includes all roles, MANAGE_x includes SEE_x. */
+/**
+ * Returns whether the roles `held` include the role `wanted`. ROLE_SUPER_ADMIN includes all roles, and ROLE_MANAGE_x includes
+ * ROLE_SEE_x.
+ */
 export function holds(held: readonly Role[], wanted: Role): boolean {
   if (held.includes(wanted) || held.includes('ROLE_SUPER_ADMIN')) return true
   return wanted.startsWith('ROLE_SEE_') && held.includes(wanted.replace('_SEE_', '_MANAGE_') as Role)
 }
 
-/** Returns the roles that both `held` and the space-separated `scope` contain, which limit an application that acts for a user. */
+/** Returns the roles of the space-separated `scope` that the user holds. An application that acts for the user has only these. */
 export function rolesWithin(held: readonly Role[], scope: string): Role[] {
   const wanted = new Set(scope.split(' '))
   return roles.filter((role) => wanted.has(role) && holds(held, role))

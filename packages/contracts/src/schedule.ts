@@ -27,17 +27,15 @@ const fields = {
   runTrigger: Type.Enum([...runTriggers]),
   cronExpression: Type.Optional(Type.String({ maxLength: 120 })),
   continuousUpdateInterval: Interval('Minutes between two continuous updates.'),
-  fullRefreshInterval: Interval('Hours after which a continuously updated object is replaced in full.'),
+  fullRefreshInterval: Interval('Hours between two full refreshes of a continuously updated object.'),
 }
 
-/** Body fields of every scheduled object. */
 export const scheduled = { ...fields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
 
-/** Response fields of every scheduled object. */
 export const scheduledResponse = {
   ...fields,
   continuouslyUpdated: Type.Boolean(),
-  /** The schedule, with the actual minute of a random trigger. Absent if the object runs only on request. */
+  /** The schedule, with the chosen minute of a random trigger. Absent if the object runs only on request. */
   triggerExpression: Type.Optional(Type.String({ maxLength: 200 })),
   scheduleable: Type.Boolean(),
 }

@@ -16,8 +16,7 @@ const Order = Type.String({
 const Page = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
 const After = Type.String({
   maxLength: 2000,
-  description:
-    'Start after this position: the cursor of the previous page (X-Next-Cursor), with the same filters and order.',
+  description: 'The cursor of the previous page, from its header X-Next-Cursor. Filters and order must stay the same.',
 })
 const PageSize = Type.Integer({ minimum: 1, maximum: 1000, default: 50 })
 
@@ -35,27 +34,25 @@ export const PagingRequest = contract(
       page: Type.Optional(Page),
       pageSize: Type.Optional(PageSize),
       after: Type.Optional(After),
-      paging: Type.Optional(Type.Boolean({ description: 'false: the first 1,000 rows as one page.' })),
-      total: Type.Optional(Type.Boolean({ description: 'false: do not count.' })),
+      paging: Type.Optional(Type.Boolean({ description: 'false returns the first 1,000 rows as one page.' })),
+      total: Type.Optional(Type.Boolean({ description: 'false omits the totals, which saves time.' })),
     },
     closed,
   ),
 )
 export type PagingRequest = TypeOf<typeof PagingRequest>
 
-/** The body of a search operation. */
 export const SearchRequest = contract('SearchRequest', Type.Object({ ...search, paging: PagingRequest }, closed))
 export type SearchRequest = TypeOf<typeof SearchRequest>
 
 const Locale = Type.String({ maxLength: 35, examples: ['fr'] })
 
-/** Query of an operation without its own parameters: the language of display names. */
+/** The query of an operation that only takes the language of display names. */
 export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Optional(Locale) }, closed))
 
 /** The body of an operation that takes no fields. */
 export const NoFields = contract('NoFields', Type.Object({}, closed))
 
-/** The search as query parameters. */
 export const ListQuery = contract(
   'ListQuery',
   Type.Object(
@@ -73,7 +70,6 @@ export const ListQuery = contract(
 )
 export type ListQuery = TypeOf<typeof ListQuery>
 
-/** Converts the query parameters of a list to a search. */
 export function searchOf({ page, pageSize, after, paging, total, locale: _locale, ...rest }: ListQuery): SearchRequest {
   return { ...rest, paging: { page, pageSize, after, paging, total } }
 }

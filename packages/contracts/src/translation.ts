@@ -1,14 +1,14 @@
 type Translations = readonly { locale: string; property: string; value: string }[]
 
-/** The languages of the texts found, by the list of preferred languages; each request has its own list. */
+/** The languages of the translations that each request has used. The key is the request's list of preferred languages. */
 const languages = new WeakMap<readonly string[], Set<string>>()
 
-/** Returns the languages of the texts that `translated` found with this list, as BCP 47 tags. */
+/** Returns the languages, as BCP 47 tags, of the translations that `translated` has returned for this list. */
 export const languagesFound = (locales: readonly string[]): string[] => [...(languages.get(locales) ?? [])]
 
 /**
- * Returns the value of `property` in the first of `locales` that has one, else `plain`. `de-AT` also matches `de`; locales
- * and property names are compared without regard to case, `-` and `_`.
+ * Returns the translation of `property` in the first of `locales` that has one, else `plain`. `de-AT` also matches `de`. Names
+ * are compared regardless of case, and `-` equals `_`.
  */
 export function translated(
   plain: string,

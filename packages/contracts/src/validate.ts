@@ -4,26 +4,25 @@ import type { Contract } from './contract.ts'
 import type { Violation } from './problem.ts'
 import { isOnlyTooLarge, violationsOf } from './violations.ts'
 
-/** A checked value, or its violations. */
+/** A valid value with converted types, or the violations. */
 export type ContractCheckResult<T> =
   | { value: T }
   | {
       violations: Violation[]
-      /** True for a well-formed body that only exceeds upper bounds. */
+      /** True if the body is well-formed and only exceeds maximums. */
       onlyTooLarge?: true
     }
 
-// Verbose errors contain the schema, which says why a field is required.
+// Verbose errors contain the schema, whose `whyRequired` says why a field is required.
 const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
-/** Maximum size in values and names for which all violations are listed; valid requests are rarely larger. */
+/** Maximum number of values in a request for which all violations are listed. Valid requests are rarely larger. */
 const maxListedSize = 5_000
 
 /**
- * Returns a function that checks values against the contract; it compiles the contract on its first call. In a body, null equals the
- * absence of an optional field. In a query string, numbers, booleans and lists are converted first.
- * Validation stops at the first violation. Only values of ordinary size are then checked for all violations, because a hostile
- * megabyte can contain a hundred thousand.
+ * Returns a function that checks values against the contract. Its first call compiles the contract. Null in a body means that an
+ * optional field is absent. Texts of a query are first converted to numbers, booleans and lists. For large values only the first
+ * violation is reported, because a hostile megabyte can contain a hundred thousand.
  */
 export function checker<T>(
   contract: Contract<T>,
@@ -49,7 +48,7 @@ export function checker<T>(
   }
 }
 
-/** Returns the number of values, counting 64 characters of text as one. Stops at `most`. */
+/** Returns the number of values, where 64 characters of text count as one. Stops counting at `most`. */
 function sizeOf(value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + (value.length >> 6)
   if (value === null || typeof value !== 'object') return 1
@@ -63,15 +62,15 @@ function sizeOf(value: unknown, most: number): number {
 
 type ValueReader = (text: string) => unknown
 
-/** Accepts decimal numbers only, not the other forms of JavaScript (0x10, 1e3, Infinity). */
+/** Converts decimal numbers only; JavaScript's `Number` also accepts 0x10, 1e3 and Infinity. */
 const number: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
 const boolean: ValueReader = (text) => (text === 'true' ? true : text === 'false' ? false : text)
 
 const readers: Record<string, ValueReader> = { integer: number, number, boolean }
 
 /**
- * Converts the texts of a query string to the types of the contract's properties: numbers, booleans, and lists of one. Texts
- * that cannot be converted stay unchanged, so that the contract rejects them.
+ * Converts query parameters to the types of the contract: numbers, booleans, and lists with one item. Texts that cannot be
+ * converted stay unchanged, so that the contract rejects them.
  */
 function queryValues(contract: Contract<unknown>, query: Record<string, unknown>): Record<string, unknown> {
   const properties =
@@ -105,8 +104,8 @@ interface JsonSchema {
 }
 
 /**
- * Returns a body without null values of optional fields, because null means the same as absence. An empty text for a stored secret
- * becomes null, so that handlers delete the secret; an absent secret stays stored. Returns the same object if nothing changes.
+ * Removes null values of optional fields from a body, because null means absent. Replaces the empty text of a stored secret by
+ * null, which tells handlers to delete the secret. Returns the same object if nothing changes.
  */
 function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value
@@ -131,7 +130,7 @@ function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   return changed ? Object.fromEntries(entries) : value
 }
 
-/** Returns the schema of a union that applies to an object or a list. */
+/** Returns the branch of a union that applies to an object or a list, or the schema itself if it is not a union. */
 function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefined {
   const { oneOf, anyOf, discriminator } = schema
   if (oneOf && discriminator) {
@@ -143,6 +142,6 @@ function matchingBranch(schema: JsonSchema, value: object): JsonSchema | undefin
   return schema
 }
 
-/** Whether a field is a secret that an absent value keeps and that can be deleted. */
+/** Whether a field is a secret that stays stored if it is absent, and that an empty text deletes. */
 export const isStoredSecret = ({ writeOnly, anyOf = [] }: JsonSchema): boolean =>
   writeOnly === true && anyOf.some(({ type }) => type === 'null')

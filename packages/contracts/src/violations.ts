@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js'
 import { patternWords } from './pattern-words.ts'
 import type { Violation } from './problem.ts'
 
-/** Characters. A response contains a longer list of names, such as that of all roles, only once. */
+/** Characters. A longer text, such as the list of all roles, is included only once in a response. */
 const maxRepeatedLength = 200
 
 /** Converts ajv's errors to at most a hundred violations with readable messages. */
@@ -22,7 +22,7 @@ export function violationsOf(errors: ErrorObject[]): Violation[] {
   })
 }
 
-/** Drops the errors of null branches: for a nullable value, only the errors of the other branch help. */
+/** Removes the errors of `null` branches: for a nullable field, only the errors of the other branch help the caller. */
 function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
   const unions = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map(({ instancePath }) => instancePath))
   const isNoise = ({ keyword, instancePath, params }: ErrorObject) =>
@@ -33,7 +33,7 @@ function relevantErrors(errors: ErrorObject[]): ErrorObject[] {
 
 const upperBounds = new Set(['maxLength', 'maxItems', 'maximum'])
 
-/** Whether a value is well-formed and only exceeds a maximum. */
+/** Returns whether all errors are exceeded maximums. */
 export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
   relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
@@ -95,7 +95,7 @@ function toViolation({ instancePath, keyword, params, message, parentSchema }: E
   }
 }
 
-/** The schema of the missing field may contain the reason why the field is required. */
+/** Returns the text for a missing field, with the reason in its schema, if there is one. */
 function requiredDetail(parent: ErrorObject['parentSchema'], name: string): string {
   const { properties } = (parent ?? {}) as { properties?: Record<string, { whyRequired?: string }> }
   const why = properties?.[name]?.whyRequired

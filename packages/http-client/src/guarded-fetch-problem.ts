@@ -23,10 +23,10 @@ interface OutgoingProblemDetails {
   code?: OutgoingCode
 }
 
-/** A request to an address that a user typed was refused or failed. The message is a sentence for that user. */
+/** A request to a user-supplied address was refused or failed. The message is for the user. */
 export class OutgoingProblem extends Error {
   override readonly name = 'OutgoingProblem'
-  /** The address is not allowed, so no request was sent. */
+  /** Whether no request was sent because the address is not allowed. */
   readonly refused: boolean
   readonly code: OutgoingCode
 
@@ -37,7 +37,7 @@ export class OutgoingProblem extends Error {
   }
 
   /** Whether a retry may succeed. An unknown host counts as transient, because DNS records may be changing. */
-  get passes(): boolean {
+  get isTransient(): boolean {
     return transientCodes.has(this.code)
   }
 }

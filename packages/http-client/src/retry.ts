@@ -6,13 +6,13 @@ export interface RetryPolicy {
   /** Before the second attempt. Doubled before each further one, up to `maxDelay`. */
   firstDelay: number
   maxDelay: number
-  /** If a server requests a longer pause, the operation fails. Default 900. */
+  /** The operation fails if a server requests a longer pause; 900 when absent. */
   maxRetryAfter?: number
 }
 
-/** For runs, where no user waits. */
+/** The policy of runs, which no user waits for. */
 export const backgroundRetry: RetryPolicy = { attempts: 6, firstDelay: 1, maxDelay: 60 }
-/** For previews, look-ups and connection tests, where a user waits for the response. */
+/** The policy of previews, look-ups and connection tests, which a user waits for. */
 export const interactiveRetry: RetryPolicy = { attempts: 2, firstDelay: 0.3, maxDelay: 5, maxRetryAfter: 5 }
 
 /** Thrown by an operation that may succeed if it is repeated. `error` is thrown after the last attempt. */
@@ -34,7 +34,7 @@ export interface RetryOptions {
   signal: AbortSignal
   /** Called before each wait. */
   onRetry?(error: Error, seconds: number): void
-  /** Called at least every ten seconds of a wait, so that the caller does not count as idle. */
+  /** Called at least every ten seconds during a wait, so that the caller is not considered idle. */
   onAlive?(): void
 }
 

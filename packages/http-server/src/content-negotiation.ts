@@ -31,7 +31,7 @@ function parseAcceptEntry(text: string): { range: string; quality: number; narro
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
   const quality = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)
   return {
-    // Old clients of Java write `*` alone.
+    // Old Java clients send `*` alone.
     range: range === '*' ? '*/*' : range,
     quality: quality === undefined ? 1 : Number(quality) || 0,
     narrowed: parameters.length > (quality === undefined ? 0 : 1),

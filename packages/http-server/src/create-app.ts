@@ -6,7 +6,7 @@ import { Histogram, type Logger, type Registry, requestScope } from '@sluice/pro
 import { createErrorHandler } from './error-handler.ts'
 import { bodyDeadline } from './read-json-body.ts'
 import { docsRoutes } from './docs-page.ts'
-import { type HealthCheck, alive, readiness } from './health.ts'
+import { type HealthCheck, alive, checkReadiness } from './health.ts'
 import { rejectUnknownHosts } from './hosts.ts'
 import { type ServiceInfo, openapi } from './openapi.ts'
 import type { Caller, Operation } from './operation.ts'
@@ -20,9 +20,9 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   metrics: Registry
   parts: readonly HealthCheck[]
   isStopping(): boolean
-  /** Address of this service for people and browsers. */
+  /** The public base URL of this service. */
   publicUrl: string
-  /** Further hosts that the Host header may name, by which other services call this one. */
+  /** Additional hosts that the Host header may contain, for calls of other services. */
   allowedHosts: readonly string[]
   /** Allowed CORS origins. */
   corsOrigins: readonly string[]
@@ -38,7 +38,7 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   sideDoors?: Router
 }
 
-/** API responses are data: a browser that opens one as a page runs, loads, frames and sends nothing. */
+/** A content security policy for API responses. A browser that opens a response as a page runs no scripts and loads nothing. */
 const apiContentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Returns the Express app of a service: middleware, health, metrics, docs and all operations below `/api/v1`. */
@@ -168,7 +168,7 @@ export function healthRoutes(parts: readonly HealthCheck[], isStopping: () => bo
     response.json(alive)
   })
   routes.get('/health/ready', async (_request, response) => {
-    const { status, headers, body } = await readiness(parts, isStopping)
+    const { status, headers, body } = await checkReadiness(parts, isStopping)
     response.status(status).set(headers).json(body)
   })
   return routes

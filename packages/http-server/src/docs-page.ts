@@ -26,7 +26,7 @@ const start = `SwaggerUIBundle({
 })
 `
 
-/** Serves the API reference at `/docs` from local files; the page loads nothing from the internet. */
+/** Serves the API reference at `/docs` from local files. The page loads nothing from other hosts. */
 export function docsRoutes(title: string): Router {
   const routes = Router()
   const policy =

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Response } from 'express'
 import type { Logger } from '@sluice/process'
 
-/** One message of a stream, as the HTML Standard has server-sent events. */
+/** One server-sent event, as defined in the HTML Standard. */
 export interface ServerSentEvent {
   /** A client that reconnects sends it in Last-Event-ID. */
   id?: string

@@ -110,7 +110,7 @@ export async function readForm<Fields>(
   }
 }
 
-/** A missing field may follow the file in the form, and the file has not been read yet. */
+/** Only fields before the file have been read; a field that seems to be missing may follow the file. */
 const requireBeforeFile = ({ pointer, detail }: Violation): Violation => ({
   pointer,
   detail: detail === 'is required' ? 'is required before the file: send all fields before it' : detail,

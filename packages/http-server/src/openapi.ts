@@ -110,7 +110,6 @@ const tagOf = (id: string, nouns: NonNullable<ServiceInfo['nouns']>) => {
   return nouns[noun] ?? { name: noun, description: '' }
 }
 
-/** Returns the tags in the order of the operations. */
 const tagsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo['nouns']>) => [
   ...new Map(
     operations.map(({ signature }) => tagOf(signature.id, nouns)).map((group) => [group.name, group]),
@@ -253,7 +252,6 @@ class SchemaRegistry {
   }
 }
 
-/** Returns the titles of all objects in a contract. */
 function titlesIn(schema: Json, seen = new Set<object>()): string[] {
   if (schema === null || typeof schema !== 'object' || seen.has(schema)) return []
   seen.add(schema)

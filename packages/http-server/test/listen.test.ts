@@ -129,8 +129,8 @@ describe('health', () => {
     ])
   })
 
-  it('stays ready without a part that can be spared, and not while it stops', async () => {
-    expect(await asked([up, { ...down, spare: true }])).toEqual([
+  it('stays ready without an optional dependency, but not while it stops', async () => {
+    expect(await asked([up, { ...down, optional: true }])).toEqual([
       200,
       { status: 'UP', parts: { database: 'UP', queue: 'DOWN' } },
     ])

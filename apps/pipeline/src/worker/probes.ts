@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { alive, type HealthCheck, readiness } from '@sluice/http-server/health'
+import { alive, type HealthCheck, checkReadiness } from '@sluice/http-server/health'
 import { listen, type ListeningServer } from '@sluice/http-server/listen'
 import type { Registry } from '@sluice/process'
 
@@ -29,7 +29,7 @@ export async function listenForProbes({
   const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
     '/health/live': async () => json(alive),
     async '/health/ready'() {
-      const { body, ...how } = await readiness(parts, isStopping)
+      const { body, ...how } = await checkReadiness(parts, isStopping)
       return { ...how, ...json(body) }
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),

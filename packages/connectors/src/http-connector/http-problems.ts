@@ -22,7 +22,7 @@ export function createNetworkFailure(error: OutgoingProblem, { redactText }: Req
   const { code, message } = error
   const advice = adviceByCode[code] ?? ''
   const problem = new SourceProblem(code, redactText(`${message}${advice}`), { cause: error })
-  return { problem, isRetryable: error.passes }
+  return { problem, isRetryable: error.isTransient }
 }
 
 const adviceByCode: Partial<Record<OutgoingCode, string>> = {

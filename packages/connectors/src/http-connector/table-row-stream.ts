@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs'
 import { csvSource } from '@sluice/file-formats/csv/csv-source'
-import { rememberedFile } from '@sluice/file-formats/csv/remembered'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered'
 import type { ColumnOptions, RememberedDialect } from '@sluice/file-formats/delimited'
 import type { NormalisedFile } from '@sluice/file-formats/format/normalised-file'
 import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
@@ -49,7 +49,7 @@ export async function* openTableStream(options: TableStreamOptions): AsyncGenera
     const report = reporter.createTableReporter()
     if (normalised.rejected > 0)
       for await (const rows of readRejects(rejects)) for (const row of rows) report.reject(row)
-    const rememberedDialect = findRememberedDialect(table, remembered)
+    const rememberedDialect = findTableDialect(table, remembered)
     const columns = createColumnOptions(options, normalised)
     const dialect = { ...normalised.dialect, columns, ...(rememberedDialect && { remembered: rememberedDialect }) }
     const renameColumns = createColumnRenamer(table)
@@ -82,7 +82,7 @@ function createColumnOptions(
 }
 
 /** Returns the types of the last load with the paths of their columns. */
-function findRememberedDialect(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
+function findTableDialect(table: TableSpool, feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const paths = [...table.valueKinds.keys()]
   const pathsByName = new Map(columnNames(paths).map((name, index) => [name, paths[index]!]))
@@ -90,7 +90,7 @@ function findRememberedDialect(table: TableSpool, feed: RememberedFeed | undefin
     const label = pathsByName.get(column.name)
     return label === undefined ? [] : [{ ...column, label }]
   })
-  return rememberedFile({ columns })
+  return findRememberedDialect({ columns })
 }
 
 type ColumnRenamer = (columns: readonly Column[]) => Column[]

@@ -1,5 +1,5 @@
 import type { SourceBody } from '@sluice/contracts'
-import { rememberedFile } from '@sluice/file-formats/csv/remembered'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
 import { backgroundRetry, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
 import { columnsBefore } from '@sluice/row-stream'
@@ -88,6 +88,6 @@ function createObjectsRequest({ settings, cursor, mode, reset }: ReadRequest): O
 /** Object stores have a separate setting for the delimiter. Formats other than CSV ignore it. */
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
-  const known = rememberedFile(remembered)
+  const known = findRememberedDialect(remembered)
   return { ...csvOptions, delimiter, ...(known && { remembered: known }) }
 }

@@ -140,5 +140,5 @@ function toSourceProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
   const problem = new SourceProblem(code, message + (hints[code] ?? ''), { cause: error })
-  return error.passes ? new TransientError(problem) : problem
+  return error.isTransient ? new TransientError(problem) : problem
 }

@@ -1,5 +1,5 @@
 import type { CsvOptions } from '@sluice/contracts'
-import { rememberedFile } from '@sluice/file-formats/csv/remembered'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered'
 import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
 import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
 import { columnsBefore, SourceProblem } from '@sluice/row-stream'
@@ -28,6 +28,6 @@ function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
 
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions } = settings as { csvOptions?: CsvOptions }
-  const known = rememberedFile(remembered)
+  const known = findRememberedDialect(remembered)
   return { ...csvOptions, ...(known && { remembered: known }) }
 }

@@ -18,18 +18,18 @@ export const SecondFactor = contract(
 )
 export type SecondFactor = TypeOf<typeof SecondFactor>
 
-/** The user's own password, which protects an unattended session. */
+/** The user's current password. It prevents changes by another person at an unattended session. */
 export const OwnPasswordBody = contract('OwnPasswordBody', Type.Object({ password: GivenPassword }, closed))
 export type OwnPasswordBody = TypeOf<typeof OwnPasswordBody>
 
-/** The user's own password or a code of their second factor. If both are given, the password counts. */
+/** The user's current password or a code of their second factor. If the body contains both, only the password is checked. */
 export const ProofBody = contract(
   'ProofBody',
   Type.Object({ password: Type.Optional(GivenPassword), code: Type.Optional(Code) }, { ...closed, minProperties: 1 }),
 )
 export type ProofBody = TypeOf<typeof ProofBody>
 
-/** The user's new email address, with the same proof. */
+/** The user's new email address, with the current password or a code of the second factor. */
 export const ChangeEmailBody = contract(
   'ChangeEmailBody',
   Type.Object(
@@ -46,16 +46,16 @@ export type ChangeEmailBody = TypeOf<typeof ChangeEmailBody>
 export const CodeBody = contract('CodeBody', Type.Object({ code: Code }, closed))
 export type CodeBody = TypeOf<typeof CodeBody>
 
-/** The setup data of an authenticator app as picture, link and text. It is shown only once. */
+/** The setup data for an authenticator app, as an image, a link and text. Only this response contains it. */
 export const SecondFactorEnrolment = contract(
   'SecondFactorEnrolment',
   Type.Object(
     {
       /** `otpauth://totp/…` */
       uri: Type.String({ maxLength: 2000 }),
-      /** Base32. */
+      /** The shared secret in Base32, for manual entry. */
       secret: Type.String({ maxLength: 100 }),
-      /** The URI as a QR code: an SVG document. */
+      /** The URI as a QR code in an SVG document. */
       qrCode: Type.String({ maxLength: 100_000 }),
     },
     closed,
@@ -63,7 +63,7 @@ export const SecondFactorEnrolment = contract(
 )
 export type SecondFactorEnrolment = TypeOf<typeof SecondFactorEnrolment>
 
-/** Each code replaces an authenticator's code once. Shown only once. */
+/** Recovery codes. Each one can be used once instead of an authenticator's code. Only this response contains them. */
 export const RecoveryCodes = contract(
   'RecoveryCodes',
   Type.Object({ recoveryCodes: Type.Array(Type.String({ maxLength: 40 }), { maxItems: 10 }) }, closed),
@@ -75,11 +75,11 @@ export const ApiTokenBody = contract(
   Type.Object(
     {
       name: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['Nightly export'] }),
-      /** Roles that the user holds. With an empty list, the token can only call operations that require no role. */
+      /** Roles of the user that the token receives. A token with an empty list can only call operations that require no role. */
       roles: Roles,
-      /** At most 365 days ahead. */
+      /** The expiry of the token, at most 365 days from now. */
       expires: Timestamp,
-      /** The user's own password or a code of their second factor; required if the user has either. */
+      /** The user's current password or a code of their second factor; required if the user has one of them. */
       password: Type.Optional(GivenPassword),
       code: Type.Optional(Code),
     },
@@ -94,12 +94,12 @@ const apiToken = {
   roles: Roles,
   created: Timestamp,
   expires: Timestamp,
-  /** Rounded to the minute. */
+  /** The time of the last use, rounded to the minute. */
   lastUsed: Type.Optional(Timestamp),
-  /** False if it has expired, or if its user's password was changed. */
+  /** False if the token has expired, or if the user has changed their password since. */
   usable: Type.Boolean(),
   /**
-   * The effective part of `roles`: those that the user still holds and that their client has not switched off. Empty if the
+   * The effective roles: the `roles` that the user still holds and that the client has not switched off. Empty if the
    * token is not usable.
    */
   effectiveRoles: Roles,
@@ -113,7 +113,7 @@ export const NewApiToken = contract(
   Type.Object(
     {
       ...apiToken,
-      /** Shown only once. Send it as `Authorization: Bearer …`. */
+      /** The token, to be sent as `Authorization: Bearer …`. Only this response contains it. */
       token: Type.String({ maxLength: 100 }),
     },
     closed,
@@ -121,7 +121,7 @@ export const NewApiToken = contract(
 )
 export type NewApiToken = TypeOf<typeof NewApiToken>
 
-/** A sign-in that has not ended. */
+/** An open session of a user. */
 export const OpenSession = contract(
   'OpenSession',
   Type.Object(
@@ -132,7 +132,7 @@ export const OpenSession = contract(
       expires: Timestamp,
       address: Type.String({ maxLength: 100 }),
       userAgent: Type.String({ maxLength: 500 }),
-      /** Whether it is the session of this request. */
+      /** Whether this request belongs to the session. */
       current: Type.Boolean(),
       /** The names of the applications that the user signed in to. */
       applications: Type.Array(Line, { maxItems: 100 }),

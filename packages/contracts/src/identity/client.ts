@@ -18,13 +18,13 @@ export const ContactInfo = contract(
 
 const Code = lineOf({ minLength: 2, maxLength: 25, examples: ['NORTH'] })
 
-/** The name of a zone of the IANA list. */
+/** The name of an IANA time zone. */
 export const TimeZone = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[A-Za-z][A-Za-z0-9_+/-]*$',
   examples: ['Europe/Oslo'],
-  description: 'An IANA name such as Europe/Oslo: the zone that schedules follow. UTC when absent.',
+  description: 'The time zone of schedules, as an IANA name such as Europe/Oslo. UTC when absent.',
 })
 
 const fields = {
@@ -39,13 +39,13 @@ const fields = {
   managerEnabled: Type.Boolean(),
   routesEnabled: Type.Boolean(),
   pipelinesEnabled: Type.Boolean(),
-  enterpriseEnabled: Type.Boolean({ description: 'Kept for other services.' }),
+  enterpriseEnabled: Type.Boolean({ description: 'Sluice stores this value for other services and does not use it.' }),
   routeNotificationEmailAddresses: Type.Optional(
     Type.String({
       maxLength: 2000,
       format: 'email-list',
       examples: ['a@example.org, b@example.org'],
-      description: 'Addresses with commas between them. Kept for other services.',
+      description: 'Email addresses, separated by commas. Sluice stores them for other services and does not use them.',
     }),
   ),
   timeZone: Type.Optional(TimeZone),

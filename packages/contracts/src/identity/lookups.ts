@@ -22,7 +22,7 @@ export const ClientSummary = contract(
 )
 export type ClientSummary = TypeOf<typeof ClientSummary>
 
-/** A deleted client, with its last name. */
+/** A deleted client and its name at the deletion. */
 export const DeletedClientSummary = contract(
   'DeletedClientSummary',
   Type.Object({ id: Uid, code: Line, name: Line, deleted: Timestamp }, closed),
@@ -32,9 +32,9 @@ export type DeletedClientSummary = TypeOf<typeof DeletedClientSummary>
 const credentialKinds = ['session', 'application', 'api-token'] as const
 
 /**
- * The principal of a bearer token with a valid form and signature. `id` is the user's uid, the application's ssoClientId, or
- * the API token's SHA-256 in base64url. Only the first kind has `session`, and also the ssoClientId of the `application` that
- * the token was issued to, if it was one.
+ * Identifies the principal of a bearer token whose form and signature are valid. `id` is the user's uid, the
+ * application's ssoClientId, or the API token's SHA-256 in base64url. Only a user's session has `session` and, if the
+ * token was issued to an application, its ssoClientId in `application`.
  */
 export const Credential = contract(
   'Credential',
@@ -51,10 +51,11 @@ export const Credential = contract(
 export type Credential = TypeOf<typeof Credential>
 
 /**
- * The state of a principal that a service needs for authorisation: the service rejects a token that was issued before
- * `tokenValidAfter`, and tokens of a user who is not ACTIVE or of a disabled client. `client` is the client that the principal acts
- * for. `roles` are the effective roles: without those that the client's switches turn off and, in a session of an application, without
- * those that the application may not have or its user did not allow. The state of an application contains the application's name.
+ * The state of a principal that a service needs for authorisation. The service rejects a token that was issued before
+ * `tokenValidAfter`, and tokens of a user who is not ACTIVE or of a disabled client. `client` is the client that the
+ * principal acts for. `roles` are the effective roles. They exclude roles that the client has switched off and, in a
+ * session of an application, roles that the application may not have or that the user did not allow. The state of an
+ * application contains the application's name.
  */
 export const PrincipalState = contract(
   'Standing',
@@ -66,12 +67,12 @@ export const PrincipalState = contract(
       name: Line,
       status: Type.Enum([...userStatuses]),
       tokenValidAfter: Timestamp,
-      /** False if the session, the API token or the application was ended. */
+      /** False if the session was ended, or if the API token or the application was deleted. */
       open: Type.Boolean(),
       roles: Roles,
       /**
-       * Roles that the principal holds but that are switched off in this client, so they grant nothing. Absent if all roles
-       * are effective.
+       * Roles that the principal holds but that grant nothing, because the client has switched them off. Absent if all
+       * roles are effective.
        */
       dormantRoles: Type.Optional(Roles),
       userGroups: Type.Array(Uid, { maxItems: 1000 }),

@@ -11,7 +11,10 @@ export const mailKinds = [
 ] as const
 export type MailKind = (typeof mailKinds)[number]
 
-/** QUEUED is retried until it is SENT or, after a day or when its link expires, FAILED. KEPT: no SMTP server is configured. */
+/**
+ * The service retries a QUEUED mail until it is SENT. After a day, or when the link in it expires, the mail is FAILED.
+ * A mail is KEPT if no SMTP server is configured.
+ */
 export const mailStates = ['QUEUED', 'SENT', 'FAILED', 'KEPT'] as const
 export type MailState = (typeof mailStates)[number]
 
@@ -24,18 +27,18 @@ const fields = {
   recipient: Line,
   subject: Line,
   state: Type.Enum([...mailStates]),
-  /** Why the last attempt failed, or why the service gave up. */
+  /** The reason why the last attempt failed, or why the service stopped retrying. */
   reason: Type.Optional(Type.String({ maxLength: 1000 })),
   attempts: Type.Integer({ minimum: 0, maximum: 100_000 }),
-  /** When it was sent, or when the service gave up. */
+  /** The time when the mail was sent, or when the service stopped retrying. */
   finished: Type.Optional(Timestamp),
 }
 
-/** A mail to a user, without its text. */
+/** An email to a user, without its text. */
 export const Mail = contract('Mail', Type.Object(fields, closed))
 export type Mail = TypeOf<typeof Mail>
 
-/** An email with its text, which is present only without an SMTP server. */
+/** An email to a user. The text is present only if no SMTP server is configured. */
 export const ReadMail = contract(
   'ReadMail',
   Type.Object({ ...fields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, closed),

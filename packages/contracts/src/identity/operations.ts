@@ -10,7 +10,6 @@ import { userGroups } from './operations/user-groups.ts'
 import { ssoProviderConfigs } from './operations/sso-provider-configs.ts'
 import { users } from './operations/users.ts'
 
-/** All operations of the identity service. */
 export const identityOperations = {
   account,
   allowedApplications,

@@ -1,15 +1,15 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 
-/** The value of `?token=` in an emailed link. */
+/** The one-time token of an emailed link: the value of `?token=` in its URL. */
 const LinkToken = Type.String({ minLength: 20, maxLength: 200 })
 
-/** Characters of a password. */
+/** Minimum and maximum number of characters of a password. */
 export const passwordLength = { least: 12, most: 128 }
 
 export const NewPassword = Type.String({ minLength: passwordLength.least, maxLength: passwordLength.most })
 
-/** An existing password. Its length is not checked again. */
+/** An existing password, whose length is not checked again. */
 export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.most })
 
 export const AcceptInvitationBody = contract(
@@ -17,7 +17,7 @@ export const AcceptInvitationBody = contract(
   Type.Object(
     {
       token: LinkToken,
-      /** Users with single sign-on omit it. */
+      /** The new password. Users with single sign-on omit it. */
       password: Type.Optional(NewPassword),
     },
     closed,
@@ -28,7 +28,7 @@ export type AcceptInvitationBody = TypeOf<typeof AcceptInvitationBody>
 export const ForgotPasswordBody = contract(
   'ForgotPasswordBody',
   Type.Object(
-    { username: Type.String({ minLength: 1, maxLength: 254, description: 'The username, or the mail address.' }) },
+    { username: Type.String({ minLength: 1, maxLength: 254, description: 'The username or the email address.' }) },
     closed,
   ),
 )

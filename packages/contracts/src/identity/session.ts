@@ -17,7 +17,7 @@ export const SessionUser = contract(
       createdBy: Type.Optional(Line),
       lastUpdatedBy: Type.Optional(Line),
       twoFactorAuth: Type.Boolean(),
-      /** The roles when the token was issued, if they differ from `auths`. */
+      /** The roles when the token was issued. Absent if they are the same as `auths`. */
       preUpdateAuths: Type.Optional(Roles),
       auths: Roles,
       userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),

@@ -20,7 +20,7 @@ export type LoginBody = TypeOf<typeof LoginBody>
 export const RefreshBody = contract('RefreshBody', Type.Object({ refreshToken: RefreshToken }, closed))
 export type RefreshBody = TypeOf<typeof RefreshBody>
 
-/** An access token, to be sent as `Authorization: Bearer …`, and a single-use token that can be exchanged for the next one. */
+/** An access token, to be sent as `Authorization: Bearer …`, and a refresh token, which can be exchanged once for new tokens. */
 export const Tokens = contract(
   'Tokens',
   Type.Object(
@@ -42,17 +42,17 @@ export type SecondFactorMethod = (typeof secondFactorMethods)[number]
 
 const Ticket = Type.String({ minLength: 20, maxLength: 100 })
 
-/** Six digits of an authenticator, or a recovery code; spaces and dashes are ignored. */
+/** The six digits of an authenticator app, or a recovery code. Spaces and dashes are ignored. */
 export const Code = Type.String({ minLength: 6, maxLength: 40 })
 
-/** The password was correct, and a second factor is required: send the ticket and the code to `auth.loginWithCode`. */
+/** The response if the password was correct and the user has a second factor. Send the ticket and a code to `auth.loginWithCode`. */
 export const SecondFactorDemand = contract(
   'SecondFactorDemand',
   Type.Object(
     {
       secondFactor: Type.Object(
         {
-          /** Valid for one sign-in, for five minutes. */
+          /** Proves the correct password for one sign-in within five minutes. */
           ticket: Ticket,
           methods: Type.Array(Type.Enum([...secondFactorMethods]), { maxItems: secondFactorMethods.length }),
         },
@@ -64,7 +64,7 @@ export const SecondFactorDemand = contract(
 )
 export type SecondFactorDemand = TypeOf<typeof SecondFactorDemand>
 
-/** Tokens, or a demand for the second factor if the user has one. */
+/** Tokens or, if the user has a second factor, the request for its code. */
 export const LoginAnswer = contract('LoginAnswer', Type.Union([Tokens, SecondFactorDemand]))
 export type LoginAnswer = TypeOf<typeof LoginAnswer>
 
@@ -73,19 +73,21 @@ export type LoginCodeBody = TypeOf<typeof LoginCodeBody>
 
 export const accessTokenAudience = 'sluice'
 
-/** The `client_id` of tokens from the service's own sign-in: no scope restricts the user's roles. */
+/**
+ * The `client_id` of tokens from the sign-in of the identity service. They have all roles of the user, because no scope
+ * restricts them.
+ */
 export const firstParty = 'first-party'
 
-/** The claims of an access token (RFC 9068) beyond iss, aud, exp, iat and jti. */
+/** The claims of an access token (RFC 9068), except iss, aud, exp, iat and jti. */
 export interface AccessTokenClaims {
-  /** The user's uid; for an application that acts for itself, its ssoClientId. */
+  /** The user's uid, or the ssoClientId of an application that acts for itself. */
   sub: string
   /** The client that the token was issued to: the first-party sign-in or a registered application. */
   client_id: string
   /** The uid of the client (organisation) that the principal acts for. */
   tenant: string
-  /** The session; absent for an application that acts for itself. */
   sid?: string
-  /** Space-separated roles and other scopes: an application's token grants no more than these. */
+  /** Space-separated roles and other scopes that limit the token of an application. */
   scope?: string
 }

@@ -4,20 +4,20 @@ import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../named.ts'
 import { type Role, roles } from '../roles.ts'
 import { Client } from './client.ts'
 
-/** OpenID Connect scopes of an application, in addition to roles. */
+/** OpenID Connect scopes that an application can have in addition to roles. */
 export const openIdScopes = ['openid', 'profile', 'email', 'groups', 'organization', 'offline_access'] as const
 
-/** All scopes of applications. The super admin role is excluded. */
+/** All scopes that an application can have: the OpenID Connect scopes and every role except super admin. */
 export const applicationScopes = [
   ...openIdScopes,
   ...roles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),
 ]
 export type ApplicationScope = (typeof applicationScopes)[number]
 
-/** Returns the scopes that are roles, which limit an application at these two services. */
+/** Returns the scopes that are roles. They limit what an application can do in identity and pipeline. */
 export const roleScopes = (scopes: readonly string[]): Role[] => roles.filter((role) => scopes.includes(role))
 
-/** Returns the scopes that concern the user. */
+/** Returns the OpenID Connect scopes, which give an application data about the user. */
 export const userScopes = (scopes: readonly string[]): string[] =>
   openIdScopes.filter((scope) => scopes.includes(scope))
 
@@ -29,14 +29,14 @@ const AuthorizationGrantType = Type.Object(
   { ...closed, title: 'AuthorizationGrantType' },
 )
 
-/** Maximum characters of an application's id and name, because an index and a page must be able to hold them. */
+/** Maximum characters of an application's id and name, so that they fit into a database index and a page. */
 export const longestApplicationText = 255
 
 const Name = lineOf({
   minLength: 2,
   maxLength: 2_147_483_647,
   examples: ['Reports'],
-  description: `At most ${longestApplicationText} characters are taken: more are refused with 422.`,
+  description: `At most ${longestApplicationText} characters; longer texts are rejected with 422.`,
 })
 
 const fields = {
@@ -45,7 +45,7 @@ const fields = {
     maxLength: 2_147_483_647,
     pattern: '^[ -~]*$',
     examples: ['reports'],
-    description: `The client_id of OAuth. Printable ASCII, unlike any other, in every client. At most ${longestApplicationText} characters are taken: more are refused with 422.`,
+    description: `The client_id of OAuth, in printable ASCII. It must be unique across all clients and have at most ${longestApplicationText} characters, else the request is rejected with 422.`,
   }),
   clientName: Name,
   redirectUris: Type.Array(Type.String({ minLength: 1, maxLength: 2000 }), { uniqueItems: true, maxItems: 50 }),
@@ -53,7 +53,10 @@ const fields = {
   grantTypes: Type.Array(AuthorizationGrantType, { uniqueItems: true, maxItems: grantTypes.length }),
 }
 
-/** An absent or null `clientSecret` keeps the stored one. An empty text deletes it: the application is then a public client. */
+/**
+ * The body of an application. An absent or null `clientSecret` keeps the stored secret. An empty text deletes it, which
+ * makes the application a public client.
+ */
 export const SsoClientConfigBody = contract(
   'SsoClientConfigBody',
   bodyOf(
@@ -108,10 +111,10 @@ export const AllowedApplication = contract(
       ssoClientId: Line,
       clientName: Line,
       scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
-      /** When the user first allowed scopes, and when the user last allowed further ones. */
+      /** The times when the user first allowed scopes and last allowed further scopes. */
       allowed: Timestamp,
       lastUpdated: Timestamp,
-      /** When the application last signed in or refreshed, as far as a stored session shows it. */
+      /** The last sign-in or token refresh of the application. Absent if no stored session shows it. */
       lastUsed: Type.Optional(Timestamp),
     },
     closed,

@@ -14,7 +14,7 @@ const fields = {
     pattern: '^[!-~]*$',
     examples: ['login.example.org'],
     description:
-      'IDP_VENDOR: the domain that the vendor gave you; its issuer is https://<clientDomain>/. GENERIC: the issuer of the provider, as a whole address or its host only.',
+      'For IDP_VENDOR, the domain that the vendor gave you; the issuer is https://<clientDomain>/. For GENERIC, the issuer of the provider, as a URL or only its host.',
   }),
   mappingClaim: Type.String({
     minLength: 1,
@@ -22,7 +22,7 @@ const fields = {
     pattern: '^[!-~]*$',
     examples: ['sub'],
     description:
-      'The claim whose value is the ssoId of a user. Choose a claim that users cannot change: sub, or oid for Entra.',
+      'The claim that contains the ssoId of a user. Choose a claim that users cannot change, such as sub, or oid for Microsoft Entra.',
   }),
 }
 
@@ -34,7 +34,10 @@ const ClientSecret = Type.String({
   examples: ['the secret that the provider shows'],
 })
 
-/** Responses omit clientId and clientSecret: an absent or null value keeps the stored one, and an empty text deletes it. */
+/**
+ * The body of a provider. Responses omit clientId and clientSecret, so an absent or null value keeps the stored value,
+ * and an empty text deletes it.
+ */
 export const SsoProviderConfigBody = contract(
   'SsoProviderConfigBody',
   bodyOf(
@@ -55,7 +58,7 @@ const recorded = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: 
 export const SsoProviderConfig = contract('SsoProviderConfig', Type.Object(recorded, closed))
 export type SsoProviderConfig = TypeOf<typeof SsoProviderConfig>
 
-/** For super admins, who configure providers for other clients. */
+/** The response for super admins, who configure providers for other clients. It contains the client ID and the secret. */
 export const SsoProviderConfigWithCredentials = contract(
   'SsoProviderConfigWithCredentials',
   Type.Object({ ...recorded, clientId: Type.Optional(ClientId), clientSecret: Type.Optional(ClientSecret) }, closed),

@@ -11,7 +11,8 @@ export const SsoStartQuery = contract(
           maxLength: 100,
           pattern: '^[A-Za-z0-9_-]+$',
           examples: ['m2Yp0fS7b3kQxH1dVt9uRw'],
-          description: 'The page of the OpenID Provider that the sign-in began on, and goes back to.',
+          description:
+            'The sign-in page of the OpenID Provider where the sign-in started. The browser returns to it afterwards.',
         }),
       ),
       mark: Type.Optional(
@@ -19,7 +20,7 @@ export const SsoStartQuery = contract(
           maxLength: 100,
           pattern: '^[A-Za-z0-9_-]+$',
           examples: ['m2Yp0fS7b3kQxH1dVt9uRw'],
-          description: 'From the link on that page: shows that it was given to this browser.',
+          description: 'The value from the link on that page, which proves that the page was sent to this browser.',
         }),
       ),
     },
@@ -28,12 +29,15 @@ export const SsoStartQuery = contract(
 )
 export type SsoStartQuery = TypeOf<typeof SsoStartQuery>
 
-/** Additional parameters of providers are ignored (RFC 6749, 4.1.2). */
+/** The service ignores additional parameters of providers (RFC 6749, section 4.1.2). */
 export const SsoCallbackQuery = contract(
   'SsoCallbackQuery',
   Type.Object(
     {
-      /** The SSO provider config: each one has a separate callback URL, so that a provider cannot respond for another one. */
+      /**
+       * The uid of the SSO provider config. Every provider has a separate callback URL, so that one provider cannot
+       * respond for another.
+       */
       provider: Uid,
       state: Type.String({ minLength: 1, maxLength: 2000 }),
       code: Type.Optional(Type.String({ maxLength: 4000 })),

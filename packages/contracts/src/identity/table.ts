@@ -3,7 +3,7 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
 import { Line, AnyNumber } from '../named.ts'
 
-/** A column of a tabular result: its label, its field name, and the type of its cells. */
+/** A column of a report: its label, its field name and the type of its cells. */
 export const Header = contract(
   'Header',
   Type.Object(
@@ -11,9 +11,9 @@ export const Header = contract(
       name: Line,
       column: Line,
       valueType: Type.Enum([...dataTypes]),
-      /** Hidden columns are only in `rows` and `headers`, not in `visibleRows` and `visibleHeaders`. */
+      /** Whether the column is hidden. `rows` and `headers` contain hidden columns; `visibleRows` and `visibleHeaders` do not. */
       hidden: Type.Boolean(),
-      /** Whether the column identifies the subject of the row instead of describing it. */
+      /** Whether the column identifies the subject of a row. Other columns describe the subject. */
       meta: Type.Boolean(),
     },
     closed,
@@ -52,13 +52,12 @@ export const TabularResult = contract(
       ),
       rows: Rows,
       visibleRows: Rows,
-      /** Indexes, from 0, of the `headers` that are `meta`. */
+      /** The positions, from 0, of those `headers` whose `meta` is true. */
       metaColumnIndexes: Type.Array(Count, { uniqueItems: true, maxItems: 100 }),
       headers: Type.Array(Header, { maxItems: 100 }),
       visibleHeaders: Type.Array(Header, { maxItems: 100 }),
-      /** Rows on this page. */
       height: Count,
-      /** Number of headers, including hidden ones. */
+      /** Number of columns, including hidden ones. */
       width: Count,
       visibleWidth: Count,
     },

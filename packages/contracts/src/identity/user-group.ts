@@ -5,7 +5,7 @@ import { Client } from './client.ts'
 
 const fields = {
   ...namedAndDescribed,
-  /** Unique within the client, ignoring case. */
+  /** The name is unique in the client, regardless of case. */
   code: lineOf({ maxLength: 255, examples: ['AIR-TEAM'] }),
   description: Type.Optional(Text),
 }
@@ -16,7 +16,7 @@ export const UserGroupBody = contract(
 )
 export type UserGroupBody = TypeOf<typeof UserGroupBody>
 
-/** Users of one client that objects can be shared with as a group. */
+/** A group of users of one client. Objects can be shared with the group. */
 export const UserGroup = contract(
   'UserGroup',
   Type.Object({ ...recorded, ...fields, displayDescription: Type.Optional(Text), client: Client }, closed),

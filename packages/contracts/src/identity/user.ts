@@ -25,7 +25,7 @@ const fields = {
 
 const Status = Type.Enum([...userStatuses])
 
-/** Fields that only other operations change. A PUT body that would change them is rejected. */
+/** Fields that PUT cannot change, because separate operations change them. A PUT body with other values is rejected. */
 const changedElsewhere = { twoFactorAuth: Type.Boolean(), status: Status }
 
 const derived = {
@@ -46,22 +46,22 @@ export const UserBody = contract(
       password: Type.Optional({
         ...NewPassword,
         description:
-          'Refused with 422 unless the installation allows it (ADMIN_SETS_PASSWORDS): people choose their own passwords. Then it makes the user ACTIVE. Not for your own user.',
+          'Rejected with 422 unless the operator has set ADMIN_SETS_PASSWORDS, because users set their own passwords. A password makes the user ACTIVE. You cannot set your own password here.',
       }),
       twoFactorAuth: Type.Optional(
         Type.Boolean({
           description:
-            'Ignored when it is what is stored. PUT refuses another value with 422: DELETE /users/{uid}/second-factor changes it.',
+            'PUT ignores the stored value and rejects any other value with 422. Use DELETE /users/{uid}/second-factor to change it.',
         }),
       ),
       status: Type.Optional({
         ...Status,
         description:
-          'Ignored when it is what is stored. PUT refuses another value with 422: PUT /users/{uid}/status changes it.',
+          'PUT ignores the stored value and rejects any other value with 422. Use PUT /users/{uid}/status to change it.',
       }),
       lastUpdated: Type.Optional({
         ...Timestamp,
-        description: 'When it is not that of the stored user, a PUT ignores `status` and `twoFactorAuth`.',
+        description: 'If it differs from the time of the stored user, PUT ignores `status` and `twoFactorAuth`.',
       }),
       client: Type.Optional(Reference),
       userGroups: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 1000 })),
@@ -71,7 +71,7 @@ export const UserBody = contract(
 )
 export type UserBody = TypeOf<typeof UserBody>
 
-/** Accepting the invitation ends INVITATION; a user who loses all sign-in methods returns to it. */
+/** A user is in the status INVITATION until they accept the invitation, and again if they lose all sign-in methods. */
 export const UserStatusBody = contract(
   'UserStatusBody',
   Type.Object({ status: Type.Enum(['ACTIVE', 'INACTIVE']) }, { additionalProperties: false }),
@@ -92,7 +92,7 @@ export const User = contract(
       ...authored,
       ...fields,
       auths: Roles,
-      /** The roles before an update; only in its response. */
+      /** The roles before an update. Only the response to an update contains them. */
       existingAuths: Type.Optional(Roles),
       client: Client,
       userGroups: Type.Array(UserGroup, { maxItems: 1000 }),
@@ -104,7 +104,7 @@ export const User = contract(
 )
 export type User = TypeOf<typeof User>
 
-const analyticsPlatform = Type.Optional(Type.Boolean({ description: 'Only users for whom this is (not) enabled.' }))
+const analyticsPlatform = Type.Optional(Type.Boolean({ description: 'Returns only users with this value.' }))
 
 export const UserSearchRequest = contract(
   'UserSearchRequest',
@@ -118,7 +118,7 @@ export const UserListQuery = contract(
 )
 export type UserListQuery = TypeOf<typeof UserListQuery>
 
-/** A user with, if no mail server can deliver it and the caller signed in directly, the link that accepts their invitation. */
+/** An invited user. The response contains the invitation link if no mail server is configured and the caller signed in directly. */
 export const InvitedUser = contract(
   'InvitedUser',
   Type.Object({ ...User.properties, invitationLink: Type.Optional(InvitationLink) }, closed),

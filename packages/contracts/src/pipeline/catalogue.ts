@@ -6,7 +6,7 @@ export const TableListQuery = contract(
   'TableListQuery',
   Type.Object(
     {
-      query: Type.Optional({ ...Line, description: 'Only tables whose name contains this text.' }),
+      query: Type.Optional({ ...Line, description: 'Returns only tables whose name contains this text.' }),
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: '50 when absent.' })),
     },

@@ -3,7 +3,6 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Uid } from '../named.ts'
 import { DataPipelineBody, type SentDataPipelineBody } from './data-pipeline/data-pipeline.ts'
 
-/** Maximum number of pipelines in one request. */
 export const mostAtOnce = 1_000
 
 /** Pipelines to save in one request, of one type or of several. The name selects the pipeline that each one replaces. */

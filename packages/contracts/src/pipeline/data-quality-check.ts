@@ -31,7 +31,7 @@ export type Label = TypeOf<typeof Label>
 const LabelsBody = Type.Array(
   Type.Object(
     {
-      key: requiredBecause(Label.properties.key, 'a label is found by its key'),
+      key: requiredBecause(Label.properties.key, 'it identifies the label'),
       value: Type.Optional({ ...Line, description: 'Empty when absent.' }),
     },
     { ...closed, title: 'LabelBody' },
@@ -41,7 +41,9 @@ const LabelsBody = Type.Array(
 
 const Labels = Type.Array(Label, { uniqueItems: true, maxItems: 50 })
 
-/** Translations of checks and groups, which include labels: the property of a label's value is `labels.` and its key. */
+/**
+ * Translations of checks and groups, including their labels. The translated property of a label is `labels.` followed by its key.
+ */
 const translations = translationsWith(
   Type.String({
     maxLength: 120,
@@ -51,7 +53,6 @@ const translations = translationsWith(
   'LabelledTranslation',
 )
 
-/** Common fields of checks and check groups. */
 export const labelled = {
   ...named,
   translations,
@@ -60,7 +61,6 @@ export const labelled = {
   description: Type.Optional(Text),
 }
 
-/** Response fields of every scheduled object. */
 export const labelledResponse = {
   ...recorded,
   ...authored,
@@ -77,13 +77,13 @@ export const labelledResponse = {
 export const labelledIgnored = ['client', 'displayLabels', 'displayShortName', 'displayDescription'] as const
 
 const fields = {
-  /** Unique among the checks of a client, unless it is empty. */
+  /** The code is unique among the checks of a client, unless it is empty. */
   code: Type.String({ ...short, examples: ['FUTURE_DATES'] }),
   query: Type.String({
     minLength: 2,
     maxLength: 2_147_483_647,
     description:
-      'One SELECT whose rows are the violations. `${name}` stands for the value of a variable. Names without a schema are searched in all schemas; a name in several schemas is rejected.',
+      'One SELECT that returns the violations as rows. `${name}` is replaced by the value of a variable. Tables without a schema are searched in all schemas; a table name that exists in several schemas is rejected.',
     examples: ['select * from cases where reported > current_date'],
   }),
 }
@@ -97,7 +97,7 @@ export type DataQualityCheckBody = TypeOf<typeof DataQualityCheckBody>
 export const DataQualityCheck = contract('DataQualityCheck', Type.Object({ ...labelledResponse, ...fields }, closed))
 export type DataQualityCheck = TypeOf<typeof DataQualityCheck>
 
-/** A check inside another object: complete if the caller may read it, else only its name. */
+/** A check inside another object. Callers who may not read the check only see its name. */
 export const ReferencedCheck = contract(
   'ReferencedCheck',
   Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: Line }, closed),
@@ -109,7 +109,7 @@ export const DataQualityCheckGroupBody = contract(
   body(
     {
       ...labelled,
-      /** The order is the order of execution. */
+      /** The checks in the order of execution. */
       dataQualityChecks: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 200 })),
       access: Type.Optional(AccessPart),
     },

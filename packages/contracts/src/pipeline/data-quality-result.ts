@@ -6,7 +6,6 @@ import { QueryResult } from './table.ts'
 const VariableName = Type.String({ minLength: 1, maxLength: 255, examples: ['country'] })
 const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['NO'] })
 
-/** A variable in a run's request. */
 const RunVariableBody = contract(
   'RunVariableBody',
   body({ name: VariableName, secured: Type.Optional(Type.Boolean()), value: Type.Optional(VariableValue) }, [
@@ -15,7 +14,7 @@ const RunVariableBody = contract(
   ]),
 )
 
-/** A variable in a response, which never contains the value of a secured one. */
+/** A variable in a response. The value of a secured variable is omitted. */
 const RunVariable = Type.Object(
   { name: VariableName, secured: Type.Boolean(), value: Type.Optional(VariableValue) },
   { ...closed, title: 'RunVariable' },
@@ -29,7 +28,7 @@ export const RunInput = contract(
         Type.Array(RunVariableBody, {
           maxItems: 100,
           description:
-            'Values for this run, which replace the stored ones. The stored value applies if a value is absent. A name that is neither stored nor used by a query is rejected. The value of a secured variable is never returned.',
+            'Values of variables for this run. Absent variables have their stored values. A name that is neither stored nor used by a query is rejected. Responses omit the values of secured variables.',
         }),
       ),
     },
@@ -47,11 +46,12 @@ export const CheckResult = contract(
       dataQualityCheckId: Uid,
       name: Line,
       status: Type.Enum([...checkStatuses], {
-        description: 'OK: no violations. FAILED: violations. ERROR: the query could not be run.',
+        description:
+          'OK: the query returned no violations. FAILED: it returned violations. ERROR: the query could not be run.',
       }),
       message: Text,
       completedAt: Timestamp,
-      /** Absent if counting all of them would have taken too long. */
+      /** The number of violations. Absent if the count takes too long. */
       violations: Type.Optional(Count),
       data: Type.Optional(QueryResult),
     },
@@ -65,7 +65,7 @@ export const GroupResult = contract(
   Type.Object(
     {
       name: Line,
-      /** OK only if all checks are OK; ERROR if one could not be run. */
+      /** OK if all checks are OK, ERROR if at least one check could not be run, else FAILED. */
       status: Type.Enum([...checkStatuses]),
       message: Text,
       taskId: Uid,

@@ -11,7 +11,7 @@ export const DeletedClient = contract(
       code: Line,
       name: Line,
       deleted: Timestamp,
-      eraseAfter: { ...Timestamp, description: 'When maintenance erases the data, unless it is erased earlier.' },
+      eraseAfter: { ...Timestamp, description: 'The time when maintenance erases the data. You can erase it earlier.' },
     },
     closed,
   ),

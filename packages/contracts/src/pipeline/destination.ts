@@ -7,7 +7,6 @@ import { connectorTypes } from './data-pipeline/systems.ts'
 import { RunStatus } from './run.ts'
 import { View } from './view.ts'
 
-/** Types of systems that a view can be pushed to. */
 export const destinationTypes = [connectorTypes.dhis2] as const
 
 const Scheme = Type.String({
@@ -23,7 +22,10 @@ const ImportOptions = Type.Object(
     dataElementIdScheme: Type.Optional(Scheme),
     orgUnitIdScheme: Type.Optional(Scheme),
     categoryOptionComboIdScheme: Type.Optional(Scheme),
-    idScheme: Type.Optional({ ...Scheme, description: 'The default of the other schemes; UID when absent.' }),
+    idScheme: Type.Optional({
+      ...Scheme,
+      description: 'The default for the other identifier schemes; UID when absent.',
+    }),
     dryRun: Type.Optional(
       Type.Boolean({ description: 'Whether DHIS2 only checks the values and stores nothing; false when absent.' }),
     ),
@@ -42,7 +44,7 @@ const Username = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\p{Cc
 
 const kept = {
   writeOnly: true,
-  description: 'Never returned: absent or null keeps the stored one, an empty text deletes it.',
+  description: 'Responses omit it. An absent or null value keeps the stored one; an empty text deletes it.',
 }
 export const TargetPassword = Type.String({
   minLength: 1,
@@ -57,7 +59,7 @@ export const TargetToken = Type.String({
   examples: ['d2pat_5xVA12xyUbWNedQxy4ohH77WlxRGVvZZ1151814092'],
 })
 
-const url = requiredBecause(TargetUrl, 'the rows are pushed to it')
+const url = requiredBecause(TargetUrl, 'it is the system that receives the rows')
 const apiTarget = { url, username: Type.Optional(Username) }
 const apiTokenTarget = { url }
 
@@ -75,7 +77,7 @@ export const DestinationBody = contract(
       ...scheduled,
       type: Type.Optional(Type.Enum([...destinationTypes])),
       viewSource: Type.Object({ id: Uid }, { title: 'ViewReference', maxProperties: 200 }),
-      /** Either `apiTarget` or `apiTokenTarget` is set. */
+      /** The body contains either `apiTarget` or `apiTokenTarget`. */
       apiTarget: Type.Optional(
         Type.Object(
           { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], kept)) },
@@ -95,7 +97,7 @@ export const DestinationBody = contract(
 )
 export type DestinationBody = TypeOf<typeof DestinationBody>
 
-/** The view of a destination: all of it if the caller may read it, else its name. */
+/** The view of a destination. Callers who may not read the view only see its name. */
 export const ReferencedView = contract(
   'ReferencedView',
   Type.Object({ ...Type.Partial(View).properties, id: Uid, name: Line }, closed),
@@ -131,18 +133,18 @@ const credentials = {
   authToken: Type.Optional({ ...TargetToken, writeOnly: true }),
 }
 
-/** The address of a target with a username and a password, or with a token. */
+/** The address and the credentials of a target: a username and a password, or a token. */
 export const TargetBody = contract('TargetBody', Type.Object({ url: TargetUrl, ...credentials }, closed))
 export type TargetBody = TypeOf<typeof TargetBody>
 
-/** Connection for a look-up. Absent fields are taken from the stored destination. */
+/** The connection for a look-up. Absent fields have the values of the stored destination. */
 export const TargetLookupBody = contract(
   'TargetLookupBody',
   Type.Object(
     {
       url: Type.Optional(TargetUrl),
       ...credentials,
-      query: Type.Optional({ ...Line, description: 'Only options whose name contains this text.' }),
+      query: Type.Optional({ ...Line, description: 'Returns only options whose name contains this text.' }),
     },
     closed,
   ),

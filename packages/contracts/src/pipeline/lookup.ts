@@ -6,20 +6,20 @@ import { functionAccess } from './data-pipeline/sources/function.ts'
 import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
 import { TargetLookupBody } from './destination.ts'
 
-/** Connection of a source for a look-up. Required fields depend on its type. */
+/** The connection to a source for a look-up. The type of the source determines the required fields. */
 export const SourceLookupBody = contract(
   'SourceLookupBody',
   Type.Object(
     {
       jdbcSource: Type.Optional(databaseQuery.jdbcSource),
       functionSource: Type.Optional(functionAccess.given),
-      /** `url` and `authToken` are sufficient alone. */
+      /** Fields of an HTTP system with a token. */
       spreadsheetSource: Type.Optional(spreadsheetAccess.given),
       /** Fields for HTTP systems. */
       ...TargetLookupBody.properties,
       within: Type.Optional({
         ...Line,
-        description: 'For nested options, such as the forms of a project: the parent. Absent for a saved pipeline.',
+        description: 'The parent of nested options, such as the project of forms. Absent for a saved pipeline.',
       }),
     },
     closed,
@@ -27,7 +27,7 @@ export const SourceLookupBody = contract(
 )
 export type SourceLookupBody = TypeOf<typeof SourceLookupBody>
 
-/** An option that a source offers. For a table, the code is its schema. */
+/** An item of a source, such as a form, that a pipeline can load. The code of a table is its schema. */
 export const LookedUp = contract(
   'LookedUp',
   Type.Object(

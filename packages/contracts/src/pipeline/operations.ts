@@ -12,7 +12,6 @@ import { variableSignatures } from './operations/variables.ts'
 import { viewSignatures } from './operations/views.ts'
 import { workflowSignatures } from './operations/workflows.ts'
 
-/** All operations of the pipeline service. */
 export const pipelineOperations = {
   schemas: schemaSignatures,
   settings: settingSignatures,

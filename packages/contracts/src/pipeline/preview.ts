@@ -7,7 +7,11 @@ import { QueryResult } from './table.ts'
 
 const Sheet = Type.Object(
   {
-    number: { ...Count, description: 'The position, from 1, including hidden sheets: the value of `sheetNumber`.' },
+    number: {
+      ...Count,
+      description:
+        'The position of the sheet, from 1, including hidden sheets. Send it as `sheetNumber` to read the sheet.',
+    },
     name: Type.String({ maxLength: 255 }),
     hidden: Type.Boolean(),
     hasRows: Type.Boolean(),
@@ -16,18 +20,17 @@ const Sheet = Type.Object(
   { ...closed, title: 'PreviewSheet' },
 )
 
-/** The first rows of a source, and the resulting table. */
 export const SourcePreview = contract(
   'SourcePreview',
   Type.Object(
     {
       ...QueryResult.properties,
-      complete: Type.Boolean({ description: 'Whether these are all rows.' }),
-      /** Rows of the preview that a load would reject. */
+      complete: Type.Boolean({ description: 'Whether the preview contains all rows of the source.' }),
+      /** The rows of the preview that a load would reject. */
       rejected: Type.Array(RejectedRow, { maxItems: 100 }),
-      /** Sentences that describe how the source was read. */
+      /** Sentences for users about how the source was read. */
       notes: Type.Array(Text, { maxItems: 100 }),
-      /** Only for a text file. */
+      /** The detected options. Present only for a text file. */
       csvGuesses: Type.Optional(CsvGuesses),
       sheets: Type.Optional(
         Type.Array(Sheet, { maxItems: 1_000, description: 'For a workbook: its sheets with cells, in their order.' }),

@@ -4,7 +4,7 @@ import { body, Line, named, Tags, Text, Timestamp, Count } from '../named.ts'
 import { RejectedRow, RunStatus } from './run.ts'
 import { Table } from './table.ts'
 
-/** The permanent name of a public dataset for all clients, which is also its table name. */
+/** The permanent key of a public dataset, which is also the name of its table. */
 export const PublicDatasetKey = Type.String({
   minLength: 2,
   maxLength: 63,
@@ -21,7 +21,6 @@ const fields = {
   termsOfUse: Type.Optional(Text),
 }
 
-/** Form fields of a public dataset upload. The file follows the fields. */
 export const PublicDatasetForm = contract(
   'PublicDatasetForm',
   Type.Object(
@@ -29,7 +28,7 @@ export const PublicDatasetForm = contract(
       key: PublicDatasetKey,
       ...fields,
       tags: Type.Optional(
-        Type.String({ maxLength: 5_000, description: 'Separated by commas.', examples: ['people, world'] }),
+        Type.String({ maxLength: 5_000, description: 'Tags, separated by commas.', examples: ['people, world'] }),
       ),
       headerRow: Type.Optional(
         Type.Enum(['true', 'false'], { description: 'Whether the first row names the columns; true when absent.' }),
@@ -44,7 +43,7 @@ export const PublicDatasetBody = contract(
   'PublicDatasetBody',
   body(
     {
-      /** The current key, because a dataset keeps its key. */
+      /** The key of the dataset. It must equal the stored key, which cannot be changed. */
       key: PublicDatasetKey,
       ...fields,
       tags: Type.Optional(Tags),
@@ -66,11 +65,13 @@ export const PublicDatasetStatus = contract(
       ...RunStatus.properties,
       message: Type.Optional({
         ...Text,
-        description: 'The outcome of the last load and the next step. Only for the organisation of the dataset.',
+        description:
+          'The outcome of the last load and what to do next. Only members of the organisation of the dataset see it.',
       }),
       rowsRejected: Type.Optional({
         ...Count,
-        description: 'Number of rows that the last load rejected. Only for the organisation of the dataset.',
+        description:
+          'Number of rows that the last load rejected. Only members of the organisation of the dataset see it.',
       }),
       rejectedRows: Type.Optional(
         Type.Array(RejectedRow, {
@@ -84,7 +85,7 @@ export const PublicDatasetStatus = contract(
 )
 export type PublicDatasetStatus = TypeOf<typeof PublicDatasetStatus>
 
-/** An uploaded table for every PUBLIC_DATASET pipeline of every organisation. */
+/** An uploaded table that pipelines of type PUBLIC_DATASET of all organisations can load. */
 export const PublicDataset = contract(
   'PublicDataset',
   Type.Object(
@@ -131,7 +132,7 @@ export const PublicDatasetFileQuery = contract(
       rebuild: Type.Optional(
         Type.Boolean({
           description:
-            'The table gets its columns and types from this file only. Set it if a file with other columns was rejected and the new columns are intended.',
+            'If true, the table gets its columns and types from this file alone. Set it if the file was rejected because its columns have changed on purpose.',
         }),
       ),
     },

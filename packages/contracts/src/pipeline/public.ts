@@ -36,7 +36,6 @@ export const PublicMetadata = contract(
 )
 export type PublicMetadata = TypeOf<typeof PublicMetadata>
 
-/** A page of rows. */
 export const PublicData = contract(
   'PublicData',
   Type.Object(
@@ -44,7 +43,6 @@ export const PublicData = contract(
       id: Uid,
       columns: Type.Array(PublicColumn, many),
       rows: Type.Array(Type.Array(Type.Unknown(), many), { maxItems: 1_000 }),
-      /** Rows and columns of `rows`. */
       height: Count,
       width: Count,
     },

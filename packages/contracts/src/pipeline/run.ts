@@ -13,7 +13,7 @@ const status = {
   lastRunSuccess: Type.Optional(Timestamp),
   lastRun: Type.Optional(Timestamp),
   nextFullReplaceRun: Type.Optional(Timestamp),
-  /** ISO 8601 duration. */
+  /** A duration in ISO 8601. */
   lastRunDuration: Type.Optional(Line),
   jobId: Type.Optional(Line),
 }
@@ -21,7 +21,7 @@ const status = {
 export const RunStatus = contract('RunStatus', Type.Object(status, closed))
 export type RunStatus = TypeOf<typeof RunStatus>
 
-/** Progress of a running load. Totals since it started or restarted reading; absent while unknown. */
+/** Progress of a running load. Counts start again when the load reads the source again. Unknown values are absent. */
 export const Progress = contract(
   'Progress',
   Type.Object(
@@ -40,7 +40,10 @@ export const Progress = contract(
       ),
       rowsPerSecond: Amount,
       bytesPerSecond: Amount,
-      estimatedEnd: Type.Optional({ ...Timestamp, description: 'Estimated end of reading at the present rate.' }),
+      estimatedEnd: Type.Optional({
+        ...Timestamp,
+        description: 'Estimated time when reading ends, at the current rate.',
+      }),
     },
     closed,
   ),
@@ -55,7 +58,10 @@ export const DataPipelineStatus = contract(
       taskId: Type.Optional(Line),
       /** Present while a run is in progress. */
       progress: Type.Optional(Progress),
-      /** Tables after the last successful run: the pipeline's own table, and those of its groups and other streams. */
+      /**
+       * The tables after the last successful run: the target table of the pipeline, and the tables of repeat groups and other
+       * streams.
+       */
       tables: Type.Array(TableSummary, { maxItems: 1000 }),
       mainTableAsTable: Type.Optional(Table),
     },
@@ -78,7 +84,7 @@ export const tableChanges = [
   'VIEWS_RECREATED',
 ] as const
 
-/** A table as a dry run would have left it. */
+/** A table as a run would have changed it, in the result of a dry run. */
 export const PlannedTable = contract(
   'PlannedTable',
   Type.Object(
@@ -91,17 +97,25 @@ export const PlannedTable = contract(
         Type.Object(
           {
             kind: Type.Enum([...tableChanges]),
-            column: Type.Optional({ ...Line, description: 'Absent if the change concerns the whole table.' }),
-            from: Type.Optional({ ...Line, description: "A type, by the warehouse's own name, or a number of rows." }),
+            column: Type.Optional({
+              ...Line,
+              description: 'The changed column. Absent if the change concerns the whole table.',
+            }),
+            from: Type.Optional({
+              ...Line,
+              description: 'The value before: a type name of the warehouse, or a number of rows.',
+            }),
             to: Type.Optional({
               ...Text,
-              description: 'Like `from`; of PART_NOT_READ, the sentence that says which part.',
+              description:
+                'The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read.',
             }),
             rows: Type.Optional({
               ...Count,
-              description: 'For COLUMN_EMPTIED: rows of the source, all without a value in the column.',
+              description:
+                'For COLUMN_EMPTIED: the number of rows in the source, none of which has a value in the column.',
             }),
-            warning: Type.Boolean({ description: 'Whether this change makes the run a WARNING.' }),
+            warning: Type.Boolean({ description: 'Whether this change gives the run the status WARNING.' }),
           },
           closed,
         ),
@@ -158,7 +172,7 @@ export const Run = contract(
       progress: Progress,
       rowsWritten: Type.Optional(Count),
       bytesWritten: Type.Optional(Count),
-      /** The outcome in a sentence for users: what, where, why, and what to do. */
+      /** The outcome for users: what happened, where, why, and what to do. */
       message: Type.Optional(Text),
       errorCode: Type.Optional(Line),
       /** Present for a dry run that reached its plan. */
@@ -190,7 +204,7 @@ export const RunBody = contract(
       dryRun: Type.Optional(
         Type.Boolean({
           description:
-            'For a data pipeline: reads, checks and compares like a run, and publishes nothing. The run has `plannedTables`, its rejected rows and the results of its checks. The start of another run cancels it.',
+            'For a data pipeline: reads and checks the source and compares it with the table, but publishes nothing. The result has `plannedTables`, rejected rows and check results. The start of another run cancels the dry run.',
         }),
       ),
     },

@@ -41,7 +41,7 @@ export const Schema = contract(
 )
 export type Schema = TypeOf<typeof Schema>
 
-/** A schema inside another object: complete if the caller may read it, else only the fields that this object shows anyway. */
+/** A schema inside another object. Callers who may not read the schema only see the fields that the other object contains anyway. */
 export const ReferencedSchema = contract(
   'ReferencedSchema',
   Type.Object({ ...Type.Partial(Schema).properties, id: Uid, name: Line, schemaName: Line }, closed),

@@ -23,7 +23,7 @@ export const SettingBody = contract(
   body(
     {
       key: Type.Optional(
-        Type.Enum([...settingKeys], { description: 'If present, it must equal the key in the address.' }),
+        Type.Enum([...settingKeys], { description: 'If present, it must equal the key in the path.' }),
       ),
       value: Value,
       client: Type.Optional({ ...Line, description: 'If present, it must be the client of the caller.' }),
@@ -49,7 +49,7 @@ export const Setting = contract(
       value: Value,
       warning: Type.Optional({
         ...Line,
-        description: 'Why the value has no effect: alert addresses without a mail server.',
+        description: 'Why the value has no effect, such as alert addresses on an installation without a mail server.',
       }),
     },
     closed,

@@ -30,17 +30,21 @@ export const Column = contract(
       ),
       deleted: Type.Optional(
         Type.Boolean({
-          description: 'The last load did not contain the column, so it is empty.',
+          description: 'Whether the last load did not contain the column, which is therefore empty.',
         }),
       ),
       created: Type.Optional(Timestamp),
       length: Type.Optional(Count),
       distinctValues: Type.Optional({
         ...Count,
-        description: 'An estimate, mostly within 7 %; at most the number of rows with a value.',
+        description:
+          'Estimated number of distinct values, usually within 7 % and at most the number of rows with a value.',
       }),
       nullValues: Type.Optional(Count),
-      minValue: Type.Optional({ ...AnyNumber, description: 'Dates and times are milliseconds since 1970 in UTC.' }),
+      minValue: Type.Optional({
+        ...AnyNumber,
+        description: 'Dates and times are in milliseconds since 1970-01-01T00:00:00Z.',
+      }),
       maxValue: Type.Optional({ ...AnyNumber, description: 'As `minValue`.' }),
       valueExpression: Type.Optional({
         ...Line,
@@ -102,7 +106,6 @@ export const QueryResult = contract(
       /** Milliseconds. */
       queryDuration: Amount,
       rows: Type.Array(Type.Array(Type.Unknown(), many), { maxItems: 10_000 }),
-      /** Rows and columns of `rows`. */
       height: Count,
       width: Count,
     },

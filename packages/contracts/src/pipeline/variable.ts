@@ -6,7 +6,7 @@ const Value = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
 
 const fields = {
   ...namedAndDescribed,
-  // `${name}` must be able to match the name.
+  // The name must be usable as `${name}` in a query.
   name: Type.String({
     maxLength: 255,
     pattern: '^[^{}\\p{Cc}]*$',
@@ -27,7 +27,7 @@ export const VariableBody = contract(
       value: Type.Optional({
         ...Value,
         description:
-          'Absent: the stored value stays. Required for a new variable, and for a secured variable that becomes unsecured.',
+          'When absent, the stored value stays. Required for a new variable, and to make a secured variable unsecured.',
       }),
     },
     ['client'],
@@ -35,7 +35,7 @@ export const VariableBody = contract(
 )
 export type VariableBody = TypeOf<typeof VariableBody>
 
-/** Several variables by name. */
+/** Variables to save, each identified by its name. */
 export const VariableBodies = {
   type: 'array',
   title: 'VariableBodies',

@@ -57,16 +57,16 @@ const given = {
   ...scheduled,
   schema: SchemaReference,
   dataWarehouseViewName: ViewName('The view in the warehouse; derived from the name when absent.'),
-  // Optional again, because spreading an optional schema makes it required.
+  // Wrapped in Optional again, because spreading an optional schema makes the field required.
   warehouseAViewName: Type.Optional({
     ...ViewName(
-      'Alternative to dataWarehouseViewName. It applies if it differs from the stored name; 422 if both are new and differ.',
+      'Alternative to dataWarehouseViewName. It applies if it differs from the stored name. If both fields have different new names, the request is rejected with 422.',
     ),
     deprecated: true,
   }),
   anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
-  /** The run status is accepted and ignored. */
+  /** The service accepts and ignores the status of the last run. */
   status: Type.Optional(
     Object.assign(bodyOf(visualization, { ...RunStatus.properties, lastRunStatus: viewStatus, pendingReason: Text }), {
       title: 'ViewStatusBody',
@@ -85,7 +85,7 @@ const answeredNames = [
 export const ViewBody = contract('ViewBody', body(given, answeredNames))
 export type ViewBody = TypeOf<typeof ViewBody>
 
-/** A view before it is saved: a form can be sent unchanged. */
+/** A view for a preview before it is saved. The service ignores the other fields of a view, so that a form can be sent unchanged. */
 export const ViewPreviewBody = contract(
   'ViewPreviewBody',
   body(

@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { Line, Timestamp, Uid, Count } from '../named.ts'
 
-/** Types of workflow jobs. */
 export const jobTypes = [
   'DATA_PIPELINE_LOAD',
   'VIEW_REFRESH',
@@ -11,7 +10,6 @@ export const jobTypes = [
 ] as const
 export type JobType = (typeof jobTypes)[number]
 
-/** Maximum number of jobs in all steps of a workflow. */
 export const mostJobs = 200
 
 export const workflowJobStates = [
@@ -25,12 +23,12 @@ export const workflowJobStates = [
   'SKIPPED',
 ] as const
 
-/** A job of a workflow's run, as the workflow defined it when the run started. */
+/** A job in a run of a workflow, as the workflow defined it when the run started. */
 export const WorkflowRunJob = contract(
   'WorkflowRunJob',
   Type.Object(
     {
-      /** Counted from 1, as are the jobs of a step. */
+      /** The number of the step, from 1. Jobs of a step also count from 1. */
       step: Count,
       job: Count,
       jobType: Type.Enum([...jobTypes]),

@@ -50,11 +50,13 @@ const JobObjectBody = Object.assign(
 const JobBody = Object.assign(
   bodyOf(
     {
-      jobType: Type.Optional(Type.Enum([...jobTypes], { description: 'The type of the object when absent.' })),
+      jobType: Type.Optional(
+        Type.Enum([...jobTypes], { description: 'The type of job; when absent, the type of the object.' }),
+      ),
       object: Type.Optional(JobObjectBody),
       id: Type.Optional({
         ...Line,
-        description: 'The id of the job; without an object, the id of the object that it runs.',
+        description: 'The id of the job. Without `object`, it is the id of the object that the job runs.',
       }),
     },
     { dataPipelineType: PipelineType },
@@ -107,7 +109,7 @@ const Translations = Type.Array(
 const Job = Type.Object(
   {
     jobType: Type.Enum([...jobTypes]),
-    /** The object that runs: all of it if the caller may see it, else its uid and name. */
+    /** The object that a job runs. Callers who may not read the object only see its uid and name. */
     object: Type.Object(
       {
         id: Type.Optional({
@@ -154,7 +156,6 @@ export const Workflow = contract(
 )
 export type Workflow = TypeOf<typeof Workflow>
 
-/** A page of workflows. */
 export const WorkflowSearchResult = contract(
   'WorkflowSearchResult',
   Type.Object(
@@ -164,7 +165,7 @@ export const WorkflowSearchResult = contract(
         {
           page: Count,
           pageSize: Count,
-          /** Absent if the workflows were not counted. */
+          /** The total number of workflows. Absent if the request has disabled counting. */
           totalCount: Type.Optional(Count),
           /** Number of items before this page. */
           offset: Count,

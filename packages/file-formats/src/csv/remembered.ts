@@ -2,18 +2,20 @@ import type { RememberedDialect } from '../delimited/dialect/delimited-options.t
 import type { RememberedFeed } from '@sluice/row-stream'
 import type { FileReading } from './csv-job.ts'
 
-const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
-const numbers = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
+const temporalTypes = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
+const numericTypes = ['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE']
 
-/** Returns what the last load decided about reading the table's next file. */
-export function rememberedFile(feed: RememberedFeed | undefined): RememberedDialect | undefined {
+/** Returns the dialect, labels and types of the last load, so that the next file is read in the same way; undefined before it. */
+export function findRememberedDialect(feed: RememberedFeed | undefined): RememberedDialect | undefined {
   if (!feed) return undefined
   const columns = feed.columns.filter(({ vanished }) => !vanished)
-  const dated = columns.filter(({ dataType, dayFirst }) => dayFirst !== undefined && times.includes(dataType))
+  const datedColumns = columns.filter(
+    ({ dataType, dayFirst }) => dayFirst !== undefined && temporalTypes.includes(dataType),
+  )
   return {
     ...((feed.reading ?? {}) as FileReading),
     labels: columns.map(({ label }) => label),
-    dayFirst: Object.fromEntries(dated.map(({ label, dayFirst }) => [label, dayFirst!])),
-    numbers: columns.filter(({ dataType }) => numbers.includes(dataType)).map(({ label }) => label),
+    dayFirst: Object.fromEntries(datedColumns.map(({ label, dayFirst }) => [label, dayFirst!])),
+    numbers: columns.filter(({ dataType }) => numericTypes.includes(dataType)).map(({ label }) => label),
   }
 }

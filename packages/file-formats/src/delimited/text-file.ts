@@ -33,9 +33,7 @@ export class TextFile implements TextSource, Disposable {
   readonly #own: boolean
   readonly #modified: bigint
 
-  /**
-   * Opens a path, or uses an open descriptor. Throws SourceProblem FILE_NOT_FOUND or FILE_NOT_READABLE.
-   */
+  /** Opens a path, or uses an open descriptor. Throws SourceProblem FILE_NOT_FOUND or FILE_NOT_READABLE. */
   constructor(path: string | number, name: string) {
     this.name = name
     this.#own = typeof path === 'string'

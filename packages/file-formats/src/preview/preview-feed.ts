@@ -1,5 +1,5 @@
 import { type RowStream, type Column, type RejectedRow, type ReadReporter, TypesWidened } from '@sluice/row-stream'
-import { mostCharacters, readTuples } from './read-tuples.ts'
+import { maxPreviewCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
 const mostRejected = 100
@@ -53,7 +53,7 @@ async function take(
   most: number,
 ): Promise<{ rows: PreviewCell[][]; complete: boolean }> {
   const rows: PreviewCell[][] = []
-  let left = mostCharacters
+  let left = maxPreviewCharacters
   for await (const chunk of chunks) {
     const read = readTuples(chunk.bytes, types, most + 1 - rows.length, left)
     for (const row of read.rows) rows.push(row)

@@ -4,7 +4,7 @@ import { type OpenedUpload, openUpload, type UploadToOpen } from '../upload/open
 import type { UploadOptions } from '../format/upload-options.ts'
 import type { DelimitedPreview, PreviewJob } from '../delimited/preview.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
-import { mostCharacters, readTuples } from './read-tuples.ts'
+import { maxPreviewCharacters, readTuples } from './read-tuples.ts'
 import type { PreviewCell, SourcePreview } from './source-preview.ts'
 
 /** Bytes of rows that are read: more than the preview examines. */
@@ -74,7 +74,7 @@ const firstOf = (row: RejectedRow | undefined) => (row ? { first: `line ${row.li
 /** Returns as many rows as fit into a response. */
 function readRows(tuples: readonly Uint8Array[], columns: readonly StoredType[]): PreviewCell[][] {
   const rows: PreviewCell[][] = []
-  let left = mostCharacters
+  let left = maxPreviewCharacters
   for (const tuple of tuples) {
     if (left < 0) break
     const read = readTuples(tuple, columns, 1, left)

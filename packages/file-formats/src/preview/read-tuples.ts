@@ -8,41 +8,40 @@ export interface ReadRows {
   characters: number
 }
 
-/** Length of a preview, in characters, after which it has enough rows, whatever their number. */
-export const mostCharacters = 4_000_000
+/** Characters of a preview after which it reads no more rows. */
+export const maxPreviewCharacters = 4_000_000
 
-/** Minimum length, in characters, to which a value is cut. */
-const shortest = 1000
-/** Characters for the quotes, the comma, and `null`. */
-const perCell = 5
+/** A value is never cut to fewer characters than this. */
+const minCutLength = 1000
+/** Characters added for each cell: quotes and a comma, or `null`. */
+const charactersPerCell = 5
 
 /**
- * Returns the rows of a chunk of binary COPY as values: at most `most` rows, and none after the row that exceeds `maxCharacters`
- * characters. Bytes are a poor measure of that: ten bytes can be a number of a hundred thousand digits. A text or document
- * longer than the remaining `maxCharacters` is cut and ends in `…`.
+ * Reads the rows of a chunk of binary COPY: at most `maxRows`, and none after the row that exceeds `maxCharacters`. The limit counts
+ * characters, because a number of ten bytes can have a hundred thousand digits. A longer text or document is cut and ends in `…`.
  */
 export function readTuples(
   chunk: Uint8Array,
   types: readonly StoredType[],
-  most: number,
+  maxRows: number,
   maxCharacters: number,
 ): ReadRows {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const rows: PreviewCell[][] = []
   let characters = 0
-  let at = 0
-  while (at < bytes.length && rows.length < most) {
+  let offset = 0
+  while (offset < bytes.length && rows.length < maxRows) {
     if (characters > maxCharacters) break
-    at += 2
+    offset += 2
     rows.push(
       types.map(({ dataType }) => {
-        const length = bytes.readInt32BE(at)
-        at += 4
-        characters += perCell
+        const length = bytes.readInt32BE(offset)
+        offset += 4
+        characters += charactersPerCell
         if (length < 0) return null
-        const value = bytes.subarray(at, at + length)
-        at += length
-        const cell = (readers[dataType] ?? text)(value, Math.max(shortest, maxCharacters - characters))
+        const value = bytes.subarray(offset, offset + length)
+        offset += length
+        const cell = (valueReaders[dataType] ?? readText)(value, Math.max(minCutLength, maxCharacters - characters))
         characters += typeof cell === 'string' ? cell.length : length
         return cell
       }),
@@ -53,7 +52,7 @@ export function readTuples(
 
 type ValueReader = (value: Buffer, maxCharacters: number) => PreviewCell
 
-const text: ValueReader = (value, maxCharacters) => {
+const readText: ValueReader = (value, maxCharacters) => {
   if (value.length <= maxCharacters) return value.toString('utf8')
   let end = maxCharacters
   // Do not cut in the middle of a character.
@@ -61,52 +60,52 @@ const text: ValueReader = (value, maxCharacters) => {
   return `${value.toString('utf8', 0, end)}…`
 }
 
-const readers: Partial<Record<DataType, ValueReader>> = {
+const valueReaders: Partial<Record<DataType, ValueReader>> = {
   SMALLINT: (value) => value.readInt16BE(),
   INTEGER: (value) => value.readInt32BE(),
   BIGINT: (value) => value.readBigInt64BE().toString(),
   // JSON has no NaN or Infinity; their names are more informative than null.
-  FLOAT: (value) => nameable(Number(value.readFloatBE().toPrecision(7))),
-  DOUBLE: (value) => nameable(value.readDoubleBE()),
+  FLOAT: (value) => finiteOrName(Number(value.readFloatBE().toPrecision(7))),
+  DOUBLE: (value) => finiteOrName(value.readDoubleBE()),
   BOOLEAN: (value) => value[0] === 1,
-  DECIMAL: numeric,
-  DATE: (value) => day(value.readInt32BE()),
-  TIMESTAMP: (value) => moment(value.readBigInt64BE()),
-  TIMESTAMPTZ: (value) => moment(value.readBigInt64BE(), '+00'),
+  DECIMAL: readNumeric,
+  DATE: (value) => formatDay(value.readInt32BE()),
+  TIMESTAMP: (value) => formatTimestamp(value.readBigInt64BE()),
+  TIMESTAMPTZ: (value) => formatTimestamp(value.readBigInt64BE(), '+00'),
   JSONB: (value, maxCharacters) =>
     value.length <= maxCharacters
       ? (JSON.parse(value.toString('utf8', 1)) as PreviewCell)
-      : text(value.subarray(1), maxCharacters),
+      : readText(value.subarray(1), maxCharacters),
 }
 
-const nameable = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))
+const finiteOrName = (value: number): PreviewCell => (Number.isFinite(value) ? value : String(value))
 
-function day(days: number): string {
+function formatDay(days: number): string {
   if (days === 0x7fff_ffff) return 'infinity'
   if (days === -0x8000_0000) return '-infinity'
   return dateText(days + epochDays)
 }
 
-function moment(microseconds: bigint, zone = ''): string {
+function formatTimestamp(microseconds: bigint, zone = ''): string {
   if (microseconds === 0x7fff_ffff_ffff_ffffn) return 'infinity'
   if (microseconds === -0x8000_0000_0000_0000n) return '-infinity'
   return timestampText(microseconds + epochMicroseconds, zone)
 }
 
-const special: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
+const nonFiniteNames: Record<number, string> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' }
 
 /** Maximum characters of a number that is written out; longer numbers are written as `1.5e+2000`, with at most this many digits. */
-const longestNumber = 1000
+const maxNumberLength = 1000
 
 /** Reads a numeric in base 10000: the number of digits, the weight of the first, the sign, and the digits after the decimal point. */
-function numeric(value: Buffer): string {
+function readNumeric(value: Buffer): string {
   const [count, weight, sign, scale] = [
     value.readInt16BE(0),
     value.readInt16BE(2),
     value.readUInt16BE(4),
     value.readInt16BE(6),
   ]
-  if (special[sign]) return special[sign]
+  if (nonFiniteNames[sign]) return nonFiniteNames[sign]
   const zeros = (groups: number) => '0000'.repeat(Math.max(0, groups))
   // Groups before the first or after the last are zeros.
   const groups = (from: number, to: number) => {
@@ -117,14 +116,14 @@ function numeric(value: Buffer): string {
     return digits + zeros(to - Math.max(end, from - 1))
   }
   const minus = sign === 0x4000 ? '-' : ''
-  if (Math.max(0, weight + 1) * 4 + scale > longestNumber) {
-    const shown = Math.min(count, longestNumber / 4)
-    const padded = groups(0, shown - 1)
+  if (Math.max(0, weight + 1) * 4 + scale > maxNumberLength) {
+    const shownGroups = Math.min(count, maxNumberLength / 4)
+    const padded = groups(0, shownGroups - 1)
     const first = padded.search(/[1-9]/)
     if (first < 0) return '0'
     const digits = padded.slice(first).replace(/0+$/, '')
     const exponent = weight * 4 + 3 - first
-    const more = digits.slice(1) + (shown < count ? '…' : '')
+    const more = digits.slice(1) + (shownGroups < count ? '…' : '')
     return `${minus}${digits[0]}${more && `.${more}`}e${exponent < 0 ? '' : '+'}${exponent}`
   }
   const whole = groups(0, weight).replace(/^0+(?=\d)/, '') || '0'

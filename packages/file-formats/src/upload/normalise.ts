@@ -15,17 +15,17 @@ import type { JobPort } from '../job-port.ts'
 import { ScratchFiles } from '../spool/spool-file.ts'
 import { SpoolWriter } from '../spool/spool-writer.ts'
 
-/** A job, and where it gets its temporary files. */
+/** A job and its directory of temporary files. */
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
-/** Converts an upload that is not plain UTF-8 text into the job's spool. Reports the number of bytes read from the source. */
+/** Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the source. */
 export async function normalise(job: NormaliseJob, port: JobPort): Promise<NormalisedFile> {
   using scratch = new ScratchFiles(job.directory)
-  let furthest = 0
+  let maxBytesRead = 0
   return await normaliseWith({ ...job, scratch }, (bytes) => {
     // Progress never decreases, even if the source is read a second time.
-    furthest = Math.max(furthest, bytes)
-    port.progress({ bytesRead: furthest })
+    maxBytesRead = Math.max(maxBytesRead, bytes)
+    port.progress({ bytesRead: maxBytesRead })
   })
 }
 
@@ -33,73 +33,81 @@ async function normaliseWith(job: NormaliseWork, onRead: (bytes: number) => void
   const { source, size, name, limits, options } = job
   const file = new FileBytes(source, 0, size, limits.chunkBytes, onRead)
   const content = detectFormat(await startOf(file, detectionBytes), name, options.encoding)
-  if (content.kind === 'GZIP') return packed(job, gunzip(file, name, limits), name, 'gzip')
-  if (content.kind !== 'ZIP') return plain(job, file, content, [])
+  if (content.kind === 'GZIP') return normaliseUnpacked(job, gunzip(file, name, limits), name, 'gzip')
+  if (content.kind !== 'ZIP') return normaliseContent(job, file, content, [])
   const archive = await ZipArchive.open(file, name, limits)
-  if (isWorkbook(archive)) return workbook(job, archive, [])
+  if (isWorkbook(archive)) return normaliseWorkbook(job, archive, [])
   refuseOtherDocuments(archive)
   const entry = await chooseEntry(archive, options)
-  return packed(job, archive.bytes(entry), `${entry} in ${name}`, `a ZIP archive with ${entry}`)
+  return normaliseUnpacked(job, archive.bytes(entry), `${entry} in ${name}`, `a ZIP archive with ${entry}`)
 }
 
-/** Normalises unpacked content. It may have any supported format except another archive. */
-async function packed(job: NormaliseWork, inside: ByteSource, name: string, found: string): Promise<NormalisedFile> {
+/** Converts the content of an archive, which may have any supported format except another archive. */
+async function normaliseUnpacked(
+  job: NormaliseWork,
+  unpacked: ByteSource,
+  name: string,
+  found: string,
+): Promise<NormalisedFile> {
   const { limits, options } = job
-  const content = detectFormat(await startOf(inside, detectionBytes), name, options.encoding)
-  if (content.kind !== 'ZIP') return plain({ ...job, name }, inside, content, [found])
+  const content = detectFormat(await startOf(unpacked, detectionBytes), name, options.encoding)
+  if (content.kind !== 'ZIP') return normaliseContent({ ...job, name }, unpacked, content, [found])
   // A workbook needs random access, so it has to be a file.
-  const unpacked = job.scratch.open()
-  const writer = new SpoolWriter(unpacked, limits.spoolBytes, name)
-  await copy(job.firstBytes === undefined ? inside : limitBytes(inside, limits.previewBytes, name), writer)
-  const archive = await ZipArchive.open(new FileBytes(unpacked, 0, writer.size, limits.chunkBytes), name, limits)
-  if (!isWorkbook(archive)) throw nested(name)
-  return workbook(job, archive, [found])
+  const scratchFile = job.scratch.open()
+  const writer = new SpoolWriter(scratchFile, limits.spoolBytes, name)
+  await copyBytes(job.firstBytes === undefined ? unpacked : limitBytes(unpacked, limits.previewBytes, name), writer)
+  const archive = await ZipArchive.open(new FileBytes(scratchFile, 0, writer.size, limits.chunkBytes), name, limits)
+  if (!isWorkbook(archive)) throw nestedArchiveProblem(name)
+  return normaliseWorkbook(job, archive, [found])
 }
 
-async function plain(
+async function normaliseContent(
   job: NormaliseJob,
   whole: ByteSource,
   content: FileContent,
   found: string[],
 ): Promise<NormalisedFile> {
   assertFormat(content.kind === 'PARQUET' ? 'PARQUET' : 'DELIMITED', job.wanted, job.name)
-  const out = output(job)
+  const out = createOutput(job)
   if (content.kind === 'PARQUET') {
-    await copy(whole, out.writer)
-    return finished('PARQUET', out, { found: [...found, 'Parquet'], complete: true })
+    await copyBytes(whole, out.writer)
+    return finishOutput('PARQUET', out, { found: [...found, 'Parquet'], complete: true })
   }
-  if (!('encoding' in content)) throw nested(job.name)
+  if (!('encoding' in content)) throw nestedArchiveProblem(job.name)
   const source = job.firstBytes === undefined ? whole : cutShort(whole, job.firstBytes)
   const text = convertToUtf8(source, content)
-  const description = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
+  const textDescription = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
   if (content.kind === 'JSON') {
-    const { kind, ...rest } = await writeJson(text, out, job)
-    const inside = content.encoding === 'utf-8' ? kind : `${kind} in ${description}`
-    return finished('DELIMITED', out, { ...rest, sparse: true, found: [...found, inside] })
+    const { kind, ...result } = await writeJson(text, out, job)
+    const description = content.encoding === 'utf-8' ? kind : `${kind} in ${textDescription}`
+    return finishOutput('DELIMITED', out, { ...result, sparse: true, found: [...found, description] })
   }
-  const complete = (await copy(text, out.writer).catch(unlessCut)) !== 'CUT'
-  return finished('DELIMITED', out, { found: [...found, description], complete })
+  const complete = (await copyBytes(text, out.writer).catch(unlessCut)) !== 'CUT'
+  return finishOutput('DELIMITED', out, { found: [...found, textDescription], complete })
 }
 
-async function workbook(job: NormaliseWork, archive: ZipArchive, found: string[]): Promise<NormalisedFile> {
+async function normaliseWorkbook(job: NormaliseWork, archive: ZipArchive, found: string[]): Promise<NormalisedFile> {
   assertFormat('DELIMITED', job.wanted, job.name)
-  const out = output(job)
+  const out = createOutput(job)
   const written = await writeSheet(archive, out, job)
   const { number, name } = written.sheets.find(({ isRead }) => isRead)!
-  const of = written.sheets.length
-  const sheet = of === 1 ? `the sheet ${name}` : `the sheet ${name} (${number} of ${of})`
-  return finished('DELIMITED', out, { ...written, found: [...found, `an Excel workbook, of which ${sheet} was read`] })
+  const sheetCount = written.sheets.length
+  const sheet = sheetCount === 1 ? `the sheet ${name}` : `the sheet ${name} (${number} of ${sheetCount})`
+  return finishOutput('DELIMITED', out, {
+    ...written,
+    found: [...found, `an Excel workbook, of which ${sheet} was read`],
+  })
 }
 
-function output({ spool, rejects, limits, name, size }: NormaliseJob): RowOutput {
-  const dense = Math.max(limits.writtenFrom, size * limits.ratio)
+function createOutput({ spool, rejects, limits, name, size }: NormaliseJob): RowOutput {
+  const minDenseBytes = Math.max(limits.writtenFrom, size * limits.ratio)
   return {
-    writer: new SpoolWriter(spool, limits.spoolBytes, name, dense),
+    writer: new SpoolWriter(spool, limits.spoolBytes, name, minDenseBytes),
     rejects: new RejectsFile(new SpoolWriter(rejects, limits.spoolBytes, name), limits.keptRejects),
   }
 }
 
-function finished(
+function finishOutput(
   format: NormalisedFile['format'],
   { writer, rejects }: RowOutput,
   rest: Omit<NormalisedFile, 'format' | 'size' | 'rejected'>,
@@ -109,7 +117,7 @@ function finished(
   return { format, size: writer.size, rejected: rejects.count, ...rest }
 }
 
-async function copy(source: ByteSource, writer: SpoolWriter): Promise<void> {
+async function copyBytes(source: ByteSource, writer: SpoolWriter): Promise<void> {
   for await (const chunk of source.chunks()) writer.put(chunk)
   writer.flush()
 }
@@ -121,18 +129,18 @@ function limitBytes(source: ByteSource, most: number, name: string): ByteSource 
       let bytes = 0
       for await (const chunk of source.chunks()) {
         bytes += chunk.length
-        if (bytes > most) throw tooLargeForPreview(name, most)
+        if (bytes > most) throw previewTooLargeProblem(name, most)
         yield chunk
       }
     },
   }
 }
 
-const tooLargeForPreview = (name: string, most: number) =>
+const previewTooLargeProblem = (name: string, most: number) =>
   new SourceProblem(
     'PREVIEW_TOO_LARGE',
     `A preview unpacks workbooks of up to ${formatBytes(most)}, and the one in ${name} is larger. Run the pipeline to read it, or upload the workbook without the archive.`,
   )
 
-const nested = (name: string) =>
+const nestedArchiveProblem = (name: string) =>
   new SourceProblem('ARCHIVE_NESTED', `${name} holds another archive; unpack it and upload the file inside.`)

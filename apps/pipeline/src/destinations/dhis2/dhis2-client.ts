@@ -78,7 +78,7 @@ function toDestinationProblem(error: unknown): unknown {
       ? ' Enter the address that it redirects to, or check that this is DHIS2 and not its login page.'
       : ''
   return new DestinationProblem(code, message + more, {
-    retryable: error.passes,
+    retryable: error.isTransient,
     tooMuch: code === 'CONNECTION_TIMEOUT',
     cause: error,
   })

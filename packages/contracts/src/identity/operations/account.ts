@@ -15,7 +15,6 @@ import {
 } from '../account.ts'
 import { ChangePasswordBody } from '../passwords.ts'
 
-/** Operations of users on their own sign-in methods. */
 export const account = {
   changePassword: signature({
     id: 'account.changePassword',
@@ -30,7 +29,8 @@ export const account = {
   changeEmail: signature({
     id: 'account.changeEmail',
     summary: 'Change your own e-mail address',
-    description: 'Sends a notice to the old address. For one day, no password reset is sent to the new address.',
+    description:
+      'Sends a notice to the old address. The service sends no password resets to the new address for one day.',
     method: 'put',
     path: '/users/me/email',
     guard: 'in-person',
@@ -48,7 +48,8 @@ export const account = {
   enrolSecondFactor: signature({
     id: 'account.enrolSecondFactor',
     summary: 'Start the set-up of a second factor',
-    description: 'Sign-ins require it after its confirmation. A second set-up replaces an unconfirmed one.',
+    description:
+      'Sign-ins require the second factor after you confirm it. Starting the set-up again replaces an unconfirmed second factor.',
     method: 'post',
     path: '/users/me/second-factor',
     guard: 'in-person',
@@ -95,7 +96,7 @@ export const account = {
     id: 'account.createApiToken',
     summary: 'Create an API token',
     description:
-      'The token is shown only once and ends when your password changes. The body needs your password or a code of your second factor. Users with neither, who sign in through their organisation, need a sign-in of the last 15 minutes.',
+      'Only this response contains the token. It becomes invalid when your password changes. The body must contain your password or a code of your second factor. Users without both, who sign in through their organisation, must have signed in within the last 15 minutes.',
     method: 'post',
     path: '/users/me/api-tokens',
     guard: 'in-person',

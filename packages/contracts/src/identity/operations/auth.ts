@@ -8,7 +8,7 @@ const authLinks = {
   acceptInvitation: signature({
     id: 'auth.acceptInvitation',
     summary: 'Accept an invitation and set a password',
-    description: 'The user becomes ACTIVE and signs in. With single sign-on, no password is needed.',
+    description: 'The user becomes ACTIVE and can sign in. Users with single sign-on omit the password.',
     method: 'post',
     path: '/auth/accept-invitation',
     guard: 'anyone',
@@ -17,7 +17,7 @@ const authLinks = {
   forgotPassword: signature({
     id: 'auth.forgotPassword',
     summary: 'Request an email with a password reset link',
-    description: 'The response does not show whether the user exists.',
+    description: 'The response is the same whether the user exists or not.',
     method: 'post',
     path: '/auth/forgot-password',
     guard: 'anyone',
@@ -67,7 +67,7 @@ export const auth = {
     id: 'auth.finishSso',
     summary: 'Complete a sign-in at the SSO provider',
     description:
-      'The provider redirects the browser here. Returns tokens as JSON, or a page if the Accept header prefers HTML; problems are JSON or a page in the same way. If the sign-in started on a page of the OpenID Provider, redirects back to it (302).',
+      'The provider redirects the browser to this address. The response contains the tokens or the problem, as JSON or, if the Accept header prefers HTML, as a page. If the sign-in started on a page of the OpenID Provider, the response redirects back to that page (302).',
     method: 'get',
     path: '/auth/sso/callback',
     guard: 'anyone',

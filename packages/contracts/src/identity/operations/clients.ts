@@ -16,7 +16,7 @@ export const clients = {
     id: 'clients.updateProfile',
     summary: 'Change the public profile of a client',
     description:
-      "For a client's own administrators. Takes the whole client and applies its name, translations, contacts and routeNotificationEmailAddresses; anything else that differs from what is stored is refused with 403.",
+      'For administrators of the client. Send the whole client: name, translations, contacts and routeNotificationEmailAddresses are changed. The response is 403 if any other field differs from the stored value.',
     method: 'put',
     path: '/clients/:uid/profile',
     guard: ['ROLE_MANAGE_CLIENT'],

@@ -3,11 +3,11 @@ import { signature } from '../../operation.ts'
 import { ClientSummary, Credential, DeletedClientSummary, LookupBody, PrincipalState, UserSummary } from '../lookups.ts'
 import { UserGroupSummary } from '../user.ts'
 
-/** The pipeline service calls these operations. Users cannot: the guard is the shared secret of the services. */
+/** The pipeline service calls these operations with the shared secret of the services. Users cannot call them. */
 export const lookups = {
   standing: signature({
     id: 'lookups.standing',
-    summary: 'The principal of a credential and its current permissions',
+    summary: 'Read the principal of a credential and its current permissions',
     method: 'post',
     path: '/lookups/standing',
     guard: 'service',
@@ -17,7 +17,7 @@ export const lookups = {
   }),
   users: signature({
     id: 'lookups.users',
-    summary: 'Names of users and applications',
+    summary: 'List the names of users and applications',
     method: 'post',
     path: '/lookups/users',
     guard: 'service',
@@ -27,7 +27,7 @@ export const lookups = {
   }),
   userGroups: signature({
     id: 'lookups.userGroups',
-    summary: 'Names of user groups',
+    summary: 'List the names of user groups',
     method: 'post',
     path: '/lookups/user-groups',
     guard: 'service',
@@ -37,7 +37,7 @@ export const lookups = {
   }),
   clients: signature({
     id: 'lookups.clients',
-    summary: 'Clients by id',
+    summary: 'List clients by id',
     method: 'post',
     path: '/lookups/clients',
     guard: 'service',
@@ -55,7 +55,7 @@ export const lookups = {
   }),
   deletedClients: signature({
     id: 'lookups.deletedClients',
-    summary: 'The deleted ones among these clients, with the time of deletion',
+    summary: 'List which of these clients are deleted, with the times of deletion',
     method: 'post',
     path: '/lookups/deleted-clients',
     guard: 'service',

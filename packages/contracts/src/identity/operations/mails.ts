@@ -5,11 +5,11 @@ import { Mail, ReadMail } from '../mail.ts'
 
 const guard = ['ROLE_MANAGE_USER'] as const
 
-/** The outbox: mails to users of the last 30 days, including mails that could not be sent. */
+/** Operations on the emails to users of the last 30 days, including emails that could not be sent. */
 export const mails = {
   list: signature({
     id: 'mails.list',
-    summary: 'List mails to users',
+    summary: 'List emails to users',
     method: 'get',
     path: '/mails',
     guard,
@@ -19,13 +19,13 @@ export const mails = {
   }),
   read: signature({
     id: 'mails.read',
-    summary: 'Read a mail',
+    summary: 'Read an email',
     description:
-      'Without a mail server, the response contains the text for readers who hold every role of the recipient.',
+      'If no mail server is configured, the response contains the text for callers who hold every role of the recipient.',
     method: 'get',
     path: '/mails/:uid',
     guard,
-    // Every reader of the email could use its link.
+    // A reader of the email can use the link in it.
     inPerson: true,
     response: ReadMail,
   }),

@@ -3,11 +3,11 @@ import { ListQuery } from '../../search.ts'
 import { TabularResult } from '../table.ts'
 import { UserListQuery } from '../user.ts'
 
-/** The query sets filter, order and pages, as in lists; the totals are in `metaData.pager`. */
+/** Reports take the same query parameters as lists. Their totals are in `metaData.pager`. */
 export const reports = {
   userAccess: signature({
     id: 'reports.userAccess',
-    summary: 'Users and their access',
+    summary: 'List users and their access',
     method: 'get',
     path: '/reports/user-access',
     guard: ['ROLE_MANAGE_USER'],
@@ -18,7 +18,7 @@ export const reports = {
     id: 'reports.audit',
     summary: 'Audit log',
     description:
-      'Newest first. Contains the operations of a client and the operations of others on it; super admins see all clients. A filter on "at" makes the search of a long log fast.',
+      'Returns the newest entries first: operations by members of the client, and operations of others on the client. Super admins see all clients. Add a filter on "at" to search a long log faster.',
     method: 'get',
     path: '/reports/audit',
     guard: ['ROLE_SEE_AUDIT_LOG'],

@@ -4,7 +4,7 @@ import { Session, SwitchClientBody } from '../session.ts'
 export const session = {
   read: signature({
     id: 'session.read',
-    summary: 'The signed-in user and the active client',
+    summary: 'Read the signed-in user and the active client',
     method: 'get',
     path: '/session',
     guard: 'signed-in',
@@ -13,7 +13,7 @@ export const session = {
   switchClient: signature({
     id: 'session.switchClient',
     summary: 'Switch the active client',
-    description: 'For this session only. Takes effect in both services with the next request.',
+    description: 'Changes only this session. Both services use the new client from the next request on.',
     method: 'put',
     path: '/session/client',
     guard: ['ROLE_SUPER_ADMIN'],

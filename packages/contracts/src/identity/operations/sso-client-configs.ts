@@ -14,7 +14,7 @@ const { list, create, read, update, ...rest } = recordSignatures({
 })
 
 const kept =
-  'An absent or null clientSecret keeps the stored one. An empty text deletes it, which makes the application a public client.'
+  'An absent or null clientSecret keeps the stored secret. An empty text deletes the secret, which makes the application a public client.'
 
 export const ssoClientConfigs = {
   list,
@@ -45,7 +45,7 @@ export const allowedApplications = {
     id: 'allowedApplications.delete',
     summary: 'Revoke the access of an application',
     description:
-      'Its tokens end immediately here, and within ten seconds in the pipeline service. The next sign-in requests consent again.',
+      'The identity service rejects the tokens of the application immediately, the pipeline service within ten seconds. The next sign-in asks for your consent again.',
     method: 'delete',
     path: '/users/me/applications/:uid',
     guard: 'in-person',

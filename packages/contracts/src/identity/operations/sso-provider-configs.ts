@@ -14,13 +14,13 @@ const { list, create, read, update, ...rest } = recordSignatures({
 })
 
 const kept =
-  'An absent or null clientId or clientSecret keeps the stored one; an empty text deletes it. A stored secret is never sent to another address: with a new address, send the secret again.'
+  'An absent or null clientId or clientSecret keeps the stored value; an empty text deletes it. If you change the address, send the secret again, because a stored secret is never sent to another address.'
 
 export const ssoProviderConfigs = {
   list,
   create: signature({
     ...create,
-    description: 'A client has at most one provider.',
+    description: 'A client can have only one provider.',
   }),
   read,
   update: signature({ ...update, description: kept }),

@@ -33,14 +33,14 @@ export const userGroups = {
     id: 'userGroups.addMember',
     summary: 'Add a user to a user group',
     description:
-      'The user must belong to the same client. Members reach the data that is shared with the group, so only super admins add themselves, or users with roles that they lack. Adding a member again changes nothing.',
+      'The user must belong to the same client. Members get access to all data that is shared with the group, so only super admins can add themselves or users with roles that the caller lacks. Adding a member again changes nothing.',
     method: 'put',
     ...membership,
   }),
   removeMember: signature({
     id: 'userGroups.removeMember',
     summary: 'Remove a user from a user group',
-    description: 'Users may remove themselves. Removing a user who is not a member changes nothing.',
+    description: 'Users can remove themselves. Removing a user who is not a member changes nothing.',
     method: 'delete',
     ...membership,
   }),

@@ -12,7 +12,7 @@ const userLife = {
     id: 'users.invite',
     summary: 'Invite a user',
     description:
-      'Sends a single-use link by email, valid for seven days. Without a mail server, callers who signed in directly get the link in the response.',
+      'Emails a link that can be used once within seven days. If no mail server is configured, the response contains the link for callers who signed in directly.',
     method: 'post',
     path: '/users/invite',
     guard,
@@ -36,7 +36,7 @@ const userLife = {
     id: 'users.copy',
     summary: 'Copy a user',
     description:
-      'The new user gets the roles, groups and client of the original, and all other fields from the body. A user without a password or single sign-on is invited. Returns the original and the copy.',
+      'The new user gets the roles, groups and client of the original user, and all other fields from the body. A new user without a password and single sign-on receives an invitation. Returns the original and the new user.',
     method: 'post',
     path: '/users/:uid/copies',
     guard,
@@ -48,7 +48,8 @@ const userLife = {
   startPasswordReset: signature({
     id: 'users.startPasswordReset',
     summary: 'Send a user a password reset link',
-    description: 'The link is valid once and for one hour. The old password stays valid until a new one is set.',
+    description:
+      'The link can be used once within one hour. The old password stays valid until the user sets a new one.',
     method: 'post',
     path: '/users/:uid/password-reset',
     guard,
@@ -56,17 +57,20 @@ const userLife = {
   }),
 }
 
-/** Operations of administrators on the sign-in methods of users with no more roles than their own. */
+/**
+ * Administrators use these operations on the sign-in methods of other users. A user must not have roles that the
+ * administrator lacks.
+ */
 const userAccess = {
   removeSecondFactor: signature({
     id: 'users.removeSecondFactor',
     summary: 'Remove the second factor of a user',
-    description: 'For users who lost it. Use the operation of your account for your own.',
+    description: 'For users who have lost their second factor. For your own, use DELETE /users/me/second-factor.',
     method: 'delete',
     path: '/users/:uid/second-factor',
     guard: ['ROLE_MANAGE_USER'],
     ifMatch: true,
-    // A leaked token must not weaken the sign-in of a user.
+    // The caller must have signed in directly, so that a leaked token cannot weaken the sign-in of a user.
     inPerson: true,
   }),
   listApiTokens: signature({
@@ -119,7 +123,7 @@ export const users = {
     path: '/users/me',
     guard: 'signed-in',
     otherMethods:
-      'Your password, email address, second factor, API tokens and sessions have operations below /users/me; PUT /users/{your id} changes the rest.',
+      'Change your password, email address, second factor, API tokens and sessions with the operations below /users/me, and all other fields with PUT /users/{your id}.',
     response: User,
     versioned: true,
   }),
@@ -129,7 +133,7 @@ export const users = {
   create: signature({
     ...records.create,
     description:
-      'Accepts users with `ssoAuth`, who sign in at a provider. Other users set their own password: use POST /users/invite. If the operator sets `ADMIN_SETS_PASSWORDS`, users without `ssoAuth` are accepted, with and without a `password`.',
+      'Creates users with `ssoAuth`, who sign in at a provider. Use POST /users/invite for all others, who set their own password. If the operator sets `ADMIN_SETS_PASSWORDS`, this operation also accepts users without `ssoAuth`; their `password` is optional.',
   }),
   setStatus: signature({
     id: 'users.setStatus',

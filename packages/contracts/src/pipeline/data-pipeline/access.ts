@@ -3,8 +3,8 @@ import { closed } from '../../contract.ts'
 import { Address, field, Name, secret } from './field.ts'
 
 /**
- * The address and the credentials of a source: one object of a body. `given` contains the secrets, `answered` does not. Two
- * accesses with the same title are the same.
+ * The address and the credentials of a source, as one object of a body. `given` contains the secrets; `answered`, for responses,
+ * does not. Objects with the same title must have the same fields.
  */
 export function access<Open extends TProperties, Secrets extends TProperties>(
   title: string,
@@ -21,17 +21,16 @@ export function access<Open extends TProperties, Secrets extends TProperties>(
 const url = field(
   Address,
   'Address',
-  'The base address of the system, without /api, user name and password.',
+  'The base address of the system, without /api, username and password.',
   'https://data.example.org',
 )
 const username = field(Name, 'User name', 'An account with read access is sufficient.', 'reader')
 const password = secret('Password', 'The password of the account.', 'the password')
 const authToken = secret('Token', 'An API token of the system.', 'a-token-of-the-system')
 
-/** The interface's `apiSource`: an address and a token. */
+/** The field `apiSource`: an address and a token. */
 export const tokenAccess = access('ApiTokenSource', { url }, { authToken })
 
-/** An address, a username and a password. */
 export const loginAccess = access('ApiLoginSource', { url, username }, { password })
 
 /** An address, a username, and a token of this user. */
@@ -44,7 +43,7 @@ export const anyAccess = access(
   { password, authToken },
 )
 
-/** The same, or a key pair of the service (SMART Backend Services). */
+/** A token, a username and a password, or a key pair (SMART Backend Services). */
 export const clinicalAccess = access(
   'ClinicalApiSource',
   {
@@ -53,9 +52,14 @@ export const clinicalAccess = access(
     clientId: Type.Optional(
       field(Name, 'Client id', 'With a private key: the client id of this installation at the server.', 'sluice'),
     ),
-    keyId: Type.Optional(field(Name, 'Key id', 'The id of this key at the server.', 'key-1')),
+    keyId: Type.Optional(field(Name, 'Key id', 'The id under which the server knows the key.', 'key-1')),
     scope: Type.Optional(
-      field(Name, 'Scope', 'The scope of a request with a private key; system/*.rs when absent.', 'system/*.read'),
+      field(
+        Name,
+        'Scope',
+        'The scope that is requested with the private key; system/*.rs when absent.',
+        'system/*.read',
+      ),
     ),
   },
   {

@@ -20,7 +20,6 @@ import { scheduled, scheduledIgnored, scheduledResponse } from '../../schedule.t
 import { DataPipelineStatus } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
 
-/** The policies for a source whose columns have changed. */
 export const schemaChanges = ['EVOLVE', 'IGNORE_NEW', 'FAIL', 'REPLACE'] as const
 export type SchemaChanges = (typeof schemaChanges)[number]
 
@@ -34,7 +33,6 @@ export const AnonymousAccess = Type.Object(
   { ...closed, title: 'AnonymousAccess' },
 )
 
-/** The format of a request. */
 export const AnonymousAccessBody = Type.Object(
   { metadata: Type.Optional(Type.Boolean()), data: Type.Optional(Type.Boolean()) },
   { ...closed, title: 'AnonymousAccessBody', description: 'Absent fields mean false.' },
@@ -44,10 +42,7 @@ const SqlStatements = Type.Array(
   Type.Object(
     {
       description: Type.Optional(Text),
-      statement: requiredBecause(
-        Type.String({ minLength: 1, maxLength: 100_000 }),
-        'every entry needs a statement to run',
-      ),
+      statement: requiredBecause(Type.String({ minLength: 1, maxLength: 100_000 }), 'it is the statement to run'),
     },
     closed,
   ),
@@ -76,7 +71,6 @@ const fields = {
   schemaChanges: Type.Optional(SchemaChange),
 }
 
-/** Body fields of every pipeline type. */
 export const baseFields = {
   ...fields,
   transformation: Type.Optional(TransformationBody),
@@ -89,7 +83,7 @@ export const baseFields = {
     bodyOf(
       {
         schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
-        /** Derived from the pipeline's name when absent. */
+        /** The name of the target table; derived from the name of the pipeline when absent. */
         tableName: Type.Optional(WarehouseName),
       },
       { stagingTableName: Line, tableSchema: Line },
@@ -113,8 +107,8 @@ export const baseIgnored = [
 ]
 
 /**
- * A source before the pipeline is saved: `fields` are read, and all other fields of a pipeline's body are accepted, so that a
- * form can be sent unchanged. `id` names the saved pipeline whose file or secrets are used.
+ * Returns the schema of a source for a preview or test before the pipeline is saved. The service reads `fields`, and ignores all
+ * other fields of a pipeline, so that a form can be sent unchanged. `id` is the saved pipeline whose file or secrets are used.
  */
 export function sourceBody<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
   return body(
@@ -129,7 +123,6 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
   )
 }
 
-/** Response fields of every pipeline type. */
 export const baseResponse = {
   ...recorded,
   ...authored,
@@ -147,7 +140,7 @@ export const baseResponse = {
       stagingTableName: Type.Optional({
         ...Line,
         description:
-          'The table with unpublished rows, of a current run or of a failed run whose rows are retained. Only in the response for one pipeline.',
+          'The table with the unpublished rows of a current run, or of a failed run whose rows are retained. Only the response for a single pipeline contains it.',
       }),
       tableSchema: Line,
     },

@@ -33,12 +33,16 @@ const Lines = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 }))
 
 const CsvColumn = Type.Object(
   {
-    /** The header text of the column. Either this or `index`. */
+    /** The header text of the column. Set either this or `index`. */
     label: Type.Optional(Type.String({ maxLength: 1000 })),
-    /** The position of the column, from 0. Either this or `label`. */
+    /** The position of the column, from 0. Set either this or `label`. */
     index: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_599 })),
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 63, description: 'The name in the warehouse.' })),
-    dataType: Type.Optional(Type.Enum([...dataTypes], { description: 'Replaces the detected type.' })),
+    name: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 63, description: 'The name of the column in the warehouse.' }),
+    ),
+    dataType: Type.Optional(
+      Type.Enum([...dataTypes], { description: 'The type of the column, instead of the detected one.' }),
+    ),
     precision: Digits(1),
     scale: Digits(0),
     dateFormat: Type.Optional(Type.Enum([...dateFormats])),
@@ -75,7 +79,7 @@ const options = {
       maxLength: 40,
       pattern: '^[A-Za-z0-9._:-]+$',
       examples: ['windows-1252'],
-      description: 'Name in the Encoding Standard.',
+      description: 'The name of the encoding in the WHATWG Encoding Standard.',
     }),
   ),
   sheet: Type.Optional({
@@ -93,7 +97,7 @@ const options = {
   rowsUnder: Type.Optional({ ...Line, description: 'For a JSON document: the key whose value contains the rows.' }),
 }
 
-/** Options for reading a file of rows. Absent options are detected from the file; given options always apply. */
+/** Options for reading a file of rows. Absent options are detected from the file; given options override the detection. */
 export const CsvOptions = contract(
   'CsvOptions',
   Type.Object({ ...options, columns: Type.Optional(Type.Array(CsvColumn, { maxItems: 1_600 })) }, closed),
@@ -102,10 +106,10 @@ export type CsvOptions = TypeOf<typeof CsvOptions>
 
 export const csvOptions = Type.Optional(CsvOptions)
 
-/** The options that fit into a query string. */
+/** The options without `columns`, for the query string of an upload. */
 export const csvOptionsInQuery = options
 
-/** Detected options with their confidence; 1 for given options. */
+/** Returns the schema of a detected option with its confidence, which is 1 for a given option. */
 const guessOf = <Value extends TSchema>(value: Value, more: TProperties = {}) =>
   Type.Object({ value, given: Type.Boolean(), confidence: Type.Number({ minimum: 0, maximum: 1 }), ...more }, closed)
 
@@ -126,7 +130,7 @@ export const CsvGuesses = contract(
       trimSpaces: guessOf(Type.Boolean()),
       footerLines: guessOf(Count),
       decimal: guessOf(Type.Enum(['POINT', 'COMMA'])),
-      /** `suggested` values probably mean a missing value; only `value` is applied. */
+      /** Only the texts in `value` are read as missing values. The texts in `suggested` probably also mean a missing value. */
       nullValues: guessOf(Spellings, { suggested: Spellings }),
     },
     closed,

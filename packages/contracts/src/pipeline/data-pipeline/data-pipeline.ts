@@ -40,16 +40,15 @@ export const pipelineVariants = [
 
 type Variant = (typeof pipelineVariants)[number]
 
-/** A pipeline of any type, as a client sends it. `checkPipelineBody` checks a body without a type. */
+/** A pipeline of any type, as clients send it; the type is optional. `checkPipelineBody` checks a body without a type. */
 export const DataPipelineBody = discriminated(
   'DataPipelineBody',
   pipelineVariants.map(({ sent }) => sent),
 )
 export type SentDataPipelineBody = TypeOf<Variant['sent']>
-/** The same with its type. */
+/** A pipeline body whose type is known. */
 export type DataPipelineBody = TypeOf<Variant['body']>
 
-/** Response fields of every scheduled object. */
 export const DataPipeline = discriminated(
   'DataPipeline',
   pipelineVariants.map(({ resource }) => resource),
@@ -67,7 +66,7 @@ const checkers = new Map<string, (body: unknown) => ContractCheckResult<DataPipe
   pipelineVariants.map(({ type, body }) => [type, checker<DataPipelineBody>(body as object)]),
 )
 
-/** Checks a body as one of this type, whatever type it contains. */
+/** Checks a body against the contract of `type`; the field `type` of the body is ignored. */
 export function checkPipelineBody(type: string, body: object): ContractCheckResult<DataPipelineBody> {
   const check = checkers.get(type)
   if (!check) throw new Error(`Unknown pipeline type ${type}.`)
@@ -75,8 +74,8 @@ export function checkPipelineBody(type: string, body: object): ContractCheckResu
 }
 
 /**
- * Returns the pipeline types that fit a body without a type: those that allow all of its fields and require no others. If the names of
- * the fields fit several types, the values decide.
+ * Returns the pipeline types whose contract fits a body without a type: they allow all fields of the body and require no others.
+ * If the field names fit several types, the values decide.
  */
 export function pipelineTypesOf(body: object): PipelineType[] {
   const given = Object.entries(body).flatMap(([name, value]) => (value === null || name === 'type' ? [] : [name]))

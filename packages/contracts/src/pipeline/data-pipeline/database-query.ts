@@ -26,7 +26,7 @@ export const databaseAccess = access(
     hostname: field(
       requiredBecause(
         Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
-        'the database has this address',
+        'it is the address of the database server',
       ),
       'Host',
       'A host name or IP address, without port and scheme.',
@@ -36,13 +36,13 @@ export const databaseAccess = access(
       field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The default port of the system when absent.', 5432),
     ),
     database: field(
-      requiredBecause(Name, 'one server has several databases'),
+      requiredBecause(Name, 'a server can have several databases'),
       'Database',
       'The name of the database; for Oracle, of the service.',
       'registry',
     ),
     username: field(
-      requiredBecause(Name, 'the database is read as this user'),
+      requiredBecause(Name, 'it is the user that reads the database'),
       'User name',
       'An account with read access is sufficient.',
       'reader',
@@ -61,7 +61,7 @@ export const databaseAccess = access(
 )
 
 const TableMetadata = Type.Object(
-  { schema: Type.Optional(Name), name: requiredBecause(Name, 'it names the table to read') },
+  { schema: Type.Optional(Name), name: requiredBecause(Name, 'it is the name of the table to read') },
   { ...closed, title: 'TableMetadata' },
 )
 
@@ -70,7 +70,7 @@ const question = {
     field(
       Type.String({ minLength: 1, maxLength: 100_000 }),
       'Query',
-      'One statement that reads. Set either this or tables.',
+      'One statement that only reads data. Set either this or tables.',
       'select * from cases where year = 2026',
     ),
   ),
@@ -93,28 +93,32 @@ const roleIdentifier = field(
 const region = field(
   Type.Enum([...regions]),
   'Region',
-  'The region of the warehouse; DEFAULT: the region of the service.',
+  'The region of the warehouse. DEFAULT is the region of the service.',
   'EU_WEST_1',
 )
 
 const computed = {
   defaultPort: Type.Integer({ minimum: 1, maximum: 65_535 }),
-  /** The URL contains no credentials. */
+  /** The JDBC URL, without credentials. */
   jdbcConnectionUrl: Type.String({ maxLength: 2000 }),
 }
 
-// Only Redshift needs these two; the other databases store and return them.
-const spare = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
+// Fields that only Redshift uses. The service also stores and returns them for other databases.
+const redshiftFields = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
 
-/** Body fields of a pipeline that queries a database. */
-export const databaseQuery = { jdbcSource: databaseAccess.given, ...question, ...spare }
+export const databaseQuery = { jdbcSource: databaseAccess.given, ...question, ...redshiftFields }
 
 /** Response fields that a body may contain and that are ignored. */
 export const databaseQueryIgnored = ['defaultPort', 'jdbcConnectionUrl']
 
-export const databaseQueryResponse = { jdbcSource: databaseAccess.answered, ...question, ...spare, ...computed }
+export const databaseQueryResponse = {
+  jdbcSource: databaseAccess.answered,
+  ...question,
+  ...redshiftFields,
+  ...computed,
+}
 
-/** Body fields of a warehouse, for whose queries the two fields are required. */
+/** Body fields of a pipeline that queries Redshift, which requires the role and the region. */
 export const warehouseQuery = { jdbcSource: databaseAccess.given, ...question, roleIdentifier, region }
 
 export const warehouseQueryResponse = {

@@ -1,6 +1,6 @@
 /**
- * The `type` of each connector in requests, responses and rows. All other code uses these names instead of the values. The order is
- * that of the values in error messages and in the reference.
+ * The `type` of each connector in requests, responses and database rows. All other code uses these names instead of the values.
+ * Error messages and the API reference list the types in this order.
  */
 export const connectorTypes = {
   azureBlobStorage: 'CLOUD_BLOB_STORAGE',
@@ -40,7 +40,6 @@ export const warehouseTypes = {
 export type PipelineType = (typeof connectorTypes)[keyof typeof connectorTypes]
 export const pipelineTypes: readonly PipelineType[] = Object.values(connectorTypes)
 
-/** Display name of the system of each pipeline type. No other place defines these names. */
 export const systems: Readonly<Record<PipelineType, string>> = {
   [connectorTypes.azureBlobStorage]: 'Azure Blob Storage',
   [connectorTypes.bhima]: 'BHIMA',
@@ -66,7 +65,6 @@ export const systems: Readonly<Record<PipelineType, string>> = {
   [connectorTypes.sormas]: 'SORMAS',
 }
 
-/** Default port of each database. */
 export const defaultPorts = {
   [connectorTypes.sqlServer]: 1433,
   [connectorTypes.mysql]: 3306,

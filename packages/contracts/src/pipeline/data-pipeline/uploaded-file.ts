@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import { type TypeOf, closed, contract } from '../../contract.ts'
 import { Count, Line, Text, Timestamp } from '../../named.ts'
 
-/** The file that a pipeline loads at its next run. */
 export const UploadedFile = contract(
   'UploadedFile',
   Type.Object(
@@ -17,12 +16,12 @@ export const UploadedFile = contract(
       mismatch: Type.Optional({
         ...Text,
         description:
-          'In the response to an upload: the changed columns since the last load and their effect in a run, or the reason why a run would fail.',
+          'Only in the response to an upload: the columns that have changed since the last load and what a run will do, or the reason why a run would fail.',
       }),
       checkSkipped: Type.Optional({
         ...Text,
         description:
-          'In the response to an upload: the reason why the file was stored without a check. The file can be damaged or have other columns.',
+          'Only in the response to an upload: why the stored file was not checked. It may be damaged or have other columns.',
       }),
     },
     closed,

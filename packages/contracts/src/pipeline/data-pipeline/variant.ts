@@ -4,7 +4,6 @@ import { body } from '../../named.ts'
 import { baseFields, baseIgnored, baseResponse, sourceBody } from './base.ts'
 import type { PipelineType } from './systems.ts'
 
-/** The fields of one pipeline type in addition to the common fields. */
 interface Own<Given extends TProperties, Answered extends TProperties> {
   /** Body fields. */
   given: Given
@@ -14,7 +13,7 @@ interface Own<Given extends TProperties, Answered extends TProperties> {
   ignored?: readonly string[]
 }
 
-/** Returns the contracts of one pipeline type: its body, its source before the pipeline is saved, and its response. */
+/** Returns the contracts of one pipeline type: the body, the source for previews, and the response. */
 export function variant<const Token extends PipelineType, Given extends TProperties, Answered extends TProperties>(
   token: Token,
   { given, answered, ignored = [] }: Own<Given, Answered>,

@@ -9,7 +9,7 @@ const see = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 const shown =
   'Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data.'
 
-/** The response contains all columns, which can be more than a thousand. */
+/** A table can have more than a thousand columns, so this response has its own limit. */
 const Columns = { type: 'array', items: Column, maxItems: 1600 } as Contract<TypeOf<typeof Column>[]>
 
 const SchemaBodies = { type: 'array', items: SchemaBody, minItems: 1, maxItems: 1000 } as Contract<
@@ -20,7 +20,7 @@ export const catalogueSignatures = {
   saveSchemas: signature({
     id: 'schemas.saveAll',
     summary: 'Create or replace schemas by name',
-    description: 'Saves all schemas or none. The violations have pointers into the list.',
+    description: 'Saves all schemas or none. The pointers of violations refer to the list.',
     method: 'put',
     path: '/schemas',
     guard: ['ROLE_MANAGE_SCHEMA'],
@@ -69,7 +69,7 @@ export const catalogueSignatures = {
   }),
   stagingTable: signature({
     id: 'dataPipelines.stagingTable',
-    summary: 'Read the unpublished rows of a current or failed run',
+    summary: 'Read the rows that a current or failed run has loaded but not published',
     method: 'get',
     path: '/data-pipelines/:uid/staging-table',
     guard: ['ROLE_SEE_DATA_PIPELINE', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'],

@@ -31,7 +31,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.saveMany',
     summary: 'Save several data pipelines',
     description:
-      'Saves all pipelines or none. Each one replaces the pipeline with its name, or is created if the name is new; `id` and `client` are ignored, so that an export can be saved elsewhere. The violations of all pipelines have pointers into the list.',
+      'Saves all pipelines or none. Each one replaces the pipeline with the same name, or is created if no pipeline has this name. `id` and `client` are ignored, so that you can save an export in another organisation. The pointers of violations refer to the list.',
     method: 'post',
     path: '/data-pipelines/bulk',
     guard: manage,
@@ -45,7 +45,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.resetCursor',
     summary: 'Reset the cursor of incremental loads',
     description:
-      'The next run reads everything and replaces the rows, in any mode. With `from`, the next incremental run reads and merges the changes since then; sources whose cursor is not a time reject `from`.',
+      'The next run reads the whole source and replaces the rows, in any mode. With `from`, the next incremental run instead merges the changes since that time. Sources whose cursor is not a time reject `from`.',
     method: 'post',
     path: '/data-pipelines/:uid/reset-cursor',
     guard: manage,
@@ -56,7 +56,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.restore',
     summary: 'Restore the rows before the last load',
     description:
-      'Queues a run that publishes the previous rows again, with their columns, types and cursor, in all tables of the pipeline at once. The replaced rows are kept, so restoring twice undoes the first. Incremental loads keep no previous rows: the restored table is that before the last full load. For schemas in PostgreSQL and ClickHouse.',
+      'Queues a run that publishes the previous rows of all tables of the pipeline at once, with their columns, types and cursor. The replaced rows are kept, so a second restore undoes the first one. Incremental loads keep no previous rows, so the restored rows are those before the last full load. Available for schemas in PostgreSQL and ClickHouse.',
     method: 'post',
     path: '/data-pipelines/:uid/restore',
     guard: manage,
@@ -66,7 +66,7 @@ export const dataPipelineSignatures = {
   upload: signature({
     id: 'dataPipelines.upload',
     summary: 'Upload the file that the next run loads',
-    description: 'The body is the file, streamed. A second upload replaces the first when it is complete.',
+    description: 'The body is the file. A complete upload replaces an earlier one.',
     method: 'post',
     path: '/data-pipelines/:uid/file',
     guard: manage,
@@ -79,7 +79,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.preview',
     summary: 'Preview a source before it is saved',
     description:
-      'Returns the first rows: of a query or table for databases, and of the file of the pipeline `id` for uploads. With `id`, the stored password replaces an absent one. All other fields of a pipeline are accepted and ignored.',
+      'Returns the first rows of the source: of the query or table for databases, and of the uploaded file of the pipeline `id` for uploads. With `id`, an absent password has the stored value. All other fields of a pipeline are accepted and ignored.',
     method: 'post',
     path: '/data-pipelines/preview',
     guard: manage,
@@ -91,7 +91,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.previewFile',
     summary: 'Preview a file before it is saved',
     description:
-      'The body is the start of the file: only the first 4 MB are read, so send no more. Upload a larger workbook, archive, JSON document or Parquet file first.',
+      'The body is the start of the file, of which the first 4 MB are read. To preview a larger workbook, archive, JSON document or Parquet file, upload it to a pipeline first.',
     method: 'post',
     path: '/data-pipelines/preview-file',
     guard: manage,
@@ -104,7 +104,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.testSource',
     summary: 'Test the connection to a source before it is saved',
     description:
-      'A failed test is a successful response with the status ERROR, a code and a message. With `id`, the stored password replaces an absent one.',
+      'A failed test returns status 200 with `status` ERROR, a code and a message. With `id`, an absent password has the stored value.',
     method: 'post',
     path: '/data-pipelines/test-connection',
     guard: manage,
@@ -115,7 +115,7 @@ export const dataPipelineSignatures = {
   testConnection: signature({
     id: 'dataPipelines.testConnection',
     summary: 'Test the connection to the source of a pipeline',
-    description: 'A failed test is a successful response with the status ERROR, a code and a message.',
+    description: 'A failed test returns status 200 with `status` ERROR, a code and a message.',
     method: 'post',
     path: '/data-pipelines/:uid/test-connection',
     guard: manage,
@@ -137,7 +137,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.lookupSaved',
     summary: 'List the options of the source of a pipeline',
     description:
-      'The saved jdbcSource or url replaces an absent one. The stored password or token replaces an absent one if the address is the stored one.',
+      'An absent jdbcSource or url has the stored value. An absent password or token has the stored value if the address is the stored one.',
     method: 'post',
     path: '/data-pipelines/:uid/lookups/:kind',
     guard: manage,
@@ -145,7 +145,7 @@ export const dataPipelineSignatures = {
     body: SourceLookupBody,
     response: listOf(LookedUp),
   }),
-  ...rejectedRowsSignature(pipeline, 'List rejected rows with their position and the reason'),
+  ...rejectedRowsSignature(pipeline, 'List the rejected rows of a run, with their positions and the reasons'),
   ...qualityResultsSignature(pipeline),
   logs: signature({
     id: 'dataPipelines.logs',

@@ -25,7 +25,7 @@ export const dataQualityCheckGroupSignatures = {
     id: 'dataQualityCheckGroups.run',
     summary: 'Run all checks of a group and return their results',
     description:
-      'Runs the checks one after the other for at most one minute; a longer run continues in the background. Returns and stores at most 100 violations of each check that the caller may read.',
+      'Runs the checks one after the other. A run that takes more than one minute continues in the background. Returns and stores at most 100 violations of each check that the caller may read.',
     method: 'post',
     path: '/data-quality-check-groups/:uid/run',
     guard: group.manage,

@@ -20,7 +20,7 @@ export const dataQualityCheckSignatures = {
     id: 'dataQualityChecks.run',
     summary: 'Run a check and return its violations',
     description:
-      'The rows of its query are violations: 1,000 of them at most are answered, in `data`. A query that cannot be run is an answer too: ERROR, with a sentence.',
+      'The rows of the query are the violations. `data` contains at most 1,000 of them. If the query cannot be run, the response has status 200 with `status` ERROR and a message.',
     method: 'post',
     path: '/data-quality-checks/:uid/run',
     guard: check.see,

@@ -4,7 +4,7 @@ import { DeletedClient } from '../deleted-client.ts'
 
 const guard = ['ROLE_SUPER_ADMIN'] as const
 
-/** Operations on the remaining data of deleted organisations. */
+/** Operations on the data that is still stored for deleted organisations. */
 export const deletedClientSignatures = {
   list: signature({
     id: 'deletedClients.list',
@@ -19,7 +19,7 @@ export const deletedClientSignatures = {
     id: 'deletedClients.erase',
     summary: 'Erase the data of a deleted client',
     description:
-      'Erases its warehouses, files, runs, settings and objects immediately and permanently. The audit log and public datasets stay. If the warehouse does not respond, nothing else is erased: send the request again.',
+      'Immediately and permanently erases the warehouses, files, runs, settings and objects of the client. The audit log and public datasets stay. If the warehouse does not respond, the other data is not erased; send the request again.',
     method: 'delete',
     path: '/deleted-clients/:uid',
     guard,

@@ -22,11 +22,11 @@ export const destinationSignatures = {
   ...recordSignatures(destination),
   ...sharingSignatures(destination),
   ...runSignatures(destination),
-  ...rejectedRowsSignature(destination, 'List rejected values with their position and the reason'),
+  ...rejectedRowsSignature(destination, 'List the rejected values of a run, with their positions and the reasons'),
   testTarget: signature({
     id: 'destinations.testTarget',
     summary: 'Test the connection to a target before it is saved',
-    description: 'A failed test is a successful response with the status ERROR, a code and a message.',
+    description: 'A failed test returns status 200 with `status` ERROR, a code and a message.',
     method: 'post',
     path: '/destinations/test-connection',
     guard: manage,
@@ -38,7 +38,7 @@ export const destinationSignatures = {
     id: 'destinations.testConnection',
     summary: 'Test the connection to the target of a destination',
     description:
-      'The stored password or token replaces an absent one if the address is the stored one. A failed test is a successful response with the status ERROR, a code and a message.',
+      'An absent password or token has the stored value if the address is the stored one. A failed test returns status 200 with `status` ERROR, a code and a message.',
     method: 'post',
     path: '/destinations/:uid/test-connection',
     guard: manage,
@@ -50,7 +50,7 @@ export const destinationSignatures = {
     id: 'destinations.lookup',
     summary: 'List the options of the target of a destination',
     description:
-      'The kinds are data-sets, data-elements, data-element-groups, organisation-units, organisation-unit-groups, organisation-unit-levels, category-option-combos, attributes, programs, program-stages, indicators and indicator-groups. The answer has at most 1,000 items; `query` narrows them. Saved values replace absent ones, the stored password or token only if the address is the stored one.',
+      'The kinds are data-sets, data-elements, data-element-groups, organisation-units, organisation-unit-groups, organisation-unit-levels, category-option-combos, attributes, programs, program-stages, indicators and indicator-groups. The response has at most 1,000 items; use `query` to narrow them. Absent fields have the stored values. The stored password or token is only used if the address is the stored one.',
     method: 'post',
     path: '/destinations/:uid/lookups/:kind',
     guard: manage,

@@ -17,7 +17,7 @@ export const publicDatasetSignatures = {
   list: signature({
     id: 'publicDatasets.list',
     summary: 'List public datasets',
-    description: 'Of all organisations. Lists omit the tables.',
+    description: 'Returns the datasets of all organisations, without their tables.',
     method: 'get',
     path: '/public-datasets',
     guard: 'signed-in',
@@ -29,7 +29,7 @@ export const publicDatasetSignatures = {
     id: 'publicDatasets.create',
     summary: 'Upload a public dataset',
     description:
-      'A form: its fields, and then the part `file`, streamed. The file is loaded as a CSV_UPLOAD is, while the request waits; what takes longer than that is answered without a table, and loaded all the same. A file that cannot be loaded is refused, and leaves nothing.',
+      'The body is a form whose last part is `file`. The file is loaded like a CSV_UPLOAD while the request waits. If the load takes longer, it continues in the background, and the response has no table. A file that cannot be loaded is rejected, and no dataset is created.',
     method: 'post',
     path: '/public-datasets',
     guard: manage,
@@ -52,7 +52,8 @@ export const publicDatasetSignatures = {
   update: signature({
     id: 'publicDatasets.update',
     summary: 'Replace the metadata of a public dataset',
-    description: 'For datasets of your own organisation. The rows stay unless headerRow changes.',
+    description:
+      'You can only change datasets of your organisation. A change of headerRow loads the file again; other changes keep the rows.',
     method: 'put',
     path: one,
     guard: manage,
@@ -63,7 +64,7 @@ export const publicDatasetSignatures = {
   delete: signature({
     id: 'publicDatasets.delete',
     summary: 'Delete a public dataset',
-    description: 'For datasets of your own organisation that no data pipeline loads.',
+    description: 'You can only delete datasets of your organisation that no data pipeline loads.',
     method: 'delete',
     path: one,
     guard: manage,
@@ -73,7 +74,7 @@ export const publicDatasetSignatures = {
     id: 'publicDatasets.upload',
     summary: 'Replace the rows of a public dataset',
     description:
-      'The body is the file, streamed. The old rows stay until the file is loaded, and if it cannot be loaded. A file with mostly different columns is rejected unless the query has rebuild=true.',
+      'The body is the file. The old rows stay until the file is loaded, and also if it cannot be loaded. A file with mostly different columns is rejected unless the query contains rebuild=true.',
     method: 'post',
     path: '/public-datasets/:key/file',
     guard: manage,

@@ -1,7 +1,7 @@
 import { signature } from '../../operation.ts'
 import { PublicData, PublicDataQuery, PublicMetadata } from '../public.ts'
 
-const open = 'Needs no token. Returns 404 unless anonymousAccess allows the request.'
+const open = 'Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request.'
 
 const metadata = <const Path extends string>(id: string, what: string, path: Path) =>
   signature({

@@ -8,7 +8,7 @@ export const settingSignatures = {
   list: signature({
     id: 'settings.list',
     summary: 'List settings',
-    description: 'Returns all settings, with defaults for unchanged ones.',
+    description: 'Returns all settings. Settings that were never changed have their default values.',
     method: 'get',
     path: '/settings',
     guard,

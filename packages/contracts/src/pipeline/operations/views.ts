@@ -34,7 +34,7 @@ export const viewSignatures = {
   table: signature({
     id: 'views.table',
     summary: 'Read the table of a view: columns, and rows and size if it is materialised',
-    description: 'A plain view keeps no rows: its rowCount and size are 0.',
+    description: 'A view that is not materialised stores no rows, so its rowCount and size are 0.',
     method: 'get',
     path: '/views/:uid/table',
     guard: see,

@@ -54,7 +54,7 @@ const what = {
   ),
   periods: ids(
     'Periods',
-    'Periods in the notation of DHIS2: 202601, 2026Q1, LAST_12_MONTHS. Set either these or days.',
+    'Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day.',
     '202601',
   ),
   startDate: Type.Optional(field(Day, 'First day', 'If set, the list of periods is not used.', '2026-01-01')),
@@ -65,13 +65,12 @@ const what = {
     field(
       Type.String({ maxLength: 60, pattern: '^(UID|CODE|NAME|ATTRIBUTE:[A-Za-z0-9]{11})$' }),
       'Ids as',
-      'UID, CODE, NAME, or ATTRIBUTE: with the id of an attribute; UID when absent.',
+      'UID, CODE, NAME, or ATTRIBUTE: followed by the id of an attribute; UID when absent.',
       'CODE',
     ),
   ),
 }
 
-/** DHIS2. */
 export const dhis2 = variant(connectorTypes.dhis2, {
   given: { apiSource: anyAccess.given, ...what },
   answered: { apiSource: anyAccess.answered, ...what },

@@ -7,7 +7,7 @@ import { variant } from '../variant.ts'
 const ResourceType = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' })
 const part = Type.Object({}, { maxProperties: 50 })
 
-/** The fields of a ViewDefinition that are checked before it is parsed. */
+/** The fields of a ViewDefinition that the contract checks. The connector checks the rest. */
 const View = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z][A-Za-z0-9_]*$' }),
@@ -24,7 +24,7 @@ const what = {
     field(
       Type.Enum(['SEARCH', 'BULK_EXPORT']),
       'Way',
-      'Page by page, or by an export that the server prepares; SEARCH when absent.',
+      'SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. SEARCH when absent.',
       'SEARCH',
     ),
   ),
@@ -51,7 +51,6 @@ const what = {
   ),
 }
 
-/** Any FHIR R4 server. */
 export const fhir = variant(connectorTypes.fhir, {
   given: { apiSource: clinicalAccess.given, ...what },
   answered: { apiSource: clinicalAccess.answered, ...what },

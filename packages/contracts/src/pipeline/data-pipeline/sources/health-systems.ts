@@ -73,7 +73,7 @@ const requisitions = {
   endDate: last('Requisitions initiated'),
 }
 
-/** OpenLMIS: the requisitions of facilities. The facility date-range variant. */
+/** OpenLMIS: the requisitions of facilities in a date range. */
 export const openlmis = variant(connectorTypes.openlmis, {
   given: { apiSource: tokenAccess.given, ...requisitions },
   answered: { apiSource: tokenAccess.answered, ...requisitions },

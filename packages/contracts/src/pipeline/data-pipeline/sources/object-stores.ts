@@ -12,7 +12,7 @@ const what = {
   key: field(
     Key,
     'Key',
-    'One object, a folder that ends with a slash, or a pattern of *, **, ?, [] and {}.',
+    'The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}.',
     'data/2026/cases.csv',
     'data/2026/',
     'data/**/cases_*.csv',
@@ -34,11 +34,11 @@ export const bucketAccess = access(
       field(
         Key,
         'Object key',
-        'A field of older clients: stored and ignored. The key defines the objects to load.',
+        'A field of older clients. Sluice stores it and does not use it; the key selects the objects to load.',
         'a.csv',
       ),
     ),
-    region: Type.Optional(field(Name, 'Region', "The bucket's; found out where it is absent.", 'eu-west-1')),
+    region: Type.Optional(field(Name, 'Region', 'The region of the bucket; detected when absent.', 'eu-west-1')),
     endpoint: Type.Optional(
       field(
         Address,
@@ -61,7 +61,6 @@ export const bucketAccess = access(
   },
 )
 
-/** Amazon S3 and compatible stores: the object-store file variant. */
 export const s3 = variant(connectorTypes.s3, {
   given: { objectStoreSource: bucketAccess.given, ...what },
   answered: { objectStoreSource: bucketAccess.answered, ...what },
@@ -106,7 +105,6 @@ export const containerAccess = access(
   },
 )
 
-/** Azure Blob Storage. */
 export const azureBlobStorage = variant(connectorTypes.azureBlobStorage, {
   given: { blobStoreSource: containerAccess.given, ...what },
   answered: { blobStoreSource: containerAccess.answered, ...what },

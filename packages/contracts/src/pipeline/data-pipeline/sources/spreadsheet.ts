@@ -24,7 +24,7 @@ export const spreadsheetAccess = access(
     ),
     authToken: secret(
       'API key',
-      'Replaces an account if everyone with the address may view the spreadsheet.',
+      'An API key is sufficient if everyone with the link can view the spreadsheet.',
       'an-api-key',
     ),
   },
@@ -50,7 +50,6 @@ const what = {
   ),
 }
 
-/** Google Sheets. */
 export const googleSheets = variant(connectorTypes.googleSheets, {
   given: { spreadsheetSource: spreadsheetAccess.given, ...what },
   answered: { spreadsheetSource: spreadsheetAccess.answered, ...what },

@@ -6,7 +6,7 @@ import { variant } from '../variant.ts'
 
 const survey = field(Name, 'Survey', 'The uid of the form, from its address.', 'aXjPqBvW4f7n5hLkTzR8sm')
 
-/** KoboToolbox: the submissions of one form. The token survey variant. */
+/** KoboToolbox: the submissions of one form. */
 export const kobotoolbox = variant(connectorTypes.kobotoolbox, {
   given: { apiSource: tokenAccess.given, survey },
   answered: { apiSource: tokenAccess.answered, survey },
