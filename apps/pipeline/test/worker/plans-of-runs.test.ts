@@ -89,7 +89,11 @@ describe('at some thousand runs, by the planner’s own choice', () => {
     ['the lines behind one', newestLines, async (db) => listLines(db, followed, await lastLine())],
     ['the lines of a run', linesOfRun, (db) => listLogs(db, one, { taskId: run.uid }, page)],
     ['where the lines of a run begin', linesOfRun, (db) => findStartKey(db, followed, run.id)],
-    ['what the checks of a run found', /data_quality_results_check_key/, (db) => listCheckResults(db, one, run.uid, page)],
+    [
+      'what the checks of a run found',
+      /data_quality_results_check_key/,
+      (db) => listCheckResults(db, one, run.uid, page),
+    ],
     ['the rejected rows of a run', /rejected_rows_run/, (db) => listRejectedRows(db, one, run.uid, page)],
     [
       'whether a client has room',

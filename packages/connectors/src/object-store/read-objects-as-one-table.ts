@@ -132,11 +132,7 @@ const mostUnread = 3
 function describeAllUnreadParts(unread: readonly string[]): string {
   const more = unread.length - mostUnread
   const others =
-    more > 0
-      ? [
-          `${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`,
-        ]
-      : []
+    more > 0 ? [`${formatCount(more, 'more object')} ${more === 1 ? 'has' : 'have'} sheets that were not read.`] : []
   return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 

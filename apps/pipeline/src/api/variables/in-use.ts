@@ -123,7 +123,8 @@ function isUsed(row: PipelineRow, name: string, keyRing: KeyRing): boolean {
     typeof sqlQuery === 'string' && language ? findVariablesInSql(sqlQuery, language) : variablesInSettings(sqlQuery)
   if (query.has(name)) return true
   const statements = (row.transformation as { sqlStatements?: { statement: string }[] } | null)?.sqlStatements ?? []
-  if (statements.some(({ statement }) => findVariablesInSql(statement, getWarehouseLanguage(row.provider)).has(name))) return true
+  if (statements.some(({ statement }) => findVariablesInSql(statement, getWarehouseLanguage(row.provider)).has(name)))
+    return true
   const parts = [settings, openOrEmpty(() => unsealSourceSecrets(row, keyRing))]
   return namesVariables(...parts) && variablesInSettings(...parts).has(name)
 }
@@ -143,7 +144,9 @@ async function findDestinationsUsing(
     .where('r.target_secrets', 'is not', null)
     .orderBy('r.id')
     .execute()
-  const found = rows.filter((row) => variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))).has(name))
+  const found = rows.filter((row) =>
+    variablesInSettings(openOrEmpty(() => unsealTargetSecrets(row, keyRing))).has(name),
+  )
   return found.slice(0, Math.max(0, most))
 }
 

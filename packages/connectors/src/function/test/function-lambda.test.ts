@@ -87,7 +87,12 @@ describe('A function of AWS Lambda', () => {
       /status 500 in its response.*no database/,
     ],
     ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /has no rows\. Return a list/],
-    ['answers values that are no objects', { body: [1, 2] }, 'EMPTY_SOURCE', /the list of rejected rows contains the reasons/],
+    [
+      'answers values that are no objects',
+      { body: [1, 2] },
+      'EMPTY_SOURCE',
+      /the list of rejected rows contains the reasons/,
+    ],
     ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /has no rows/],
     ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /repeat forever/],
     [

@@ -144,9 +144,7 @@ describe('a request', () => {
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}/there?secret=1` } })
     await expect(openSession().getJson('run', { method: 'POST', body: {} })).rejects.toMatchObject({
       code: 'REDIRECTED',
-      message: expect.stringMatching(
-        /redirects the request to http:\/\/127\.0\.0\.1:\d+\/at\/run\/there\. /,
-      ),
+      message: expect.stringMatching(/redirects the request to http:\/\/127\.0\.0\.1:\d+\/at\/run\/there\. /),
     })
     // Behind another port is somebody else, who is not to get what shows who asks.
     server.requests.length = 0
