@@ -105,7 +105,7 @@ interface JsonSchema {
 
 /**
  * Removes null values of optional fields from a body, because null means absent. Replaces the empty text of a stored secret by
- * null, which tells handlers to delete the secret. Returns the same object if nothing changes.
+ * null, so that handlers delete the secret. Returns the same object if nothing changes.
  */
 function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value

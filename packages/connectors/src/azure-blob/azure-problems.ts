@@ -56,7 +56,7 @@ const containerMissing: AzureExplanation = [
   ({ config }) =>
     `Account "${config.account}" has no container "${config.container}". Check both names and the endpoint.`,
 ]
-/** The problem for anonymous requests. Azure does not tell whether a private container exists. */
+/** The problem for anonymous requests. Azure does not reveal whether a private container exists. */
 const anonymousAccessDenied: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>

@@ -31,7 +31,7 @@ export const needsTextConversion = ({ columnType }: MysqlField): boolean => colu
 const unsigned64: StoredType = { dataType: 'DECIMAL', precision: 20, scale: 0 }
 
 /**
- * Returns the column type of a field. Ignores the display width: TINYINT(1) is a SMALLINT, because the server does not tell
+ * Returns the column type of a field. Ignores the display width: TINYINT(1) is a SMALLINT, because the server does not report
  * whether it was declared as BOOLEAN.
  */
 export function toColumnType(field: MysqlField): StoredType {

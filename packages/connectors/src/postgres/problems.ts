@@ -42,7 +42,7 @@ export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): 
     if (code === undefined && error instanceof UnexpectedFormat) return { code: 'STATEMENT_FAILED', detail: message }
     return code && { code }
   }
-  // These errors have the same SQLSTATE for every reason. Only the texts "no encryption" and "SSL off" tell that the server requires TLS.
+  // These errors have the same SQLSTATE for every reason. Only the texts "no encryption" and "SSL off" show that the server requires TLS.
   if (state === '28000' && !ssl && /no encryption|SSL off/.test(message)) return { code: 'TLS_REQUIRED' }
   return classifyWithMessage(byState[state] ?? 'STATEMENT_FAILED', message)
 }
