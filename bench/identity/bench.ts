@@ -6,14 +6,14 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/step.ts'
-import { refuse } from '../../infra/refusal.ts'
+import { step } from '../../infra/compose-smoke/run-step.ts'
+import { refuse } from '../../infra/user-error.ts'
 import { throwAwayPostgres } from '../../infra/test/throw-away-postgres.ts'
-import { startGenerator } from './load/generator.ts'
+import { startGenerator } from './load/start-generator.ts'
 import { session, sessionAmongClients } from './measures/session.ts'
 import { clientCredentials, login, refresh } from './measures/tokens.ts'
 import { createUser, searchUsers } from './measures/users.ts'
-import { programs } from '../programs.ts'
+import { programs } from '../bundled-programs.ts'
 import { startHandlers, startProvider } from './programs.ts'
 import { createDatabase, startFilledService } from './filled-service.ts'
 
@@ -63,7 +63,7 @@ async function bench(): Promise<void> {
   )
   const handlers = cleaned.use(await startHandlers(folder, small.database))
   const provider = cleaned.use(await startProvider(folder, await createDatabase(cluster, 'provider')))
-  const argon2 = fork(join(import.meta.dirname, 'bare/argon2.ts'))
+  const argon2 = fork(join(import.meta.dirname, 'baseline/argon2.ts'))
   cleaned.defer(() => void argon2.kill())
   await once(argon2, 'message')
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { hashSecret } from '../../apps/identity/src/secrets.ts'
+import { hashSecret } from '../../apps/identity/src/stored-secrets.ts'
 import { hashPassword } from '../../apps/identity/src/sign-in/password/password-hashing.ts'
 import { toSkeleton } from '../../apps/identity/src/sign-in/username.ts'
 import { fillUsers } from './fill-users.ts'

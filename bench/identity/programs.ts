@@ -5,8 +5,8 @@ import { memorySettings } from '../../infra/local/environment.ts'
 import { type Running, startProgram } from '../../infra/local/program.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
-import { trackCompletion } from '../completion.ts'
-import { programs } from '../programs.ts'
+import { trackCompletion } from '../track-completion.ts'
+import { programs } from '../bundled-programs.ts'
 
 export interface Program extends AsyncDisposable {
   port: number
@@ -74,11 +74,11 @@ export const startService = (folder: string, database: string, profiles?: string
   })
 
 export const startHandlers = (folder: string, database: string): Promise<Program> =>
-  start(folder, { file: 'bench/identity/bare/handlers.ts', env: { DATABASE_URL: database }, alive: '/' })
+  start(folder, { file: 'bench/identity/baseline/handlers.ts', env: { DATABASE_URL: database }, alive: '/' })
 
 export const startProvider = (folder: string, database: string): Promise<Program> =>
   start(folder, {
-    file: 'bench/identity/bare/provider.ts',
+    file: 'bench/identity/baseline/provider.ts',
     env: { DATABASE_URL: database },
     alive: '/.well-known/openid-configuration',
   })

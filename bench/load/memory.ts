@@ -1,6 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { trackCompletion } from '../completion.ts'
+import { trackCompletion } from '../track-completion.ts'
 
 /** Returns the peak memory of a process in MiB since `resetPeakMemory`, by the kernel's count; 0 without /proc. */
 export async function peakMemory(pid: number): Promise<number> {

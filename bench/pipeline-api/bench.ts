@@ -4,13 +4,13 @@ import type { MeasureReport, BenchContext } from './measures/measure.ts'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/step.ts'
+import { step } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/refusal.ts'
+import { refuse } from '../../infra/user-error.ts'
 import { startInstallation } from '../load/installation.ts'
-import { atScale } from './measures/at-scale.ts'
+import { atScale } from './measures/requests-at-scale.ts'
 import { dueSchedules } from './measures/due-schedules.ts'
-import { neighbours } from './measures/neighbours.ts'
+import { neighbours } from './measures/noisy-neighbours.ts'
 
 /** `npm run bench:pipeline-api [-- options]`: measures requests and schedules with very many objects. See README.md. */
 

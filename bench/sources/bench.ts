@@ -3,17 +3,17 @@ import { type SourceResult, type BenchContext, type Reference, createReference }
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { step } from '../../infra/compose-smoke/step.ts'
+import { step } from '../../infra/compose-smoke/run-step.ts'
 import { root } from '../../infra/paths.ts'
-import { refuse } from '../../infra/refusal.ts'
+import { refuse } from '../../infra/user-error.ts'
 import { installMissingPrograms, programsFolder } from '../../infra/test/npm-programs.ts'
 import { runOn } from '../load/database.ts'
-import { serveSwift, stopSwift } from '../../packages/testing/src/shared-swift.ts'
+import { serveSwift, stopSwift } from '../../packages/testing/src/shared-openstack-swift.ts'
 import { startInstallation } from '../load/installation.ts'
 import { csv, parquet } from './measures/files.ts'
 import { mariadb, postgres } from './measures/databases.ts'
 import { publicDataset } from './measures/public-dataset.ts'
-import { system, systemNames } from './measures/systems.ts'
+import { system, systemNames } from './measures/http-systems.ts'
 
 /**
  * `npm run bench:sources [-- options]`: measures each source against a raw download of the same bytes. See README.md.
@@ -58,8 +58,8 @@ async function* measureSources(context: BenchContext, names: string[]): AsyncGen
 async function* measureStore(context: BenchContext, name: 's3' | 'azure', reference: () => Promise<Reference>) {
   if (name === 'azure') await installMissingPrograms()
   // These modules check for installed programs when they are imported.
-  const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/stores.ts')
-  const { objects } = await import('./measures/objects.ts')
+  const { kindsOfStores } = await import('../../packages/connectors/src/object-store/test/test-stores.ts')
+  const { objects } = await import('./measures/object-stores.ts')
   const type = name === 's3' ? 'OBJECT_STORAGE_BUCKET' : 'CLOUD_BLOB_STORAGE'
   // As under Jest, the Swift that the S3 store uses is shared.
   await serveSwift()

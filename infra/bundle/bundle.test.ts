@@ -4,10 +4,10 @@ import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isLongRun } from '@sluice/testing/long-run'
 import { root, state } from '../paths.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 import { bundle } from './bundle.ts'
-import { bundledPrograms, programSources } from './programs.ts'
-import { bringUpToDate } from './up-to-date.ts'
+import { bundledPrograms, programSources } from './bundled-programs.ts'
+import { bringUpToDate } from './update-bundles.ts'
 
 let folder: string
 beforeAll(() => {
@@ -39,7 +39,7 @@ describe('the bundles of both apps', () => {
   const programs = ['identity', 'pipeline'].flatMap((app) =>
     readdirSync(join(root, 'apps', app, 'bin')).map((file) => [app, basename(file, '.ts')] as const),
   )
-  it.each(isLongRun ? programs : programs.filter(([, name]) => ['serve', 'work'].includes(name)))(
+  it.each(isLongRun ? programs : programs.filter(([, name]) => ['serve', 'run-worker'].includes(name)))(
     '%s: %s says what its source says',
     (app, name) => {
       const said = bare(bundledPrograms(root, built).file(app, name))

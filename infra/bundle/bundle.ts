@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 import { affectedApps } from '../local/affected-apps.ts'
-import { inPlace, leave, threadIn } from './in-place.ts'
+import { inPlace, leave, threadIn } from './esbuild-plugins.ts'
 import { pinoCaller } from './pino-caller.ts'
 
 const apps = ['identity', 'pipeline'] as const

@@ -6,16 +6,16 @@
  *     npm run compose-smoke
  */
 import { deepStrictEqual } from 'node:assert'
-import { run } from './command.ts'
+import { run } from './run-command.ts'
 import { expectConfined } from './confinement.ts'
 import { adminPassword, runDemo } from './demo.ts'
-import { expectExposure } from './exposure.ts'
+import { expectExposure } from './network-exposure.ts'
 import { crash, restarts, untilHealthy } from './health.ts'
 import { expectProductionOnly } from './image-contents.ts'
-import { expectSecrecy, readSecrets } from './secrecy.ts'
-import { databases, describeStack, images, type Stack } from './stack.ts'
+import { expectSecrecy, readSecrets } from './secret-leaks.ts'
+import { databases, describeStack, images, type Stack } from './compose-project.ts'
 import { expectSignIn } from './sign-in.ts'
-import { step } from './step.ts'
+import { step } from './run-step.ts'
 
 const engineAnswers = (): Promise<boolean> =>
   Promise.all([

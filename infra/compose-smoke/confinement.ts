@@ -1,5 +1,5 @@
 import { ok, strictEqual } from 'node:assert'
-import { databases, oneShots, services, type Container, type Stack } from './stack.ts'
+import { databases, oneShots, services, type Container, type Stack } from './compose-project.ts'
 
 /** Throws unless every container runs without root, capabilities or a writable root, and what runs in it agrees. */
 export const expectConfined = async (stack: Stack): Promise<void> => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { root } from '../paths.ts'
-import { run } from './command.ts'
-import type { Stack } from './stack.ts'
+import { run } from './run-command.ts'
+import type { Stack } from './compose-project.ts'
 
 /** The first administrator's password, as identity-setup printed it when it made the account. */
 export const adminPassword = async (stack: Stack): Promise<string> => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { databases, services, type Stack } from './stack.ts'
+import { databases, services, type Stack } from './compose-project.ts'
 
 /** Waits until a condition holds. Throws with its last objection when it has not after so many seconds. */
 const until = async (objection: () => Promise<string | undefined>, seconds: number): Promise<void> => {
@@ -21,7 +21,7 @@ export const untilHealthy = (stack: Stack, seconds = 90): Promise<void> =>
       if (health !== 'healthy') return `${service} is ${health}`
     }
     for (const service of services) {
-      const answer = await stack.execute(service, 'node', 'infra/images/healthy.ts').then(() => undefined, String)
+      const answer = await stack.execute(service, 'node', 'infra/images/health-check.ts').then(() => undefined, String)
       if (answer !== undefined) return `${service} is not ready: ${answer}`
     }
     return undefined

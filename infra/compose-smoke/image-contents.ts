@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { root } from '../paths.ts'
-import type { Stack } from './stack.ts'
+import type { Stack } from './compose-project.ts'
 
 type Entry = {
   link?: boolean

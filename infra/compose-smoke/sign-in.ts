@@ -1,5 +1,5 @@
 import { match, ok, strictEqual } from 'node:assert'
-import type { Stack } from './stack.ts'
+import type { Stack } from './compose-project.ts'
 
 const get = async (url: string): Promise<{ type: string; text: string }> => {
   const answer = await fetch(url)

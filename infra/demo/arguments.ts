@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 
 export interface DemoArguments {
   /** Undefined: a health data set is made. */

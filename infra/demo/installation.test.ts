@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { RemoteProblem, ServiceUnavailable } from '@sluice/client'
 import { Misuse, readArguments } from './arguments.ts'
-import { explain, explainSignIn } from './explain.ts'
+import { explain, explainSignIn } from './explain-errors.ts'
 import { findInstallation } from './installation.ts'
 import { csvFile } from './upload-file.ts'
 

@@ -11,7 +11,7 @@ import {
   type UploadedFile,
 } from '@sluice/contracts'
 import { findOrCreatePipeline, findOrCreateSchema } from './find-or-create.ts'
-import { runToTheEnd } from './follow-run.ts'
+import { runToTheEnd } from './run-and-wait.ts'
 import { csvFile, uploadFile } from './upload-file.ts'
 
 export interface CsvLoad {

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { ServiceClient } from '@sluice/client'
 import { pipelineOperations, type UploadedFile } from '@sluice/contracts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 
 export interface CsvFile {
   path: string

@@ -1,6 +1,6 @@
 import type { Run } from '@sluice/contracts'
 import type { LoadWatch } from './load-csv.ts'
-import { byteRate, bytesText, rowRate, rowsText } from './measures.ts'
+import { byteRate, bytesText, rowRate, rowsText } from './format-units.ts'
 import type { ProgressView } from './progress.ts'
 
 /** Milliseconds that a run may stay in one state before the user gets a hint. */

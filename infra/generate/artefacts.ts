@@ -14,9 +14,9 @@ const run = promisify(execFile)
 /** A generated file in the repository: its path and its content. */
 export type Artefact = { file: string; content: string | Buffer }
 
-/** An app's OpenAPI document, printed by its own bin/describe.ts. */
+/** An app's OpenAPI document, printed by its own bin/print-openapi.ts. */
 export const openapiOf = async (app: string): Promise<Artefact> => {
-  const { stdout } = await run(process.execPath, [join(root, 'apps', app, 'bin/describe.ts')], {
+  const { stdout } = await run(process.execPath, [join(root, 'apps', app, 'bin/print-openapi.ts')], {
     cwd: root,
     maxBuffer: 64e6,
   })

@@ -1,12 +1,12 @@
 import { pipelineTypes } from '@sluice/contracts'
-import { rules, type Rule, type UnsupportedRules } from '../../packages/connectors/test/rules.ts'
+import { rules, type Rule, type UnsupportedRules } from '../../packages/connectors/test/conformance-rules.ts'
 import { connectorFixtures } from '../../packages/connectors/test/connector-fixtures.ts'
 import {
   unsupportedByDatabases,
   unsupportedByPostgres,
   unsupportedByStores,
 } from '../../packages/connectors/test/unsupported-rules.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 interface Held {
@@ -92,7 +92,7 @@ const short = (name: Rule): string => rules[name].split(/[:,]/)[0]!
 const introduction = `# Conformance of sources
 
 After this page you know which behaviour is tested for each source. One suite tests every source with the same rules.
-\`npm run generate\` writes this page from the tests: [rules](../packages/connectors/test/rules.ts),
+\`npm run generate\` writes this page from the tests: [rules](../packages/connectors/test/conformance-rules.ts),
 [systems](../packages/connectors/test/conformance.ts), [stores](../packages/connectors/src/object-store/test/conformance.test.ts),
 [databases](../packages/connectors/src/database-connector/test/conformance.test.ts).
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { sharedProblems, type KnownProblem } from '@sluice/http-server'
 import { identityProblems } from '../../apps/identity/src/problem-catalogue.ts'
 import { pipelineProblems } from '../../apps/pipeline/src/problems/problem-catalogue.ts'
-import { runCodes } from '../../apps/pipeline/src/problems/run-code-catalogue.ts'
+import { runCodes } from '../../apps/pipeline/src/problems/run-error-codes.ts'
 import { root } from '../paths.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 /** The sources of the pipeline service. */
@@ -29,7 +29,7 @@ export const problemsPage = (): Artefact => {
   const { unknown, unused } = brokenRunCodes(runCodes, pipelineFolders.flatMap(readSources))
   if (unknown.length > 0)
     throw new Refusal(
-      `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/problems/run-code-catalogue.ts.`,
+      `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/problems/run-error-codes.ts.`,
     )
   if (unused.length > 0)
     throw new Refusal(`No run fails with ${unused.join(', ')}. Remove these codes from run-code-catalogue.ts.`)

@@ -8,7 +8,7 @@ import {
   type Role,
   type Signature,
 } from '@sluice/contracts'
-import { findClientSwitch } from '../../apps/identity/src/access.ts'
+import { findClientSwitch } from '../../apps/identity/src/effective-roles.ts'
 import type { Artefact } from './artefacts.ts'
 
 const signaturesOf = (nouns: object): Signature[] =>

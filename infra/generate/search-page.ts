@@ -17,7 +17,7 @@ import { schemas } from '../../apps/pipeline/src/api/schemas/records.ts'
 import { variables } from '../../apps/pipeline/src/api/variables/records.ts'
 import { views } from '../../apps/pipeline/src/api/views/records.ts'
 import { workflows } from '../../apps/pipeline/src/api/workflows/records.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
 type Kinds = readonly { kind: { path: string; properties: Properties } }[]

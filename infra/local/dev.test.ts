@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { freePort } from '../postgres/free-port.ts'
-import { isAlive } from '../postgres/left-over.ts'
-import { demolish } from '../postgres/shelter.ts'
+import { isAlive } from '../postgres/clear-stale-server.ts'
+import { demolish } from '../postgres/accessible-folders.ts'
 import { type Start, standInFolder, startStandIns } from './stand-in-apps.ts'
 
 const folder = standInFolder({ 'packages/words/src/words.ts': 'export const word = 1\n' })

@@ -1,6 +1,6 @@
-import { programSources } from '../bundle/programs.ts'
+import { programSources } from '../bundle/bundled-programs.ts'
 import { root, state } from '../paths.ts'
-import { refuse } from '../refusal.ts'
+import { refuse } from '../user-error.ts'
 import { runLocal } from './run-local.ts'
 import { readSettings } from './settings.ts'
 

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isAlive } from '../postgres/left-over.ts'
-import { Refusal } from '../refusal.ts'
+import { isAlive } from '../postgres/clear-stale-server.ts'
+import { Refusal } from '../user-error.ts'
 
 /**
  * Locks the state folder for this process, and returns the function that unlocks it. Throws Refusal if another start is

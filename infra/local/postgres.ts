@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
-import { rotate } from './logs.ts'
+import { rotate } from './rotate-logs.ts'
 import type { Secrets } from './secrets.ts'
 import { logFile, type Settings } from './settings.ts'
 

@@ -1,6 +1,6 @@
 import pc from 'picocolors'
 import { affectedApps } from './affected-apps.ts'
-import type { Service } from './supervise.ts'
+import type { Service } from './supervise-service.ts'
 import { findSyntaxError } from './syntax-error.ts'
 import { watchSources } from './watch-sources.ts'
 

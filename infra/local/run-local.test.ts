@@ -5,8 +5,8 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { Client } from 'pg'
 import { connectionString } from '../postgres/cluster.ts'
 import { freePort } from '../postgres/free-port.ts'
-import { isAlive } from '../postgres/left-over.ts'
-import { demolish } from '../postgres/shelter.ts'
+import { isAlive } from '../postgres/clear-stale-server.ts'
+import { demolish } from '../postgres/accessible-folders.ts'
 import { standInFolder, startStandIns, type Start } from './stand-in-apps.ts'
 
 const folders: string[] = []

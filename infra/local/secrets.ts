@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, open, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 
 /** Secrets that the first start generated. */
 export type Secrets = {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 
 /** Folders, ports and addresses of this start. */
 export type Settings = {

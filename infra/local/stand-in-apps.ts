@@ -46,12 +46,12 @@ export const standInFolder = (programs: Record<string, string> = {}): string => 
     'apps/pipeline/bin/migrate.ts': migrate('PIPELINE_DATABASE_URL'),
     'apps/pipeline/bin/prepare-warehouse.ts': `if (!process.env.WAREHOUSE_SUPERUSER_URL) process.exit(1)`,
     'apps/pipeline/bin/serve.ts': serve('PIPELINE_PORT'),
-    'apps/pipeline/bin/work.ts': serve('WORKER_PORT'),
+    'apps/pipeline/bin/run-worker.ts': serve('WORKER_PORT'),
     'infra/local/start.ts': `
 import { runLocal } from ${JSON.stringify(join(import.meta.dirname, 'run-local.ts'))}
 import { readSettings } from ${JSON.stringify(join(import.meta.dirname, 'settings.ts'))}
-import { programSources } from ${JSON.stringify(join(import.meta.dirname, '../bundle/programs.ts'))}
-import { refuse } from ${JSON.stringify(join(import.meta.dirname, '../refusal.ts'))}
+import { programSources } from ${JSON.stringify(join(import.meta.dirname, '../bundle/bundled-programs.ts'))}
+import { refuse } from ${JSON.stringify(join(import.meta.dirname, '../user-error.ts'))}
 try { await runLocal(readSettings(process.env, ${JSON.stringify(folder)}, ${JSON.stringify(join(folder, 'state'))}), programSources(${JSON.stringify(folder)}), { restartOnChange: process.argv.includes('dev') }) } catch (error) { refuse(error) }
 process.exit()`,
     'apps/identity/package.json': '{"name":"@stand-in/identity","type":"module"}',

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { bundledPrograms } from '../bundle/programs.ts'
+import { bundledPrograms } from '../bundle/bundled-programs.ts'
 import { root, state } from '../paths.ts'
-import { refuse } from '../refusal.ts'
+import { refuse } from '../user-error.ts'
 import { runLocal } from './run-local.ts'
 import { readSettings } from './settings.ts'
 

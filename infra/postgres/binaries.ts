@@ -1,7 +1,7 @@
 import { access, chmod, constants, readFile, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 
 const PLATFORMS: Record<string, string> = { linux: 'linux', darwin: 'darwin' }
 

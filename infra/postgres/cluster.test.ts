@@ -9,8 +9,8 @@ import { state } from '../paths.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 import { explainFailure } from './explain-failure.ts'
 import { freePort } from './free-port.ts'
-import { isAlive } from './left-over.ts'
-import { demolish } from './shelter.ts'
+import { isAlive } from './clear-stale-server.ts'
+import { demolish } from './accessible-folders.ts'
 
 describe('an embedded cluster', () => {
   mkdirSync(state, { recursive: true })

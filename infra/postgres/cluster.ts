@@ -6,10 +6,10 @@ import { installedPostgres } from './binaries.ts'
 import { explainFailure } from './explain-failure.ts'
 import { freePort } from './free-port.ts'
 import { initialise, SUPERUSER } from './initialise.ts'
-import { clearLeftOver } from './left-over.ts'
+import { clearLeftOver } from './clear-stale-server.ts'
 import { unprivilegedUser } from './os-user.ts'
 import { startServer } from './server.ts'
-import { shelter } from './shelter.ts'
+import { shelter } from './accessible-folders.ts'
 
 export type ClusterOptions = {
   /** The data folder. It is created if it does not exist. */

@@ -6,7 +6,7 @@ import { afterAll, expect, it } from '@jest/globals'
 import { Client } from 'pg'
 import { state } from '../paths.ts'
 import { startCluster } from './cluster.ts'
-import { demolish } from './shelter.ts'
+import { demolish } from './accessible-folders.ts'
 
 mkdirSync(state, { recursive: true })
 const folder = mkdtempSync(join(state, 'copied-folder-test-'))

@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 
 /** System libraries that PostgreSQL's programs need, and their Debian packages. */
 const PACKAGES: [RegExp, string][] = [

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { explainFailure } from './explain-failure.ts'
 import type { OsUser } from './os-user.ts'
 import { cleanEnvironment } from './environment.ts'
-import type { Shelter } from './shelter.ts'
+import type { Shelter } from './accessible-folders.ts'
 
 /** The superuser of an embedded cluster. */
 export const SUPERUSER = 'postgres'

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../user-error.ts'
 
 /** The user that PostgreSQL runs as if this process is root. */
 export type OsUser = { name: string; uid: number; gid: number }

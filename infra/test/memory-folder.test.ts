@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { demolish } from '../postgres/shelter.ts'
+import { demolish } from '../postgres/accessible-folders.ts'
 import { linkToMemory } from './memory-folder.ts'
 
 describe('linkToMemory', () => {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, statfs, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { unprivilegedUser } from '../postgres/os-user.ts'
-import { isOpen } from '../postgres/shelter.ts'
+import { isOpen } from '../postgres/accessible-folders.ts'
 import { root } from '../paths.ts'
 
 /** Bytes. The server uses about 1 GB for its WAL and 10 MB for each database; the rest is left for other programs. */

@@ -4,7 +4,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { demolish } from '../postgres/shelter.ts'
+import { demolish } from '../postgres/accessible-folders.ts'
 
 /**
  * Ends the processes of a test run, unmounts what is mounted in its folder, and deletes the folder. A process belongs to
@@ -13,7 +13,7 @@ import { demolish } from '../postgres/shelter.ts'
 export const removeRunFolder = async (folder: string): Promise<void> => {
   await endProcesses(folder)
   for (const mount of (await mountsIn(folder)).toReversed()) await promisify(execFile)('umount', [mount])
-  // The data folder of a PostgreSQL can be a link to a folder outside (see ../postgres/shelter.ts).
+  // The data folder of a PostgreSQL can be a link to a folder outside (see ../postgres/accessible-folders.ts).
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of entries)
     if (entry.isSymbolicLink() && entry.name === 'data') await demolish(join(entry.parentPath, entry.name))

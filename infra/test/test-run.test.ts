@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { isAlive } from '../postgres/left-over.ts'
+import { isAlive } from '../postgres/clear-stale-server.ts'
 import { startTestRun } from './test-run.ts'
 
 interface Left {

@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isAlive } from '../postgres/left-over.ts'
+import { isAlive } from '../postgres/clear-stale-server.ts'
 import { removeRunFolder } from './remove-run-folder.ts'
 
 /** One run of the tests. Its temporary folder holds everything that the run creates outside its own PostgreSQL. */

@@ -5,14 +5,14 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import { root, state } from '../paths.ts'
-import { refuse } from '../refusal.ts'
+import { refuse } from '../user-error.ts'
 import { workspaces } from '../workspaces.ts'
 import { childProcessorSeconds } from './processor-time.ts'
 import { programsFolder } from './npm-programs.ts'
 import { writeDurations } from './durations.ts'
-import { bundles, prepare } from './prepare.ts'
+import { bundles, prepare } from './prepare-tests.ts'
 import { closingLines, noResults, skippedTests, slowestFiles, type Results } from './results.ts'
-import { jestArguments, selectsFiles } from './selection.ts'
+import { jestArguments, selectsFiles } from './jest-arguments.ts'
 import { startTestRun } from './test-run.ts'
 import { throwAwayPostgres } from './throw-away-postgres.ts'
 
@@ -72,7 +72,7 @@ const ownOptions = ['--write-durations', '--long', '--inspect']
 const debugged = ['--inspect-wait=9230']
 const inOneProcess = ['--runInBand', '--testTimeout=86400000']
 
-/** Returns the test files that --long runs with more draws or more tests (packages/testing/src/draw-count.ts and long-run.ts). */
+/** Returns the test files that --long runs with more draws or more tests (packages/testing/src/random-case-count.ts and long-run.ts). */
 const filesOfLongRuns = (): string[] =>
   globSync(['apps/**/*.test.ts', 'infra/**/*.test.ts', 'packages/**/*.test.ts'], {
     cwd: root,

@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { state } from '../paths.ts'
 import { type Cluster, startCluster } from '../postgres/cluster.ts'
-import { demolish } from '../postgres/shelter.ts'
+import { demolish } from '../postgres/accessible-folders.ts'
 import { linkToMemory } from './memory-folder.ts'
-import { sweep } from './sweep.ts'
+import { sweep } from './delete-stale-clusters.ts'
 
 /**
  * A PostgreSQL for one run of a command: new, fast instead of durable, deleted when it is disposed of. Runs at the same

@@ -4,7 +4,7 @@ import type { ApiToken, Role } from '@sluice/contracts'
 import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { isApiToken } from '../src/sign-in/tokens/api-tokens.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
-import { codeOf } from './second-factor.ts'
+import { codeOf } from './enrol-second-factor.ts'
 
 let service: Service
 beforeAll(async () => {

@@ -11,7 +11,7 @@ import { buildApp } from '../src/app.ts'
 import { readConfig, type Config } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { migrationsFolder } from '../src/migrations.ts'
-import { createAuditTally } from '../src/openid-provider/audit-tally.ts'
+import { createAuditTally } from '../src/openid-provider/audit-event-counter.ts'
 import { toSkeleton } from '../src/sign-in/username.ts'
 
 export const goodPassword = 'heron-sifts-41-pebbles'

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { identityOperations, secretName, type Signature } from '@sluice/contracts'
 import type { Service } from './app-under-test.ts'
-import { startServiceBesideProviders } from './federated/visitor.ts'
+import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
 const writes = Object.values(identityOperations)

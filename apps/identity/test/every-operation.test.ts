@@ -4,7 +4,7 @@ import { checker, identityOperations, type Role, roles, type Signature } from '@
 import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
 import { operations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
-import { startServiceBesideProviders } from './federated/visitor.ts'
+import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
 const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))

@@ -3,7 +3,7 @@ import { identityOperations, type Signature } from '@sluice/contracts'
 import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
-import { startServiceBesideProviders } from './federated/visitor.ts'
+import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
 let service: Service

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { UserBody } from '@sluice/contracts'
 import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
-import { tokenIn } from './links.ts'
+import { tokenIn } from './mailed-links.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
-import { tokenIn } from './links.ts'
+import { tokenIn } from './mailed-links.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

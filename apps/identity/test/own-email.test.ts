@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
-import { linkFor } from './links.ts'
-import { enrol } from './second-factor.ts'
+import { linkFor } from './mailed-links.ts'
+import { enrol } from './enrol-second-factor.ts'
 
 let service: Service
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { sql } from 'kysely'
 import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
-import { linkFor, tokenIn } from './links.ts'
+import { linkFor, tokenIn } from './mailed-links.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

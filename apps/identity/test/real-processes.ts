@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase } from '@sluice/testing'
 import { goodPassword } from './app-under-test.ts'
 import { freePort } from '@sluice/testing/free-port'
-import { programArguments, programEnvironment } from '@sluice/testing/programs'
+import { programArguments, programEnvironment } from '@sluice/testing/app-programs'
 
 type Environment = Record<string, string>
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { goodPassword } from './app-under-test.ts'
-import { own, signingInTwice } from './second-factor.scene.ts'
-import { enrol, forgetUsedCode, halfSignedIn, ticketOf } from './second-factor.ts'
+import { own, signingInTwice } from './second-factor-setup.ts'
+import { enrol, forgetUsedCode, halfSignedIn, ticketOf } from './enrol-second-factor.ts'
 
 const scene = signingInTwice()
 const { login, complete } = scene

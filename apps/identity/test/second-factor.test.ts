@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import type { User } from '@sluice/contracts'
 import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 import { auditOf, goodPassword } from './app-under-test.ts'
-import { own, signingInTwice } from './second-factor.scene.ts'
-import { codeOf, enrol, halfSignedIn } from './second-factor.ts'
+import { own, signingInTwice } from './second-factor-setup.ts'
+import { codeOf, enrol, halfSignedIn } from './enrol-second-factor.ts'
 
 const scene = signingInTwice()
 const { login, complete } = scene

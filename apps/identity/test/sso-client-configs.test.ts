@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { roles } from '@sluice/contracts'
 import { auditOf, startService, type Service } from './app-under-test.ts'
-import { applicationBody } from './application.ts'
+import { applicationBody } from './application-body.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Role, SsoProviderConfigBody } from '@sluice/contracts'
 import { auditOf, type Service } from './app-under-test.ts'
 import { registered, startTestProvider, type TestProvider } from './federated/test-provider.ts'
-import { signInThrough, ssoUser, startServiceBesideProviders } from './federated/visitor.ts'
+import { signInThrough, ssoUser, startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 
 const manage: Role[] = ['ROLE_MANAGE_SSO_PROVIDER_CONFIG']
 

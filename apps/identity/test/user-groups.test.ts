@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { auditOf, startService, userBody, type Service } from './app-under-test.ts'
-import { insertUserGroup, userGroupBody } from './user-group.ts'
+import { insertUserGroup, userGroupBody } from './user-group-fixtures.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

@@ -1,5 +1,5 @@
 import type { SchemaChanges } from '@sluice/contracts'
-import { type FeedMemory, hadValues, type RememberedColumn } from '@sluice/warehouses/shape/feed-memory'
+import { type FeedMemory, hadValues, type RememberedColumn } from '@sluice/warehouses/shape/remembered-feed'
 import {
   type FedColumn,
   isRefusal,

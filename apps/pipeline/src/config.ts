@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { keyRing, type KeyRing } from '@sluice/database'
-import { hostNames } from '@sluice/http-server/hosts'
+import { hostNames } from '@sluice/http-server/allowed-hosts'
 import { outgoingAllowed } from '@sluice/http-client'
 import { senderAddress, smtpUrl } from '@sluice/mail/settings'
 import {

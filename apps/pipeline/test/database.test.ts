@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { brokenDatabaseRules, testDatabase, type TestDatabase } from '@sluice/testing'
-import { runProgram } from './program.ts'
+import { runProgram } from './start-program.ts'
 import { connected } from '@sluice/warehouses/testing/scratch-warehouse'
 
 let database: TestDatabase

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { freePort } from '@sluice/testing/free-port'
-import { startProgram } from './program.ts'
+import { startProgram } from './start-program.ts'
 
 it('a stack trace of a started program names the file and the line of its source', async () => {
   const lines = readFileSync(join(import.meta.dirname, '../bin/serve.ts'), 'utf8').split('\n')

@@ -1,5 +1,5 @@
 import type { ServiceClient } from '@sluice/client'
-import { runToTheEnd } from '../../../infra/demo/follow-run.ts'
+import { runToTheEnd } from '../../../infra/demo/run-and-wait.ts'
 import { uploadFile } from '../../../infra/demo/upload-file.ts'
 import { dataPipelines, type Installation } from '../installation.ts'
 import { onDatabase } from '../database.ts'

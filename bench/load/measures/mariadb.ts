@@ -1,6 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { mariadbMissing, startMariadb } from '../../../packages/connectors/src/database-connector/test/mariadb.ts'
+import {
+  mariadbMissing,
+  startMariadb,
+} from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
 import { isInstalled, measureCommand } from '../loaders/command.ts'
 import type { Loader } from '../loaders/loader.ts'
 import { createSluiceLoader } from '../loaders/sluice.ts'

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Running, startProgram } from '../../../infra/local/program.ts'
 import { root } from '../../../infra/paths.ts'
 import { freePort } from '../../../infra/postgres/free-port.ts'
-import { programs } from '../../programs.ts'
+import { programs } from '../../bundled-programs.ts'
 
 let port = 18_400
 

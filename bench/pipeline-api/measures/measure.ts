@@ -1,6 +1,6 @@
 import type { Installation } from '../../load/installation.ts'
 import type { Target } from '../../load/measures/measure.ts'
-import type { InstallationSize } from './fill.ts'
+import type { InstallationSize } from './fill-database.ts'
 
 export interface BenchContext {
   installation: Installation

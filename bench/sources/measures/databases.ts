@@ -1,4 +1,4 @@
-import { mariadbMissing } from '../../../packages/connectors/src/database-connector/test/mariadb.ts'
+import { mariadbMissing } from '../../../packages/connectors/src/database-connector/test/mariadb-server.ts'
 import { createSluiceLoader } from '../../load/loaders/sluice.ts'
 import { tableKinds } from '../../load/data-files.ts'
 import { onDatabase } from '../../load/database.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { databaseUrl, file, type Place } from './places.ts'
+import { databaseUrl, file, type Place } from './secret-files.ts'
 
 /**
  * A secret of an installation: its generator, and the files that contain it. If two runs race, the first file decides.

@@ -1,4 +1,4 @@
-import { serveSwift } from '@sluice/testing/shared-swift'
+import { serveSwift } from '@sluice/testing/shared-openstack-swift'
 
 /** Before the first test file of the packages. The pipeline's own global setup does the same. */
 export default serveSwift

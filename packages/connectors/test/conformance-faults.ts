@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect } from '@jest/globals'
 import type { FixtureHarness } from './connector-harness.ts'
-import type { Rule } from './rules.ts'
+import type { Rule } from './conformance-rules.ts'
 import type { ConnectorFixture } from './connector-fixture.ts'
 import type { Fault } from './stand-in-server.ts'
 
@@ -120,7 +120,7 @@ export function testFaults(
       const open = opened()
       open.people.clear()
       Object.assign(open.people, { generated, generatedNameLength })
-      const program = new URL('./read-all.ts', import.meta.url).pathname
+      const program = new URL('./measure-read-memory.ts', import.meta.url).pathname
       const asked = JSON.stringify({ ...open.reading(), filesDirectory: open.filesDirectory, module: fixture.module })
       const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', program, asked])
       const { rows, reachableFirst, reachableMost } = JSON.parse(stdout)

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from '@jest/globals'
 import { longRunOnly } from '@sluice/testing/long-run'
-import { itUnless } from '@sluice/testing/skip'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { testFaults } from './conformance-faults.ts'
 import { openFixture, type FixtureHarness } from './connector-harness.ts'
 import { realAccount } from './real-account.ts'
-import { type Rule, rules } from './rules.ts'
+import { type Rule, rules } from './conformance-rules.ts'
 import type { ConnectorFixture } from './connector-fixture.ts'
 
 /** All connectors share the code that these rules test. In a short run, one connector tests them. */

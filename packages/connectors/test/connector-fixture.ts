@@ -1,6 +1,6 @@
 import type { PipelineType } from '@sluice/contracts'
-import type { People } from './people.ts'
-import type { UnsupportedRules } from './rules.ts'
+import type { People } from './sample-records.ts'
+import type { UnsupportedRules } from './conformance-rules.ts'
 import type { StandInRequest, StandInServer } from './stand-in-server.ts'
 
 /** A connector in the conformance suite. */

@@ -12,7 +12,7 @@ import { createConnectorRegistry, type ConnectorRegistry } from '../src/registry
 import { type ScratchWarehouse, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { allowedLoopback } from './allowed-loopback.ts'
 import { mkdtempSync } from 'node:fs'
-import { systemIn } from './system-in.ts'
+import { systemIn } from './single-system-registry.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import type { ConnectorFixture, StandIn } from './connector-fixture.ts'
 
@@ -170,7 +170,7 @@ export type ConnectorHarness = Awaited<ReturnType<typeof openHarness>>
 
 /** Runs `read-all.ts`; answers what it printed. */
 async function readAll<T>(flag: string, reading: object): Promise<T> {
-  const program = new URL('./read-all.ts', import.meta.url).pathname
+  const program = new URL('./measure-read-memory.ts', import.meta.url).pathname
   const { stdout } = await promisify(execFile)(process.execPath, [flag, program, JSON.stringify(reading)])
   return JSON.parse(stdout)
 }

@@ -1,6 +1,6 @@
 import { it } from '@jest/globals'
 import { longRunOnly } from '@sluice/testing/long-run'
-import { type Rule, rules, type UnsupportedRules } from './rules.ts'
+import { type Rule, rules, type UnsupportedRules } from './conformance-rules.ts'
 
 /** Adds a test for each rule. A rule that does not apply is skipped, with the reason in its title. */
 export function testEveryRule<Never extends Rule>(

@@ -23,7 +23,8 @@ export function describeWithServer(
   const { needs, program } = independentServers[name]
   const folder = join(import.meta.dirname, '../../../../.sluice', name)
   if (!existsSync(join(folder, 'node_modules', needs))) {
-    describe.skip(`${title} (install it by \`node infra/counterparts/install.ts ${name}\`)`, () => tests({ url: '' }))
+    describe.skip(`${title} (install it by \`node infra/independent-servers/install.ts ${name}\`)`, () =>
+      tests({ url: '' }))
     return
   }
   describe(title, () => {

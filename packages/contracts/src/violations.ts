@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { patternWords } from './pattern-words.ts'
+import { patternWords } from './pattern-descriptions.ts'
 import type { Violation } from './problem.ts'
 
 /** Characters. A longer text, such as the list of all roles, is included only once in a response. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { ajvWith } from '../src/ajv.ts'
-import { pipelineTypes } from '../src/pipeline/data-pipeline/systems.ts'
+import { pipelineTypes } from '../src/pipeline/data-pipeline/connector-types.ts'
 import { pipelineVariants } from '../src/pipeline/data-pipeline/data-pipeline.ts'
-import { secretName } from '../src/named.ts'
+import { secretName } from '../src/field-types.ts'
 
 interface Schema {
   title?: string

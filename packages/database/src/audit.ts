@@ -1,5 +1,5 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely'
-import { prepared } from './prepared.ts'
+import { prepared } from './prepared-statements.ts'
 
 /** An entry of the audit log. `details` contains the values before and after the operation, without secrets. */
 export interface AuditEntry {

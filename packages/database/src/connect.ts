@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
-import { PreparingClient } from './prepared.ts'
+import { PreparingClient } from './prepared-statements.ts'
 
 export interface DatabaseConnection<DB> extends AsyncDisposable {
   db: Kysely<DB>

@@ -1,4 +1,4 @@
-import { UNFIT } from './outcome'
+import { UNFIT } from './value-result-codes'
 
 /** Packs up to five letters, in lower case, or digits into a number. */
 @inline function word(from: usize, length: usize): u64 {

@@ -1,4 +1,4 @@
-import { FIELD_BYTES, FIELDS } from './layout'
+import { FIELD_BYTES, FIELDS } from './memory-layout'
 
 /* A field, as the host writes it too: start i32 @0, end i32 @4 (addresses, inside the quotes where there are some), marks i32 @8. */
 

@@ -1,5 +1,5 @@
-import { AS_INTEGER, AS_SMALLINT, widenDigits } from './columns'
-import { UNFIT } from './outcome'
+import { AS_INTEGER, AS_SMALLINT, widenDigits } from './column-state'
+import { UNFIT } from './value-result-codes'
 
 const MINUS: u8 = 45
 const PLUS: u8 = 43

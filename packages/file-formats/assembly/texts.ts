@@ -1,4 +1,4 @@
-import { REFUSED } from './outcome'
+import { REFUSED } from './value-result-codes'
 
 const QUOTE: u8 = 34
 

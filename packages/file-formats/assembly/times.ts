@@ -1,4 +1,4 @@
-import { DATE, TEXT, TIMESTAMP, TIMESTAMPTZ } from './columns'
+import { DATE, TEXT, TIMESTAMP, TIMESTAMPTZ } from './column-state'
 import { dateBytes, days, readDate, twoDigits } from './dates'
 
 export { days, looksTimed, spelled } from './dates'

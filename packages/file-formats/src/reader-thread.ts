@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { SourceProblem } from '@sluice/row-stream'
-import { type JobKind, JobPort, type RowsCommand, type ThreadJob } from './job-port.ts'
+import { type JobKind, JobPort, type RowsCommand, type ThreadJob } from './reader-thread-protocol.ts'
 
 if (!parentPort) throw new Error('reader-thread.ts is a worker thread, not a program')
 const port = parentPort
@@ -11,7 +11,7 @@ type Run = (job: never, port: JobPort) => Promise<object>
 /** Loads the code for one kind of job: a thread that reads CSV has no memory for Parquet. */
 const load: Record<JobKind, () => Promise<Run>> = {
   csv: async () => (await import('./csv/csv-job.ts')).readCsvFile,
-  normalise: async () => (await import('./upload/normalise.ts')).normalise,
+  normalise: async () => (await import('./upload/convert-upload.ts')).normalise,
   parquet: async () => (await import('./parquet/parquet-job.ts')).readParquetFile,
   preview: async () => (await import('./delimited/preview.ts')).previewJob,
 }

@@ -9,8 +9,8 @@ import {
   type ThreadReader,
   type TupleChunk,
 } from '@sluice/row-stream'
-import type { JobKind, ReaderMessage, RowsCommand, ThreadJob } from './job-port.ts'
-import { defaultUploadLimits } from './spool/limits.ts'
+import type { JobKind, ReaderMessage, RowsCommand, ThreadJob } from './reader-thread-protocol.ts'
+import { defaultUploadLimits } from './spool/upload-limits.ts'
 
 const program = new URL('./reader-thread.ts', import.meta.url)
 

@@ -3,7 +3,7 @@ import type { Request } from 'express'
 import { firstParty, rolesWithin, type Credential, type Guard, type Role, type PrincipalState } from '@sluice/contracts'
 import { anonymousCaller, type Caller, type PresentedCredential } from './operation.ts'
 import { problems } from './problem.ts'
-import type { TokenVerifier } from './token.ts'
+import type { TokenVerifier } from './token-verifier.ts'
 
 interface AuthenticatorOptions {
   verify: TokenVerifier

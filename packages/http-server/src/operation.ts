@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Credential, PathParameters, Role, Signature, PrincipalState } from '@sluice/contracts'
-import type { JsonResponse, RedirectResponse } from './answer.ts'
+import type { JsonResponse, RedirectResponse } from './responses.ts'
 import type { EventStream } from './event-stream.ts'
 
 /** The credential, issue time and scope that a token carries. */

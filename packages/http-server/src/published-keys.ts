@@ -1,6 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet } from 'jose'
 import { problems } from './problem.ts'
-import type { TokenKeys } from './token.ts'
+import type { TokenKeys } from './token-verifier.ts'
 
 interface KeyCacheOptions {
   /** Milliseconds after which the keys are fetched again. */

@@ -1,4 +1,4 @@
-import { htmlText } from './html-text.ts'
+import { htmlText } from './escape-html.ts'
 
 /** The content of an email, before it is rendered as plain text and HTML. */
 export interface EmailContent {

@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
-import type { Redaction } from './redaction.ts'
+import type { Redaction } from './log-redaction.ts'
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type { Logger } from 'pino'

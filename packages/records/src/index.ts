@@ -1,6 +1,6 @@
 export * from './audited-writes.ts'
 export * from './unchanged-fields.ts'
-export * from './records.ts'
+export * from './record-repository.ts'
 export { refusedSearch } from './list-records.ts'
 export * from './record-kind.ts'
 export * from './totals.ts'

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import { searchOf, type recordSignatures, type sharingSignatures } from '@sluice/contracts'
 import { JsonResponse, etagOf, type Caller, type operationsWith, type RequestFacts } from '@sluice/http-server'
 import { type DatabaseContext, redactSecrets } from './audited-writes.ts'
-import type { Records } from './records.ts'
+import type { Records } from './record-repository.ts'
 import { accessColumns } from './sharing.ts'
 
 type WriteContext = DatabaseContext<any>

@@ -33,7 +33,7 @@ export {
 export { type ChunkSink, TupleEncoder } from './copy-binary/vector-encoder.ts'
 export { dateText, decimalText, floatText, timestampText, timeText, vectorText } from './copy-binary/vector-text.ts'
 export * from './identifiers.ts'
-export * from './log-text.ts'
+export * from './log-formatting.ts'
 export * from './reader-thread/reading-thread.ts'
 export * from './reader-thread/spare-thread.ts'
 export * from './rejected-rows.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { leftovers } from '../test/leftovers.ts'
-import { columns, given, never, numbered } from '../test/rows.ts'
+import { columns, given, never, numbered } from '../test/row-fixtures.ts'
 import { connected, scratchWarehouseForAll, superuserUrl, word } from '../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../test/tuples.ts'
 import { type RowContent, type RowStream, TypesWidened } from '@sluice/row-stream'

@@ -1,7 +1,7 @@
 import type { LoadTarget, PlannedTable, Publication, RestoreTarget, StagedRecords } from './load-target.ts'
 import type { RowContent } from '@sluice/row-stream'
 import type { UserQuery } from './query-runner.ts'
-import type { FeedMemory } from './shape/feed-memory.ts'
+import type { FeedMemory } from './shape/remembered-feed.ts'
 import type { TypeRules } from './shape/plan-shape.ts'
 
 /** Stages, transforms and publishes the rows of runs. */

@@ -1,4 +1,4 @@
-import { warehouseTypes } from '@sluice/contracts/systems'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
 import { WarehouseProblem } from './warehouse.ts'
 
 /** The kind of warehouse that contains a schema, as the API encodes it. */

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type ServerAccess, sendStatement, execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { warehouseProblem } from '../src/clickhouse/problems.ts'
 import { takeRows } from '../src/clickhouse/protocol/result.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from './clickhouse-under-test.ts'
 
 const megabyte = new Uint8Array(1024 * 1024)

@@ -7,10 +7,10 @@ import { type ClientAccess, provision } from '../src/clickhouse/clickhouse-setti
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
 import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { keptPrefix } from '../src/clickhouse/names.ts'
-import { columns, loadAll, never, numbered, stage } from './rows.ts'
+import { columns, loadAll, never, numbered, stage } from './row-fixtures.ts'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from './clickhouse-under-test.ts'
 import { type Cut, cuttingProxy } from './cutting-proxy.ts'
-import { rowsIn } from './subject.ts'
+import { rowsIn } from './warehouse-under-test.ts'
 
 const narrow = columns({ id: 'INTEGER', name: 'TEXT' })
 const wide = columns({ id: 'BIGINT', name: 'TEXT' })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
-import { columns, never } from './rows.ts'
+import { columns, never } from './row-fixtures.ts'
 import { binary, tuple } from './tuples.ts'
 
 /** A worker to be killed: loads a million rows, then hangs in the middle of COPY or just before it would publish. */

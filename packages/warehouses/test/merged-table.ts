@@ -1,6 +1,6 @@
 import type { Column } from '../src/warehouse.ts'
-import { casesForEach } from './cases-table.ts'
-import { columns, never, stage } from './rows.ts'
+import { casesForEach } from './test-case-tables.ts'
+import { columns, never, stage } from './row-fixtures.ts'
 import { word } from './scratch-warehouse.ts'
 
 /** Columns as `columns` has them, `keys` of which identify a row. */

@@ -1,13 +1,13 @@
 import { describe } from '@jest/globals'
 import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
 import { scratchServer } from './scratch-warehouse.ts'
-import { loadsSuite } from './loads.ts'
-import { publicationsSuite } from './publications.ts'
-import { queriesSuite } from './queries.ts'
-import { shapesSuite } from './shapes.ts'
-import { subjectForAll } from './subject.ts'
-import { undoSuite } from './undo.ts'
-import { viewsSuite } from './views.ts'
+import { loadsSuite } from './loads-suite.ts'
+import { publicationsSuite } from './publications-suite.ts'
+import { queriesSuite } from './queries-suite.ts'
+import { shapesSuite } from './shapes-suite.ts'
+import { subjectForAll } from './warehouse-under-test.ts'
+import { undoSuite } from './undo-suite.ts'
+import { viewsSuite } from './views-suite.ts'
 
 describe('PostgreSQL as a warehouse', () => {
   const subject = subjectForAll(async () => {

@@ -1,6 +1,6 @@
 import { schemaChanges, type SchemaChanges } from '@sluice/contracts'
 import fc from 'fast-check'
-import type { Evidence } from '../src/shape/feed-memory.ts'
+import type { Evidence } from '../src/shape/remembered-feed.ts'
 
 export type DataType = 'SMALLINT' | 'BIGINT' | 'DATE' | 'TEXT'
 

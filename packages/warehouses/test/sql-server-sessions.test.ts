@@ -2,11 +2,11 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { sqlServerDialect } from '../src/tsql/tsql-dialect.ts'
 import type { RowContent } from '../src/warehouse.ts'
-import { never } from './rows.ts'
-import type { Answer } from './tds/answers.ts'
+import { never } from './row-fixtures.ts'
+import type { Answer } from './tds/responses.ts'
 import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
 import { binary, tuple } from './tuples.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 
 describe('a session of SQL Server, against a stand-in', () => {
   let server: StandIn | undefined

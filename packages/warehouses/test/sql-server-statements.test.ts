@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { LeaseLost, type Warehouse } from '../src/warehouse.ts'
 import { tsqlAccess } from '../src/tsql/tsql-settings.ts'
 import { openSqlServerWarehouse } from '../src/tsql/tsql-dialect.ts'
-import { columns, loadAll, never, numbered, stage } from './rows.ts'
-import type { Answer } from './tds/answers.ts'
-import { remembered, transactions } from './tds/remembered.ts'
+import { columns, loadAll, never, numbered, stage } from './row-fixtures.ts'
+import type { Answer } from './tds/responses.ts'
+import { remembered, transactions } from './tds/stateful-responses.ts'
 import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })

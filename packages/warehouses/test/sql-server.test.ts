@@ -1,12 +1,12 @@
 import { describe, it } from '@jest/globals'
 import { openSqlServerWarehouse } from '../src/tsql/tsql-dialect.ts'
-import { loadsSuite } from './loads.ts'
-import { publicationsSuite } from './publications.ts'
-import { queriesSuite } from './queries.ts'
+import { loadsSuite } from './loads-suite.ts'
+import { publicationsSuite } from './publications-suite.ts'
+import { queriesSuite } from './queries-suite.ts'
 import { sqlServer, sqlServerMissing } from './sql-server-under-test.ts'
-import { shapesSuite } from './shapes.ts'
-import { subjectForAll } from './subject.ts'
-import { viewsSuite } from './views.ts'
+import { shapesSuite } from './shapes-suite.ts'
+import { subjectForAll } from './warehouse-under-test.ts'
+import { viewsSuite } from './views-suite.ts'
 
 describe('SQL Server as a warehouse', () => {
   if (sqlServerMissing !== undefined) {

@@ -2,10 +2,10 @@ import type { Warehouse } from '../src/warehouse.ts'
 import { synapseAccess } from '../src/synapse/synapse-settings.ts'
 import { openSynapseWarehouse } from '../src/synapse/synapse-dialect.ts'
 import type { ClientAccess } from '../src/tsql/tsql-settings.ts'
-import { loadAll } from './rows.ts'
-import type { Answer } from './tds/answers.ts'
+import { loadAll } from './row-fixtures.ts'
+import type { Answer } from './tds/responses.ts'
 import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
-import { rememberedSynapse } from './tds/synapse.ts'
+import { rememberedSynapse } from './tds/stateful-synapse-responses.ts'
 
 type Instead = (statement: Statement, session: object) => Answer | Promise<Answer>
 

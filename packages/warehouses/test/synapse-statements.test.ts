@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { LeaseLost } from '../src/warehouse.ts'
-import { plainSql } from '../src/sql-warehouse/sql.ts'
+import { plainSql } from '../src/sql-warehouse/sql-statement.ts'
 import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
-import { columns, loadAll, never, numbered, stage } from './rows.ts'
-import { gone, texts } from './tds/rules.ts'
+import { columns, loadAll, never, numbered, stage } from './row-fixtures.ts'
+import { gone, texts } from './tds/response-rules.ts'
 import { type SynapseUnderTest, synapseStandIn } from './synapse-stand-in.ts'
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })

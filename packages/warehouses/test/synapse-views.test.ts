@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { writeEntry } from '../src/sql-warehouse/ledger.ts'
 import { synapseDialect } from '../src/synapse/synapse-dialect.ts'
 import type { ViewDefinition } from '../src/view-store.ts'
-import { columns, loadAll, never, numbered } from './rows.ts'
-import { texts } from './tds/rules.ts'
+import { columns, loadAll, never, numbered } from './row-fixtures.ts'
+import { texts } from './tds/response-rules.ts'
 import { synapseRefusal } from './tds/synapse-refusals.ts'
 import { type SynapseUnderTest, synapseStandIn } from './synapse-stand-in.ts'
 

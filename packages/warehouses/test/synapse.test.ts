@@ -1,13 +1,13 @@
 import { describe, it } from '@jest/globals'
 import { synapseAccess } from '../src/synapse/synapse-settings.ts'
 import { openSynapseWarehouse } from '../src/synapse/synapse-dialect.ts'
-import { loadsSuite } from './loads.ts'
-import { publicationsSuite } from './publications.ts'
-import { queriesSuite } from './queries.ts'
-import { shapesSuite } from './shapes.ts'
-import { subjectForAll } from './subject.ts'
+import { loadsSuite } from './loads-suite.ts'
+import { publicationsSuite } from './publications-suite.ts'
+import { queriesSuite } from './queries-suite.ts'
+import { shapesSuite } from './shapes-suite.ts'
+import { subjectForAll } from './warehouse-under-test.ts'
 import { tsqlUnderTest } from './tsql-under-test.ts'
-import { viewsSuite } from './views.ts'
+import { viewsSuite } from './views-suite.ts'
 
 const url = process.env['SYNAPSE_TEST_URL']
 

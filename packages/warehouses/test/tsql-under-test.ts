@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { plainSql } from '../src/sql-warehouse/sql.ts'
+import { plainSql } from '../src/sql-warehouse/sql-statement.ts'
 import type { ClientAccess, Credentials, DatabaseLogin } from '../src/tsql/tsql-settings.ts'
-import { connected } from '../src/tsql/session/connection.ts'
+import { connected } from '../src/tsql/session/connect.ts'
 import { bracketed, literal } from '../src/tsql/names.ts'
-import { send } from '../src/tsql/session/requests.ts'
+import { send } from '../src/tsql/session/send-request.ts'
 
 export interface TsqlUnderTest extends AsyncDisposable {
   /** A client that nobody else has. */

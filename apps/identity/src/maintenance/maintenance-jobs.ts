@@ -7,7 +7,7 @@ import { expiredApiTokens } from '../sign-in/tokens/api-tokens.ts'
 import { removeOldPasswordResets } from '../sign-in/password/password-reset-requests.ts'
 import { type KeyRotation, rotateDueKeys } from '../sign-in/tokens/key-rotation.ts'
 import { endIdleSessions } from '../sign-in/sessions/sessions.ts'
-import { repeatInBatches, removeInBatches } from '../batches.ts'
+import { repeatInBatches, removeInBatches } from '../row-batches.ts'
 
 /** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
 const sessionsKept = 30

@@ -3,11 +3,11 @@ import type { Request } from 'express'
 import { sql, type Kysely } from 'kysely'
 import { errors, Provider } from 'oidc-provider'
 import { prepared } from '@sluice/database'
-import { hashSecret } from '../secrets.ts'
+import { hashSecret } from '../stored-secrets.ts'
 import type { DB } from '../database.ts'
 import { toNetworkPrefix } from '../sign-in/throttle/network-prefix.ts'
 import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle/throttle.ts'
-import { coalesceQueries } from './storage/coalesce.ts'
+import { coalesceQueries } from './storage/coalesce-queries.ts'
 
 /** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
 const perNetwork: ThrottleLimit = {

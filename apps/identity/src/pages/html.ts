@@ -1,4 +1,4 @@
-import { htmlText } from '@sluice/mail/html-text'
+import { htmlText } from '@sluice/mail/escape-html'
 
 /** Markup that only `html` creates. All external text in it is escaped. */
 export interface HtmlMarkup {

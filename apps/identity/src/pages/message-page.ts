@@ -1,5 +1,5 @@
 import { toSafeHref, html, type HtmlValue } from './html.ts'
-import { renderFrame, type PageFacts } from './parts/frame.ts'
+import { renderFrame, type PageFacts } from './parts/page-layout.ts'
 
 interface MessageFacts extends PageFacts {
   title: string

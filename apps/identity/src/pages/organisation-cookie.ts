@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { findCookie } from '../cookies.ts'
-import type { Organisation } from './parts/frame.ts'
+import type { Organisation } from './parts/page-layout.ts'
 
 const cookie = 'sluice-organisation'
 const milliseconds = 15 * 60_000

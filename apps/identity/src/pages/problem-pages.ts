@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, Response } from 'express'
 import { Problem, problems } from '@sluice/http-server'
 import type { Logger } from '@sluice/process'
-import { translateDatabaseError } from '../problems.ts'
+import { translateDatabaseError } from '../translate-errors.ts'
 import { html } from './html.ts'
 import { chooseLanguage, readPageTexts } from './language.ts'
 import { renderMessagePage } from './message-page.ts'

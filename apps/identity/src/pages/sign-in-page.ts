@@ -1,7 +1,7 @@
 import { toSafeHref, html, isolateName, type HtmlMarkup } from './html.ts'
 import { readPageTexts } from './language.ts'
 import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
-import { renderFrame, type PageFacts } from './parts/frame.ts'
+import { renderFrame, type PageFacts } from './parts/page-layout.ts'
 
 export interface SignInFacts extends PageFacts {
   action: string

@@ -1,7 +1,7 @@
 import { toSafeHref, html, isolateName } from './html.ts'
 import { readPageTexts } from './language.ts'
 import { renderButton, renderForm } from './parts/forms.ts'
-import { renderFrame, type Organisation, type PageFacts } from './parts/frame.ts'
+import { renderFrame, type Organisation, type PageFacts } from './parts/page-layout.ts'
 
 interface SignedInFacts extends PageFacts {
   organisation: Organisation

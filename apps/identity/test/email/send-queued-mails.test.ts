@@ -6,8 +6,8 @@ import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
 import type { DB } from '../../src/database.ts'
 import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
 import { claimMails, startMailSender, sendQueuedMails } from '../../src/email/send-queued-mails.ts'
-import { tokenIn } from '../links.ts'
-import { at, from, posting } from './posting.scene.ts'
+import { tokenIn } from '../mailed-links.ts'
+import { at, from, posting } from './mail-service-setup.ts'
 
 const scene = posting()
 const { server, lines, parts, post, invite, mails, due } = scene

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { smtpRefusal, selfSigned } from '@sluice/testing/smtp'
-import { at, posting } from './posting.scene.ts'
+import { at, posting } from './mail-service-setup.ts'
 
 const { server, post, invite, mails, due } = posting()
 

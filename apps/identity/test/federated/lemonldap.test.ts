@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { describeUnless } from '@sluice/testing/skip'
+import { describeUnless } from '@sluice/testing/skip-tests'
 import { sql } from 'kysely'
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { clientBody, type Service } from '../app-under-test.ts'
 import { loginByForm } from './form-login.ts'
 import { lemonldapMissing, secretAtLemonldap, startLemonldap, type Lemonldap } from './lemonldap.ts'
-import { begin, comeBack, ssoUser, startServiceBesideProviders } from './visitor.ts'
+import { begin, comeBack, ssoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
 
 const missing = lemonldapMissing()
 

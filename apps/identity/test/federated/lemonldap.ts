@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@sluice/testing/free-port'
-import { programEnvironment } from '@sluice/testing/programs'
+import { programEnvironment } from '@sluice/testing/app-programs'
 
 const portal = '/usr/share/lemonldap-ng/portal/htdocs/index.psgi'
 /** What lemonldap-ng cannot be an OpenID Provider without, and Debian only recommends. */

@@ -13,7 +13,7 @@ import {
   somebodyAt,
   ssoUser,
   startServiceBesideProviders,
-} from './visitor.ts'
+} from './federated-sign-in-setup.ts'
 
 let service: Service
 let provider: TestProvider

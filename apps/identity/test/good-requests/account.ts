@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { goodPassword } from '../app-under-test.ts'
-import { codeOf, enrol } from '../second-factor.ts'
+import { codeOf, enrol } from '../enrol-second-factor.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 /** What people do about their own ways to sign in, and administrators about those of others. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { applicationBody } from '../application.ts'
+import { applicationBody } from '../application-body.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 export const allowedApplicationRequests = ({ service, admin }: Stage): GoodRequests => {

@@ -1,5 +1,5 @@
 import { goodPassword } from '../app-under-test.ts'
-import { halfSignedIn } from '../second-factor.ts'
+import { halfSignedIn } from '../enrol-second-factor.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 export const authRequests = ({ service, admin }: Stage): GoodRequests => ({

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { goodPassword, userBody } from '../app-under-test.ts'
-import { linkFor } from '../links.ts'
+import { linkFor } from '../mailed-links.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 /** Invitations, forgotten passwords, and the mails that go with them. */

@@ -1,4 +1,4 @@
-import { applicationBody } from '../application.ts'
+import { applicationBody } from '../application-body.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 export const ssoClientConfigRequests = ({ admin }: Stage): GoodRequests => {

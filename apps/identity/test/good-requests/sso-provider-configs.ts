@@ -1,6 +1,6 @@
 import type { SsoProviderConfigBody } from '@sluice/contracts'
 import { startTestProvider, type TestProvider } from '../federated/test-provider.ts'
-import { begin, clientOf, followed, ssoUser } from '../federated/visitor.ts'
+import { begin, clientOf, followed, ssoUser } from '../federated/federated-sign-in-setup.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 const body = (client: string): SsoProviderConfigBody => ({

@@ -1,4 +1,4 @@
-import { insertUserGroup, userGroupBody } from '../user-group.ts'
+import { insertUserGroup, userGroupBody } from '../user-group-fixtures.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 export const userGroupRequests = ({ service, admin }: Stage): GoodRequests => {

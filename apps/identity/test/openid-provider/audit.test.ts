@@ -4,7 +4,7 @@ import * as client from 'openid-client'
 import { pino } from 'pino'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
-import { createAuditTally } from '../../src/openid-provider/audit-tally.ts'
+import { createAuditTally } from '../../src/openid-provider/audit-event-counter.ts'
 import { startService, switchable, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
 

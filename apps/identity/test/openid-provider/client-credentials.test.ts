@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { startService, type Service } from '../app-under-test.ts'
-import { applicationBody } from '../application.ts'
+import { applicationBody } from '../application-body.ts'
 
 let service: Service
 let admin: Awaited<ReturnType<Service['as']>>

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, startService, type Service } from '../app-under-test.ts'
-import { applicationBody } from '../application.ts'
+import { applicationBody } from '../application-body.ts'
 
 let service: Service
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { SsoClientConfig, SsoClientConfigBody } from '@sluice/contracts'
 import { goodPassword } from '../app-under-test.ts'
-import { applicationBody } from '../application.ts'
-import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
+import { applicationBody } from '../application-body.ts'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 import { Browser } from './browser.ts'
 

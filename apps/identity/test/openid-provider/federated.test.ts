@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { sealSecret } from '../../src/sign-in/federated/provider-config.ts'
 import type { Service } from '../app-under-test.ts'
 import { registered, startTestProvider, type TestProvider } from '../federated/test-provider.ts'
-import { followed, ssoUser, startServiceBesideProviders } from '../federated/visitor.ts'
+import { followed, ssoUser, startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
 import type { Browser, Page } from './browser.ts'
 import { relyingParty } from './relying-party.ts'
 

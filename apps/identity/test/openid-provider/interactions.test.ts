@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
-import { enrol } from '../second-factor.ts'
+import { enrol } from '../enrol-second-factor.ts'
 import { Browser } from './browser.ts'
 import { published, relyingParty } from './relying-party.ts'
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import * as client from 'openid-client'
 import { startService, type Service } from '../app-under-test.ts'
-import { applicationBody } from '../application.ts'
-import { insertUserGroup } from '../user-group.ts'
+import { applicationBody } from '../application-body.ts'
+import { insertUserGroup } from '../user-group-fixtures.ts'
 import { relyingParty } from './relying-party.ts'
 
 let service: Service

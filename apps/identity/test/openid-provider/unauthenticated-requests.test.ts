@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { startModelCleanup } from '../../src/openid-provider/storage/adapter.ts'
 import { startService, type Service } from '../app-under-test.ts'
-import { applicationBody } from '../application.ts'
+import { applicationBody } from '../application-body.ts'
 import { relyingParty } from './relying-party.ts'
 
 /** What nobody needs to be known for, however often they do it. */

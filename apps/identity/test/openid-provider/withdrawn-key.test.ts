@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { publishedKeys, tokenVerifier } from '@sluice/http-server'
 import { goodPassword } from '../app-under-test.ts'
-import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Browser } from 'puppeteer-core'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
-import { enrol } from '../second-factor.ts'
-import { startApplication } from './application.ts'
+import { enrol } from '../enrol-second-factor.ts'
+import { startApplication } from './relying-party.ts'
 import { describeInBrowser, follow, startBrowser, textOf, visit } from './browser.ts'
-import { originOf } from './visitor.ts'
+import { originOf } from './page-client.ts'
 
 describeInBrowser('signing in to an application, without JavaScript', () => {
   let service: Service

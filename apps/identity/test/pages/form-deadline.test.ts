@@ -3,7 +3,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { formDeadline, readForm } from '../../src/pages/forms.ts'
+import { formDeadline, readForm } from '../../src/pages/read-form.ts'
 import { startService, type Service } from '../app-under-test.ts'
 
 const head = (path: string, length: number) =>

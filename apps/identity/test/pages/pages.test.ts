@@ -3,7 +3,7 @@ import express from 'express'
 import supertest from 'supertest'
 import { languages } from '../../src/pages/language.ts'
 import { sendPage } from '../../src/pages/send-page.ts'
-import { gallery } from './gallery.ts'
+import { gallery } from './all-page-states.ts'
 
 const hostile = {
   markup: `"><script>alert(1)</script><img src=x onerror='alert(2)'>`,

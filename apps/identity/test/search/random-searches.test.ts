@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { startService, type Service } from '../app-under-test.ts'
-import { insertUserGroup } from '../user-group.ts'
-import { foundBy, someFilter, somePiece, type Filter } from './filters.ts'
-import { groupCodes, pick, randomNumbers, remove, somebody, store, type Person } from './people.ts'
+import { insertUserGroup } from '../user-group-fixtures.ts'
+import { foundBy, someFilter, somePiece, type Filter } from './random-filters.ts'
+import { groupCodes, pick, randomNumbers, remove, somebody, store, type Person } from './random-people.ts'
 
 const random = randomNumbers(4_077)
 let service: Service

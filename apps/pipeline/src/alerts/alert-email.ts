@@ -1,5 +1,5 @@
 import type { EmailContent } from '@sluice/mail'
-import { nounOf } from '../runs/runnable.ts'
+import { nounOf } from '../runs/runnable-kinds.ts'
 import { getAlertAdvice } from './failure-advice.ts'
 import { type AlertContent, createLogCommand } from './alert.ts'
 import { maxMailsPerHour } from './write-alerts.ts'

@@ -1,4 +1,4 @@
-import type { RunnableKind } from '../runs/runnable.ts'
+import type { RunnableKind } from '../runs/runnable-kinds.ts'
 
 export type Channel = 'MAIL' | 'WEBHOOK'
 

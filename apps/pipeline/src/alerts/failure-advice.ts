@@ -1,4 +1,4 @@
-import { runCodes } from '../problems/run-code-catalogue.ts'
+import { runCodes } from '../problems/run-error-codes.ts'
 import type { AlertContent } from './alert.ts'
 
 const oldRowsKept = 'The rows of the last good run are still there.'

@@ -1,8 +1,8 @@
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { readAlertSetting, noMailServer } from '../settings.ts'
-import type { EndedRun } from '../runs/states.ts'
-import type { RunnableKind } from '../runs/runnable.ts'
+import { readAlertSetting, noMailServer } from '../organisation-settings.ts'
+import type { EndedRun } from '../runs/run-states.ts'
+import type { RunnableKind } from '../runs/runnable-kinds.ts'
 import { type AlertContent, type AlertEvent, type Channel, operatorRecipient } from './alert.ts'
 
 /** Maximum number of recipients of one alert. Older settings can have more addresses, because they were saved without a limit. */

@@ -1,7 +1,7 @@
 import { problems } from '@sluice/http-server'
 import { sql, type SelectQueryBuilder, type Transaction } from 'kysely'
 import type { DB } from '../database.ts'
-import { nounOf, type RunnableKind } from '../runs/runnable.ts'
+import { nounOf, type RunnableKind } from '../runs/runnable-kinds.ts'
 import { hasActiveRun } from '../runs/read-runs.ts'
 import { listUsingWorkflows } from '../workflows/workflow-run.ts'
 

@@ -1,6 +1,6 @@
-import { executeDueDrops } from '../drops/drops.ts'
-import type { PipelineContext } from './operation.ts'
-import { slots } from './shares.ts'
+import { executeDueDrops } from '../deleted-tables/pending-drops.ts'
+import type { PipelineContext } from './operation-context.ts'
+import { slots } from './read-concurrency-limits.ts'
 
 /**
  * Drops the deleted tables of a client. A worker later drops tables that cannot be dropped now. A semaphore limits concurrent drops,

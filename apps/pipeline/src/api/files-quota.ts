@@ -1,7 +1,7 @@
 import { Problem } from '@sluice/http-server'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { neededBytes } from '../runs/needed-files.ts'
+import { neededBytes } from '../runs/files-in-use.ts'
 
 const renewalMs = 30_000
 /** Seconds after which a reservation expires if its process no longer renews it, for example after a crash. */

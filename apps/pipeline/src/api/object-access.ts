@@ -2,9 +2,9 @@ import type { AccessPart } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { accessColumns } from '@sluice/records'
 import type { Transaction } from 'kysely'
-import type { RequestContext } from './operation.ts'
+import type { RequestContext } from './operation-context.ts'
 import type { DB } from '../database.ts'
-import { readSetting } from '../settings.ts'
+import { readSetting } from '../organisation-settings.ts'
 
 /**
  * Throws 422 for users or groups that the identity service does not know in the caller's client. `pointer` is the JSON pointer of the

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Problem, problems } from '@sluice/http-server'
-import { removeUnneededFiles } from '../runs/needed-files.ts'
+import { removeUnneededFiles } from '../runs/files-in-use.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import { QuotaReservation } from './files-quota.ts'
-import type { RequestContext } from './operation.ts'
-import { slots } from './shares.ts'
+import type { RequestContext } from './operation-context.ts'
+import { slots } from './read-concurrency-limits.ts'
 
 /** A received file before the database references it. */
 export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {

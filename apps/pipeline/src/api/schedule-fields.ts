@@ -1,9 +1,9 @@
 import type { RunTrigger } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { type ScheduleRow, toSchedule } from '../schedules/schedule.ts'
-import { CronProblem, parseCron } from '../schedules/cron.ts'
-import { toCronExpression } from '../schedules/expression.ts'
-import type { RequestContext } from './operation.ts'
+import { CronProblem, parseCron } from '../schedules/parse-cron.ts'
+import { toCronExpression } from '../schedules/schedule-to-cron.ts'
+import type { RequestContext } from './operation-context.ts'
 
 export interface ScheduleBody {
   disabled: boolean

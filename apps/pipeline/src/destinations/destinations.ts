@@ -5,8 +5,8 @@ import { DestinationProblem } from './destination-problem.ts'
 import { type Dhis2Api, dhis2 } from './dhis2/dhis2-client.ts'
 import { type Choice, searchOptions, canImportValues, readSystem } from './dhis2/metadata.ts'
 import { pushValues } from './dhis2/push-values.ts'
-import type { PushResult, PushReport } from './push.ts'
-import { baseUrl, type ImportOptions, type Target } from './target.ts'
+import type { PushResult, PushReport } from './push-report.ts'
+import { baseUrl, type ImportOptions, type Target } from './push-target.ts'
 
 export interface TargetTestResult {
   status: 'OK' | 'WARNING' | 'ERROR'

@@ -1,6 +1,6 @@
 import { backgroundRetry, retry, type RetryPolicy, TransientError } from '@sluice/http-client'
 import { DestinationProblem } from './destination-problem.ts'
-import type { PushReport } from './push.ts'
+import type { PushReport } from './push-report.ts'
 
 /** If Retry-After exceeds `maxRetryAfter` seconds, the attempt fails and the next attempt of the run continues. */
 export const defaultRetryPolicy: RetryPolicy = { ...backgroundRetry, maxRetryAfter: 600 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { filesHealthCheck } from './files-directory.ts'
+import { filesHealthCheck } from './files-health-check.ts'
 import { receiveFile } from './receive-file.ts'
 
 /** Nobody may make files here, not even root. */

@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from './finish-run.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
-import { advanceWorkflow } from '../workflows/advance.ts'
+import { advanceWorkflow } from '../workflows/advance-workflow.ts'
 
 const maxWorkflows = 200
 

@@ -2,7 +2,7 @@ import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from './finish-run.ts'
-import { statesBefore, underWay } from '../runs/states.ts'
+import { statesBefore, underWay } from '../runs/run-states.ts'
 import { type WorkflowRun, writeLog } from '../workflows/workflow-run.ts'
 
 type RunSelector = { runnableId: number } | { id: number }

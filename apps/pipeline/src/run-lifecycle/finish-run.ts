@@ -1,13 +1,13 @@
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import type { Claim } from '../runs/claim.ts'
+import type { Claim } from '../runs/claim-run.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
-import { statesBefore, type EndedRun } from '../runs/states.ts'
+import { statesBefore, type EndedRun } from '../runs/run-states.ts'
 import type { PlannedTable } from '@sluice/warehouses/load-target'
 import { writeRunAlerts } from '../alerts/write-alerts.ts'
 import { queuePendingViews, listTablesOfRun } from '../views/pending-views.ts'
-import { advanceWaitingWorkflows } from '../workflows/advance.ts'
+import { advanceWaitingWorkflows } from '../workflows/advance-workflow.ts'
 
 /** A table after a run; `size` in bytes. */
 export interface PublishedTableSize {

@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { type CreatedRun, type RunOptions, type Runnable, insertRun, queueRun } from '../runs/queue-run.ts'
 import { onRunFinished } from './finish-run.ts'
-import { advanceWorkflow } from '../workflows/advance.ts'
+import { advanceWorkflow } from '../workflows/advance-workflow.ts'
 import { writeLog } from '../workflows/workflow-run.ts'
 
 export type { RunOptions, Runnable } from '../runs/queue-run.ts'

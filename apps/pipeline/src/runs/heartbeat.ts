@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
-import type { Claim } from './claim.ts'
+import type { Claim } from './claim-run.ts'
 
 /** Totals since the attempt last started to read the source. Null means unknown. */
 export interface Totals {

@@ -1,8 +1,8 @@
 import { type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Json, JsonObject, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
-import type { RunAction, RunMode, RunnableKind } from './runnable.ts'
-import { statesBefore, underWay } from './states.ts'
+import type { RunAction, RunMode, RunnableKind } from './runnable-kinds.ts'
+import { statesBefore, underWay } from './run-states.ts'
 
 export interface Runnable {
   id: number

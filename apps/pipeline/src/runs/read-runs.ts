@@ -1,7 +1,7 @@
 import type { LogQuery, Progress } from '@sluice/contracts'
 import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { DB, RejectedRows, RunLogs, Runs } from '../database.ts'
-import { successful, underWay } from './states.ts'
+import { successful, underWay } from './run-states.ts'
 
 type Run = Selectable<Runs>
 

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { DB } from '../database.ts'
 import { type RejectedRow, mostKeptRejects } from '@sluice/row-stream'
 import { batchWriter } from './batch-writer.ts'
-import type { Claim } from './claim.ts'
+import type { Claim } from './claim-run.ts'
 import { storable } from './run-log.ts'
 
 /** The rejected rows of an attempt. Disposing it writes the remaining ones. */

@@ -2,7 +2,7 @@ import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
 import { batchWriter } from './batch-writer.ts'
-import type { Claim } from './claim.ts'
+import type { Claim } from './claim-run.ts'
 
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
 export type Importance = 'LOW' | 'MEDIUM' | 'HIGH'

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import { underWay } from './states.ts'
+import { underWay } from './run-states.ts'
 
 /** Days that the staging tables of failed loads and the files of runs are kept, if the client's settings require it. */
 export const keptDays = 7

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../database.ts'
-import type { Claim } from './claim.ts'
-import { underWay } from './states.ts'
+import type { Claim } from './claim-run.ts'
+import { underWay } from './run-states.ts'
 
 /** The record that an attempt stores after all its rows are staged, so that a later attempt can publish them. */
 export interface StagedLoads {

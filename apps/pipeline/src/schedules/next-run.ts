@@ -1,4 +1,4 @@
-import { toCronExpression, stableNumber } from './expression.ts'
+import { toCronExpression, stableNumber } from './schedule-to-cron.ts'
 import { findNextTick } from './next-tick.ts'
 import type { Schedule } from './schedule.ts'
 

@@ -1,4 +1,4 @@
-import { parseCron } from './cron.ts'
+import { parseCron } from './parse-cron.ts'
 import { listInstants, getUtcOffset, toWallClockTime } from './wall-clock.ts'
 
 /** Milliseconds by which a zone's UTC offset can change at most. */

@@ -1,7 +1,7 @@
-import { followClientZones } from './follow-zones.ts'
+import { followClientZones } from './replan-changed-zones.ts'
 import { planRuns } from './plan-runs.ts'
 import { databaseClock, type SchedulerOptions } from './scheduler-context.ts'
-import { startDueSchedules } from './start-due.ts'
+import { startDueSchedules } from './start-due-schedules.ts'
 
 export interface Scheduler {
   /** Starts no further round, and resolves when the current round has ended. */

@@ -58,7 +58,7 @@ export function sealSourceSecrets(
   return sealSecrets({ ...secrets, ...kept }, purpose(uid), ring)
 }
 
-/** Every column with sealed text, for `bin/reseal.ts`. A test compares this list with the columns that the code seals. */
+/** Every column with sealed text, for `bin/reseal-secrets.ts`. A test compares this list with the columns that the code seals. */
 export const sealedColumns: readonly SealedColumn[] = [
   { table: 'warehouses', key: 'client', column: 'load_password' },
   { table: 'warehouses', key: 'client', column: 'read_password' },

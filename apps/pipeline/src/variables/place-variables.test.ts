@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { Connection } from 'mysql2/promise'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
-import { mariadbMissing, startMariadb, type Mariadb } from '@sluice/connectors/testing/mariadb'
+import { mariadbMissing, startMariadb, type Mariadb } from '@sluice/connectors/testing/mariadb-server'
 import { placeVariables, findVariablesInSql } from './place-variables.ts'
 import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 

@@ -1,4 +1,4 @@
-import { type SqlPiece } from './sql-pieces.ts'
+import { type SqlPiece } from './split-sql.ts'
 import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 import { misplacedVariable, unknownVariable } from './variable-problem.ts'
 

@@ -1,5 +1,5 @@
-import { type SqlPiece, splitSql } from './sql-pieces.ts'
-import { warehouseTypes } from '@sluice/contracts/systems'
+import { type SqlPiece, splitSql } from './split-sql.ts'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
 
 /** The SQL syntax of a server: a source database, or a warehouse that runs transformations. */
 export type SqlLanguage = 'postgres' | 'redshift' | 'mysql' | 'sql-server' | 'oracle' | 'clickhouse'

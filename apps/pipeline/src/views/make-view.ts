@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import type { ViewDefinition } from '@sluice/warehouses/view-store'
 import { type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { findPendingReason } from './pending-views.ts'
-import { splitSql } from '../variables/sql-pieces.ts'
+import { splitSql } from '../variables/split-sql.ts'
 
 /** Time limits while a user saves a view: seconds for one statement, and milliseconds for all statements (`whole`). */
 const savingLimits = { seconds: 8, whole: 20_000 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { warehouseTypes } from '@sluice/contracts/systems'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
 import { type Publication, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { routeBySchema } from './route-by-schema.ts'
 

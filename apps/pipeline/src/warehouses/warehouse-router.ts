@@ -1,4 +1,4 @@
-import { warehouseTypes } from '@sluice/contracts/systems'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
 import type { KeyRing } from '@sluice/database'
 import type { Redaction } from '@sluice/process'
 import { type Kysely, sql } from 'kysely'

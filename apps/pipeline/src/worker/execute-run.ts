@@ -1,16 +1,23 @@
 import { type Logger, failpoint } from '@sluice/process'
-import { catalogueClient } from '../warehouses/catalogue-client.ts'
+import { catalogueClient } from '../warehouses/public-dataset-owner.ts'
 import { explainMissingMail } from '../alerts/write-alerts.ts'
 import { LoadProblem } from '@sluice/warehouses/load-feeds'
 import type { Delivery } from '../queue/job-queue.ts'
-import { type Claim, mostTries, claimRun, hasClientCapacity, requeueRun, type RequeueReason } from '../runs/claim.ts'
+import {
+  type Claim,
+  mostTries,
+  claimRun,
+  hasClientCapacity,
+  requeueRun,
+  type RequeueReason,
+} from '../runs/claim-run.ts'
 import { finishRun } from '../run-lifecycle/finish-run.ts'
 import { openRunLog, type RunLog, storable } from '../runs/run-log.ts'
 import { type Heartbeat, startHeartbeat, type Totals } from '../runs/heartbeat.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
-import { mustWaitForInputs } from '../views/inputs.ts'
-import { backoff, failureOf, firstError } from './failure.ts'
+import { mustWaitForInputs } from '../views/wait-for-inputs.ts'
+import { backoff, failureOf, firstError } from './run-failure.ts'
 import { recoverCancelledRun, recoverPublishedRun, runHandlers } from './run-handlers.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 

@@ -1,6 +1,6 @@
 import type { RunFile } from '@sluice/contracts'
 import { type ReaderAdvice, withAdvice, rebuildAdvice, formatCount } from '@sluice/row-stream'
-import type { Claim } from '../runs/claim.ts'
+import type { Claim } from '../runs/claim-run.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
 import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
 

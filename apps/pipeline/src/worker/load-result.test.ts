@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { columns, given, never, numbered } from '@sluice/warehouses/testing/rows'
+import { columns, given, never, numbered } from '@sluice/warehouses/testing/row-fixtures'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import type { RowStream } from '@sluice/row-stream'

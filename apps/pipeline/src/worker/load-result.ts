@@ -1,11 +1,11 @@
-import { listFurtherTables } from '../drops/pipeline-tables.ts'
+import { listFurtherTables } from '../deleted-tables/table-ownership.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
 import type { PublishedTableSize } from '../run-lifecycle/finish-run.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
-import { catalogueClient } from '../warehouses/catalogue-client.ts'
-import type { Claim } from '../runs/claim.ts'
+import { catalogueClient } from '../warehouses/public-dataset-owner.ts'
+import type { Claim } from '../runs/claim-run.ts'
 import { describeHints, describeLoad, type Hints } from './load-messages.ts'
-import type { PipelineToLoad } from './pipeline-to-load.ts'
+import type { PipelineToLoad } from './read-pipeline.ts'
 import type { RunSuccess } from './run-handler.ts'
 
 type OwnTable = Pick<LoadedTable, 'schema' | 'table'>

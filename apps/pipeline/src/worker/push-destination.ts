@@ -1,6 +1,6 @@
 import { DestinationProblem } from '../destinations/destination-problem.ts'
-import { readDestination } from '../destinations/destination-to-push.ts'
-import { describePush } from '../destinations/push.ts'
+import { readDestination } from '../destinations/read-destination.ts'
+import { describePush } from '../destinations/push-report.ts'
 import { openMeter, logProgress } from '../runs/progress-meter.ts'
 import { openRejectedRows } from '../runs/rejected-rows.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'

@@ -1,11 +1,11 @@
-import type { RunAction, RunnableKind } from '../runs/runnable.ts'
+import type { RunAction, RunnableKind } from '../runs/runnable-kinds.ts'
 import { pipelineHandler } from './load-pipeline.ts'
 import { destinationHandler } from './push-destination.ts'
 import { checkGroupHandler } from './run-check-group.ts'
 import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handler.ts'
-import type { Claim } from '../runs/claim.ts'
+import type { Claim } from '../runs/claim-run.ts'
 import { finishRun } from '../run-lifecycle/finish-run.ts'
-import { refreshView } from '../views/refresh.ts'
+import { refreshView } from '../views/refresh-view.ts'
 
 /** Refreshes a materialised view, or reads a plain one to check it. Safe to repeat. */
 async function refresh({ db, warehouses }: RunContext, { claim, log, signal }: RunAttempt): Promise<RunSuccess> {

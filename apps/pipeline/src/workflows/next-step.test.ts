@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { type ErrorStrategy, chooseNextAction, type RunJob } from './next-step.ts'
 

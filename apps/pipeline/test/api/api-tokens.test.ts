@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { lastOtherAnswerMs } from '@sluice/testing/last-other-answer'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
 import { serviceClient } from '@sluice/client'
 import { identityOperations, type Role } from '@sluice/contracts'
-import type { Person } from '../identity.ts'
+import type { Person } from '../join-identity.ts'
 import { startService, type Service } from './app-under-test.ts'
 
 let service: Service

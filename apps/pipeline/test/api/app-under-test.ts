@@ -8,12 +8,12 @@ import { pipelineApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import type { DB } from '../../src/database.ts'
 import { openDestinations } from '../../src/destinations/destinations.ts'
-import { openDatasets } from '../../src/warehouses/open-datasets.ts'
+import { openDatasets } from '../../src/warehouses/find-public-datasets.ts'
 import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
-import { identityLookups } from '../../src/identity/identity-service.ts'
-import { startStack } from '../worker/stack.ts'
-import { joinIdentity, type Person } from '../identity.ts'
-import { startGate } from './gate.ts'
+import { identityLookups } from '../../src/identity/http-identity-lookups.ts'
+import { startStack } from '../worker/worker-stack.ts'
+import { joinIdentity, type Person } from '../join-identity.ts'
+import { startGate } from './interruptible-proxy.ts'
 
 export type Service = Awaited<ReturnType<typeof startService>>
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { columns, loadAll, stage } from '@sluice/warehouses/testing/rows'
+import { columns, loadAll, stage } from '@sluice/warehouses/testing/row-fixtures'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
+import { fill, loadedPlace, viewBody, type LoadedPlace } from './view-fixtures.ts'
 
 let service: Service
 let client: string

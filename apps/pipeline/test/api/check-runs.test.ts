@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { CheckResult, GroupResult } from '@sluice/contracts'
-import { columns, loadAll } from '@sluice/warehouses/testing/rows'
+import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { checkBody, groupBody } from './quality-bodies.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { checker, CheckResult, GroupResult } from '@sluice/contracts'
-import { loadAll, columns } from '@sluice/warehouses/testing/rows'
+import { loadAll, columns } from '@sluice/warehouses/testing/row-fixtures'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { checkBody, groupBody } from './quality-bodies.ts'
 

@@ -7,8 +7,8 @@ import { clientWarehouses } from '../../src/warehouses/client-warehouses.ts'
 import { sealedColumns } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { checkBody, groupBody } from './quality-bodies.ts'
-import { samples, withSecrets } from './type-samples.ts'
-import { viewBody } from './view-under-test.ts'
+import { samples, withSecrets } from './pipeline-type-samples.ts'
+import { viewBody } from './view-fixtures.ts'
 
 const secret = 'not to be seen'
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Run } from '@sluice/contracts'
-import { until } from '@sluice/testing/until'
-import type { Person } from '../identity.ts'
+import { until } from '@sluice/testing/wait-until'
+import type { Person } from '../join-identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { eventsOf, type Received } from './events.ts'
+import { eventsOf, type Received } from './parse-server-sent-events.ts'
 
 let service: Service
 let person: Person

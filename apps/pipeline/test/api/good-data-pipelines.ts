@@ -1,6 +1,6 @@
 import { pipelineBody, type Asking, type Service } from './app-under-test.ts'
-import type { Fresh } from './fresh.ts'
-import { samples, withSecrets } from './type-samples.ts'
+import type { Fresh } from './create-fixtures.ts'
+import { samples, withSecrets } from './pipeline-type-samples.ts'
 
 interface Given {
   service: Service

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { credentials, startDhis2 } from '../dhis2/dhis2-stand-in.ts'
 import type { Asking } from './app-under-test.ts'
-import { viewBody } from './view-under-test.ts'
+import { viewBody } from './view-fixtures.ts'
 
 interface Scene {
   owner: Asking

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Fresh } from './fresh.ts'
+import type { Fresh } from './create-fixtures.ts'
 
 /** A good request of every operation on variables and settings. */
 export function goodVariables(given: () => { fresh: Fresh }) {

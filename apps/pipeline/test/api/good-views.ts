@@ -1,6 +1,6 @@
-import { columns, stage } from '@sluice/warehouses/testing/rows'
+import { columns, stage } from '@sluice/warehouses/testing/row-fixtures'
 import { pipelineBody, schemaBody, type Asking, type Service } from './app-under-test.ts'
-import { viewBody } from './view-under-test.ts'
+import { viewBody } from './view-fixtures.ts'
 
 interface Scene {
   owner: Asking

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineTypes, systems } from '@sluice/contracts'
 import { unsealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { samples, withSecrets } from './type-samples.ts'
+import { samples, withSecrets } from './pipeline-type-samples.ts'
 
 let service: Service
 let owner: Asking

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { loadedPlace, viewBody, type LoadedPlace } from './view-under-test.ts'
+import { loadedPlace, viewBody, type LoadedPlace } from './view-fixtures.ts'
 
 let service: Service
 let owner: Asking

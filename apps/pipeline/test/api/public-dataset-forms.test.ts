@@ -3,11 +3,11 @@ import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { describe, expect, it } from '@jest/globals'
-import { namePublishers } from '../../src/worker/maintenance/name-publishers.ts'
-import { identityLookups } from '../../src/identity/identity-service.ts'
-import { until } from '@sluice/testing/until'
-import type { Person } from '../identity.ts'
-import { librarians, limit, newKey, pointers, rows } from './public-datasets.scene.ts'
+import { namePublishers } from '../../src/worker/maintenance/add-publishing-domain.ts'
+import { identityLookups } from '../../src/identity/http-identity-lookups.ts'
+import { until } from '@sluice/testing/wait-until'
+import type { Person } from '../join-identity.ts'
+import { librarians, limit, newKey, pointers, rows } from './public-dataset-setup.ts'
 
 /** No worker is there: whatever a form says is answered before anything is loaded. */
 const scene = librarians()

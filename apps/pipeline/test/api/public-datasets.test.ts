@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { catalogueClient } from '../../src/warehouses/catalogue-client.ts'
+import { catalogueClient } from '../../src/warehouses/public-dataset-owner.ts'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { pipelineBody, schemaBody, type Asking } from './app-under-test.ts'
-import { librarians, newKey, pointers, rows } from './public-datasets.scene.ts'
+import { librarians, newKey, pointers, rows } from './public-dataset-setup.ts'
 
 let worker: WorkerProcess
 // Said before the scene's own: the worker ends while its database is still there.

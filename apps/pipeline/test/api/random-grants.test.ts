@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineOperations, type Signature } from '@sluice/contracts'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import { sql } from 'kysely'
-import type { Person } from '../identity.ts'
+import type { Person } from '../join-identity.ts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Open, sharedResources } from './shared-resources.ts'
-import { viewBody } from './view-under-test.ts'
+import { viewBody } from './view-fixtures.ts'
 
 /** mulberry32: the same grants on every machine. */
 function numbers(seed: number) {

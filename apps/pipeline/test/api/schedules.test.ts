@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Client, runTriggers } from '@sluice/contracts'
-import { planned } from '../worker/schedules.ts'
+import { planned } from '../worker/schedule-fixtures.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { unsealSource, sealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
-import { samples, withSecrets } from './type-samples.ts'
+import { samples, withSecrets } from './pipeline-type-samples.ts'
 
 const token = `token-${randomBytes(9).toString('hex')}`
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { readAlertSetting, readSetting } from '../../src/settings.ts'
-import type { Person } from '../identity.ts'
+import { readAlertSetting, readSetting } from '../../src/organisation-settings.ts'
+import type { Person } from '../join-identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 let service: Service

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Role } from '@sluice/contracts'
 import { pipelineBody, schemaBody } from './app-under-test.ts'
 import { checkBody, groupBody } from './quality-bodies.ts'
-import { viewBody } from './view-under-test.ts'
+import { viewBody } from './view-fixtures.ts'
 import { workflowBody } from './workflow-body.ts'
 
 /** What bodies refer to; everybody of the client may read and change it. */

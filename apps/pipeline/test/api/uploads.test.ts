@@ -12,8 +12,8 @@ import type { DB } from '../../src/database.ts'
 import type { JobQueue } from '../../src/queue/job-queue.ts'
 import { queueRun } from '../../src/runs/queue-run.ts'
 import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
-import { until } from '@sluice/testing/until'
-import type { Person } from '../identity.ts'
+import { until } from '@sluice/testing/wait-until'
+import type { Person } from '../join-identity.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 const limit = 1_000_000

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { spawnWorker } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { startDhis2 } from '../dhis2/dhis2-stand-in.ts'
 import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
-import { viewBody } from './view-under-test.ts'
+import { viewBody } from './view-fixtures.ts'
 
 const database = word('source')
 const username = word('reader')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { checkBody } from './quality-bodies.ts'
-import { samples, withSecrets } from './type-samples.ts'
+import { samples, withSecrets } from './pipeline-type-samples.ts'
 
 let service: Service
 let owner: Asking

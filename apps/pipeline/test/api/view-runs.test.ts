@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { pipelineBody } from './app-under-test.ts'
-import { fill } from './view-under-test.ts'
-import { viewsUnderTest } from './views.scene.ts'
+import { fill } from './view-fixtures.ts'
+import { viewsUnderTest } from './view-service-setup.ts'
 
 let worker: WorkerProcess
 // Said before the scene's own: the worker ends while its database is still there.

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { pipelineBody } from './app-under-test.ts'
-import { loadedPlace, viewBody } from './view-under-test.ts'
-import { roles, viewsUnderTest } from './views.scene.ts'
+import { loadedPlace, viewBody } from './view-fixtures.ts'
+import { roles, viewsUnderTest } from './view-service-setup.ts'
 
 const scene = viewsUnderTest()
 const { create, rowsOf } = scene

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { prepareWarehouseServer } from '@sluice/warehouses/postgres/server/prepare-server'
 import { type Cluster, startCluster } from '../../../../infra/postgres/cluster.ts'
-import { demolish } from '../../../../infra/postgres/shelter.ts'
+import { demolish } from '../../../../infra/postgres/accessible-folders.ts'
 import { freePort } from '@sluice/testing/free-port'
-import type { Stack } from '../worker/stack.ts'
+import type { Stack } from '../worker/worker-stack.ts'
 import { connected } from '@sluice/warehouses/testing/scratch-warehouse'
 
 /** A warehouse's server for tests that break it. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import { killAtRandom } from './random/kill-at-random.ts'
 
 const kills = drawCount({ short: 8, long: 1_000, variable: 'SLUICE_KILLS' })

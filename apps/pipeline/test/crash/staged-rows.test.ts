@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { isLongRun, longRunOnly } from '@sluice/testing/long-run'
-import { itUnless } from '@sluice/testing/skip'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { sql } from 'kysely'
 import type { Failpoint } from '@sluice/process'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
@@ -11,14 +11,24 @@ import { sweepStaging } from '../../src/worker/maintenance/maintain-warehouses.t
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
 import { sealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { finished, stagingTables } from '../worker/large-load.ts'
-import { type Pipeline, type Stack, startStack } from '../worker/stack.ts'
+import { type Pipeline, type Stack, startStack } from '../worker/worker-stack.ts'
 import { type WorkerProcess, spawnWorker } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
-import { never } from '@sluice/warehouses/testing/rows'
+import { until } from '@sluice/testing/wait-until'
+import { never } from '@sluice/warehouses/testing/row-fixtures'
 import { kobotoolbox } from '@sluice/connectors/testing/kobotoolbox-stand-in'
 import type { StandIn } from '@sluice/connectors/testing/connector-fixture'
 import { watchOver } from './random/kill-at-random.ts'
-import { type Loaded, ask, loadedPipelines, logOf, numbered, seen, silentForLong, sprung, trapped } from './scene.ts'
+import {
+  type Loaded,
+  ask,
+  loadedPipelines,
+  logOf,
+  numbered,
+  seen,
+  silentForLong,
+  sprung,
+  trapped,
+} from './loaded-pipelines.ts'
 
 type Run = Awaited<ReturnType<typeof ask>>
 

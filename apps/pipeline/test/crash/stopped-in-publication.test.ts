@@ -1,13 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { longRunOnly } from '@sluice/testing/long-run'
-import { describeUnless } from '@sluice/testing/skip'
+import { describeUnless } from '@sluice/testing/skip-tests'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
 import { runTransaction } from '../../src/runs/run-transaction.ts'
-import { startStack, type Stack } from '../worker/stack.ts'
+import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
-import { ask, jobs, type Loaded, loadedPipelines, numbered, seen, silentForLong, sprung, trapped } from './scene.ts'
+import { until } from '@sluice/testing/wait-until'
+import {
+  ask,
+  jobs,
+  type Loaded,
+  loadedPipelines,
+  numbered,
+  seen,
+  silentForLong,
+  sprung,
+  trapped,
+} from './loaded-pipelines.ts'
 
 let stack: Stack
 let scenes: Loaded[]

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
 import { runTransaction } from '../../src/runs/run-transaction.ts'
 import { finished } from '../worker/large-load.ts'
-import { startStack, type Stack } from '../worker/stack.ts'
-import { until } from '@sluice/testing/until'
-import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './scene.ts'
+import { startStack, type Stack } from '../worker/worker-stack.ts'
+import { until } from '@sluice/testing/wait-until'
+import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './loaded-pipelines.ts'
 
 let stack: Stack
 let scene: Loaded

@@ -3,11 +3,11 @@ import { isLongRun } from '@sluice/testing/long-run'
 import { sql } from 'kysely'
 import type { Failpoint } from '@sluice/process'
 import { createRun } from '../../src/runs/queue-run.ts'
-import { startStack, type Stack } from '../worker/stack.ts'
+import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
-import { hurry } from './random/fleet.ts'
-import { jobs, type Loaded, loadedPipelines, sprung, trapped } from './scene.ts'
+import { until } from '@sluice/testing/wait-until'
+import { hurry } from './random/worker-fleet.ts'
+import { jobs, type Loaded, loadedPipelines, sprung, trapped } from './loaded-pipelines.ts'
 
 let stack: Stack
 let scene: Loaded

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { publications, finished } from '../worker/large-load.ts'
-import { startStack, type Stack } from '../worker/stack.ts'
+import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
-import { begin, jobStates, makeWorkflow } from '../worker/workflow-scene.ts'
-import { age, hurry } from './random/fleet.ts'
+import { begin, jobStates, makeWorkflow } from '../worker/workflow-fixtures.ts'
+import { age, hurry } from './random/worker-fleet.ts'
 import { watchOver } from './random/kill-at-random.ts'
-import { numbered, takenBy, trapped } from './scene.ts'
+import { numbered, takenBy, trapped } from './loaded-pipelines.ts'
 
 /** Where one worker after the other is killed while it does the jobs of one workflow of three steps. */
 const deaths = [

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { dataElements, dataSets, importValues, type Sent, type Stored } from './imports.ts'
+import { dataElements, dataSets, importValues, type Sent, type Stored } from './stand-in-imports.ts'
 
 /** What a server says instead of what DHIS2 would. */
 export interface Instead {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { RowCell } from '@sluice/warehouses/warehouse'
 import { type Dhis2StandIn, token } from './dhis2-stand-in.ts'
-import { columnsOf, fine, pagesOf, pushed, usual } from './pushed.ts'
+import { columnsOf, fine, pagesOf, pushed, usual } from './push-rows.ts'
 import { standInForEach } from './stand-in-for-each.ts'
 
 const { start } = standInForEach()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { firstAnswer, standInForEach } from './stand-in-for-each.ts'
-import { columnsOf, fine, pushed } from './pushed.ts'
+import { columnsOf, fine, pushed } from './push-rows.ts'
 
 const { start } = standInForEach()
 

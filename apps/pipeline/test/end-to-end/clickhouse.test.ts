@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { pipelineBody, schemaBody } from '../api/app-under-test.ts'
 import { checkBody, groupBody } from '../api/quality-bodies.ts'
-import { viewBody } from '../api/view-under-test.ts'
+import { viewBody } from '../api/view-fixtures.ts'
 import { credentials, startDhis2 } from '../dhis2/dhis2-stand-in.ts'
 import { manyRows, largeFile } from '../worker/large-load.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import {
   clickhouseMissing,
   clickhouseServer,

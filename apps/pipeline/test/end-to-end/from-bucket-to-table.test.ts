@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { longRunOnly } from '@sluice/testing/long-run'
-import { describeUnless } from '@sluice/testing/skip'
-import { kindsOfStores, type TestStore } from '@sluice/connectors/testing/stores'
+import { describeUnless } from '@sluice/testing/skip-tests'
+import { kindsOfStores, type TestStore } from '@sluice/connectors/testing/test-stores'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 
 let service: Service
 let owner: Asking

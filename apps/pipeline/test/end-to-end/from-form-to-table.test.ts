@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from '../api/app-under-test.ts'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { kobotoolbox } from '@sluice/connectors/testing/kobotoolbox-stand-in'
 import type { StandIn } from '@sluice/connectors/testing/connector-fixture'
-import { isFilledByAnother } from '../../src/drops/pipeline-tables.ts'
+import { isFilledByAnother } from '../../src/deleted-tables/table-ownership.ts'
 
 let service: Service
 let client: string

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testDatabase } from '@sluice/testing'
-import { joinIdentity, type Identity } from '../identity.ts'
+import { joinIdentity, type Identity } from '../join-identity.ts'
 import { freePort } from '@sluice/testing/free-port'
-import { ready, runProgram, startProgram, type Program } from '../program.ts'
+import { ready, runProgram, startProgram, type Program } from '../start-program.ts'
 import { connected, scratchServer } from '@sluice/warehouses/testing/scratch-warehouse'
 
 /** Sluice as people run it: every part a process of its own, started by its own command. */
@@ -44,7 +44,7 @@ export async function startInstallation(more: Record<string, string> = {}): Prom
   const api = startProgram('pipeline/bin/serve.ts', environment)
   const workers: Program[] = []
   const anotherWorker = async () => {
-    const started = startProgram('pipeline/bin/work.ts', environment)
+    const started = startProgram('pipeline/bin/run-worker.ts', environment)
     workers.push(started)
     await ready(started, `http://127.0.0.1:${workerPort}`)
     return started

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testDatabase, type TestDatabase } from '@sluice/testing'
 import { freePort } from '@sluice/testing/free-port'
-import { startProgram, type Program } from '../program.ts'
-import { serveSwift } from '@sluice/testing/shared-swift'
-import { keptAlive, sharedIdentity, type SharedIdentity } from './shared.ts'
+import { startProgram, type Program } from '../start-program.ts'
+import { serveSwift } from '@sluice/testing/shared-openstack-swift'
+import { keptAlive, sharedIdentity, type SharedIdentity } from './shared-identity.ts'
 
 /** What has to be ended after the last test; `program` is whichever of its programs runs now. */
 export interface Running {

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
-import { stopSwift } from '@sluice/testing/shared-swift'
-import { keptAlive, sharedIdentity } from './shared.ts'
+import { stopSwift } from '@sluice/testing/shared-openstack-swift'
+import { keptAlive, sharedIdentity } from './shared-identity.ts'
 
 /** After the last test file. */
 // oxlint-disable-next-line import/no-default-export -- as jest wants it

@@ -4,8 +4,8 @@ import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { clientWarehouses } from '../../src/warehouses/client-warehouses.ts'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
-import { startStack, type Stack } from './stack.ts'
-import { until } from '@sluice/testing/until'
+import { startStack, type Stack } from './worker-stack.ts'
+import { until } from '@sluice/testing/wait-until'
 
 let stack: Stack
 beforeAll(async () => {

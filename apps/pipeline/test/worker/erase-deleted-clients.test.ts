@@ -5,9 +5,9 @@ import { sql } from 'kysely'
 import { listClientsWithData } from '../../src/erasure/erase-client.ts'
 import { eraseDeletedClients } from '../../src/worker/maintenance/erase-deleted-clients.ts'
 import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
-import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/rows'
+import { columns, loadAll, never, numbered } from '@sluice/warehouses/testing/row-fixtures'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
-import { type Stack, startStack } from './stack.ts'
+import { type Stack, startStack } from './worker-stack.ts'
 
 let stack: Stack
 beforeAll(async () => {

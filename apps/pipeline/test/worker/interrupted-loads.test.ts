@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { longRunOnly } from '@sluice/testing/long-run'
-import { itUnless } from '@sluice/testing/skip'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { sql } from 'kysely'
 import { listLogs } from '../../src/runs/read-runs.ts'
 import { count, finished, inTheMiddle, manyRows, publications, stagingTables } from './large-load.ts'
-import { startStack, type Stack } from './stack.ts'
+import { startStack, type Stack } from './worker-stack.ts'
 import { spawnWorker, type WorkerProcess } from './worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 
 let stack: Stack
 let worker: WorkerProcess

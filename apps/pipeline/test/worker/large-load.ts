@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
-import type { Pipeline, Stack } from './stack.ts'
-import { until } from '@sluice/testing/until'
+import type { Pipeline, Stack } from './worker-stack.ts'
+import { until } from '@sluice/testing/wait-until'
 
 /** Takes a second or two to load: long enough to break in. */
 export const manyRows = 500_000

@@ -7,8 +7,8 @@ import { sql } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import type { Delivery, WorkerQueue } from '../../src/queue/job-queue.ts'
 import { migrateQueue, openQueue, openWorkerQueue } from '../../src/queue/pg-boss-queue.ts'
-import { startStack, type Stack } from './stack.ts'
-import { until } from '@sluice/testing/until'
+import { startStack, type Stack } from './worker-stack.ts'
+import { until } from '@sluice/testing/wait-until'
 
 const logger = createLogger({ name: 'test', level: 'silent', redaction: new Redaction() })
 

@@ -12,7 +12,7 @@ import {
 } from '@sluice/warehouses/testing/redshift-under-test'
 import { redshiftAccess } from '@sluice/warehouses/redshift/redshift-settings'
 import { finished } from './large-load.ts'
-import { startStack, type Stack } from './stack.ts'
+import { startStack, type Stack } from './worker-stack.ts'
 import { spawnWorker, type WorkerProcess } from './worker-process.ts'
 
 describe('a worker with a Redshift cluster', () => {

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql, type Transaction } from 'kysely'
 import type { DB } from '../../src/database.ts'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
-import { type Claim, claimRun } from '../../src/runs/claim.ts'
+import { type Claim, claimRun } from '../../src/runs/claim-run.ts'
 import { finishRun } from '../../src/run-lifecycle/finish-run.ts'
 import { runTransaction } from '../../src/runs/run-transaction.ts'
-import { startStack, type Stack } from './stack.ts'
-import { until } from '@sluice/testing/until'
-import { begin, finish, jobStates, makeWorkflow, underWay } from './workflow-scene.ts'
+import { startStack, type Stack } from './worker-stack.ts'
+import { until } from '@sluice/testing/wait-until'
+import { begin, finish, jobStates, makeWorkflow, underWay } from './workflow-fixtures.ts'
 
 let stack: Stack
 let client: string

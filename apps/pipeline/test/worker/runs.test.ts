@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Redaction } from '@sluice/process'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
-import { type Claim, hasClientCapacity, claimRun, requeueRun } from '../../src/runs/claim.ts'
+import { type Claim, hasClientCapacity, claimRun, requeueRun } from '../../src/runs/claim-run.ts'
 import { finishRun, type RunOutcome } from '../../src/run-lifecycle/finish-run.ts'
 import { openRunLog } from '../../src/runs/run-log.ts'
 import { startHeartbeat } from '../../src/runs/heartbeat.ts'
 import { lastRuns, listLogs, listRejectedRows, listRuns, progressOf } from '../../src/runs/read-runs.ts'
 import { openRejectedRows } from '../../src/runs/rejected-rows.ts'
-import { startStack, type Stack } from './stack.ts'
-import { until } from '@sluice/testing/until'
+import { startStack, type Stack } from './worker-stack.ts'
+import { until } from '@sluice/testing/wait-until'
 
 let stack: Stack
 beforeAll(async () => {

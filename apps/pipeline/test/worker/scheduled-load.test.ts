@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { count, finished } from './large-load.ts'
-import { startStack, type Stack } from './stack.ts'
+import { startStack, type Stack } from './worker-stack.ts'
 import { spawnWorker } from './worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 
 let stack: Stack
 beforeAll(async () => void (stack = await startStack()))

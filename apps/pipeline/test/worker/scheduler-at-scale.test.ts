@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { overheard, planOf } from './overheard.ts'
-import { virtualScheduler } from './schedules.ts'
-import { startStack, type Stack } from './stack.ts'
+import { overheard, planOf } from './captured-queries.ts'
+import { virtualScheduler } from './schedule-fixtures.ts'
+import { startStack, type Stack } from './worker-stack.ts'
 
 let stack: Stack
 beforeAll(async () => void (stack = await startStack()))

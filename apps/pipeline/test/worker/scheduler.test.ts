@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import { end, planned, runsOf, scheduled, virtualScheduler } from './schedules.ts'
-import { startStack, type Stack } from './stack.ts'
+import { end, planned, runsOf, scheduled, virtualScheduler } from './schedule-fixtures.ts'
+import { startStack, type Stack } from './worker-stack.ts'
 
 let stack: Stack
 let scheduler: ReturnType<typeof virtualScheduler>

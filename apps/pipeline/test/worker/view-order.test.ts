@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { mustWaitForInputs, listStaleInputs } from '../../src/views/inputs.ts'
-import { storeViewSources } from '../../src/views/sources.ts'
+import { mustWaitForInputs, listStaleInputs } from '../../src/views/wait-for-inputs.ts'
+import { storeViewSources } from '../../src/views/view-dependencies.ts'
 import { createRun } from '../../src/runs/queue-run.ts'
-import { startStack, type Pipeline, type Stack } from './stack.ts'
+import { startStack, type Pipeline, type Stack } from './worker-stack.ts'
 import { spawnWorker } from './worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 
 let stack: Stack
 let pipeline: Pipeline

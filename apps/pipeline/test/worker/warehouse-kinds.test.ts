@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { itUnless } from '@sluice/testing/skip'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { keyRing } from '@sluice/database'
 import { createLogger, Redaction } from '@sluice/process'
 import { type ClientWarehouses, clientWarehouses } from '../../src/warehouses/client-warehouses.ts'
@@ -14,7 +14,7 @@ import {
   type ClickHouseServer,
 } from '@sluice/warehouses/testing/clickhouse-under-test'
 import { finished } from './large-load.ts'
-import { type Pipeline, startStack, type Stack } from './stack.ts'
+import { type Pipeline, startStack, type Stack } from './worker-stack.ts'
 import { spawnWorker, type WorkerProcess } from './worker-process.ts'
 
 let stack: Stack

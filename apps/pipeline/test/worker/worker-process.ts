@@ -1,6 +1,6 @@
 import { freePort } from '@sluice/testing/free-port'
-import { until } from '@sluice/testing/until'
-import { startProgram } from '../program.ts'
+import { until } from '@sluice/testing/wait-until'
+import { startProgram } from '../start-program.ts'
 
 /** A worker as production starts it. */
 export interface WorkerProcess extends AsyncDisposable {
@@ -15,10 +15,10 @@ export interface WorkerProcess extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts bin/work.ts and waits until it takes runs. */
+/** Starts bin/run-worker.ts and waits until it takes runs. */
 export async function spawnWorker(environment: Record<string, string>): Promise<WorkerProcess> {
   const port = await freePort()
-  const program = startProgram('pipeline/bin/work.ts', { ...environment, WORKER_PORT: String(port) })
+  const program = startProgram('pipeline/bin/run-worker.ts', { ...environment, WORKER_PORT: String(port) })
   const { output, ended } = program
   let over = false
   void ended.then(() => (over = true))

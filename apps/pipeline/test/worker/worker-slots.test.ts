@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { finished } from './large-load.ts'
-import { type Pipeline, startStack, type Stack } from './stack.ts'
+import { type Pipeline, startStack, type Stack } from './worker-stack.ts'
 import { spawnWorker } from './worker-process.ts'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 
 let stack: Stack
 beforeAll(async () => {

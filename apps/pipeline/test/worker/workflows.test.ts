@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { claimRun } from '../../src/runs/claim.ts'
+import { claimRun } from '../../src/runs/claim-run.ts'
 import { finishRun } from '../../src/run-lifecycle/finish-run.ts'
 import { advanceDueWorkflows } from '../../src/run-lifecycle/advance-due-workflows.ts'
-import { startStack, type Stack } from './stack.ts'
-import { begin, cancel, finish, jobStates, makeWorkflow, setSteps, underWay } from './workflow-scene.ts'
+import { startStack, type Stack } from './worker-stack.ts'
+import { begin, cancel, finish, jobStates, makeWorkflow, setSteps, underWay } from './workflow-fixtures.ts'
 
 let stack: Stack
 let client: string

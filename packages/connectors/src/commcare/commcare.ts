@@ -1,4 +1,4 @@
-import type { connectorTypes } from '@sluice/contracts/systems'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { compareNames, createOption, parseObject, parseList, toText } from '../http-connector/parse-response.ts'
 import { declareColumns } from '../http-connector/record-tables.ts'
 import type { SourceOption } from '../connector.ts'
@@ -10,7 +10,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system.ts'
+} from '../http-connector/http-system-interface.ts'
 import { commCareName, type CommCareForm, listApplications, listForms } from './applications.ts'
 import { getIndexedOn, parseSubmission, readForms } from './forms.ts'
 import type { HttpSession, QueryParameters } from '../http-connector/http-session.ts'

@@ -1,5 +1,5 @@
 import type { SourceBody } from '@sluice/contracts'
-import { defaultPorts } from '@sluice/contracts/systems'
+import { defaultPorts } from '@sluice/contracts/connector-types'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import { outgoingAddresses } from '@sluice/http-client'
 import type { RowStream } from '@sluice/row-stream'

@@ -13,7 +13,7 @@ import {
 import { type AddressResolver, type DatabaseConfig, type DatabaseLimits, databaseLimits } from './database-config.ts'
 import { listCodes, createDatabaseProblem, getErrorMessage } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import type { ReadNote, SourceStatement } from './session.ts'
+import type { ReadNote, SourceStatement } from './database-session.ts'
 import { getCompileCacheDir } from 'node:module'
 import { dirname } from 'node:path'
 

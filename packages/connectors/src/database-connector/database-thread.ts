@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { identifiers, type Column, SourceProblem } from '@sluice/row-stream'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
-import { type DatabaseSession, loadEngine } from './session.ts'
+import { type DatabaseSession, loadEngine } from './database-session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
 

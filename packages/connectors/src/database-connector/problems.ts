@@ -6,7 +6,7 @@ import {
   type DatabaseProblemCode,
   type ClassifiedError,
   StatementNotAllowedError,
-} from './session.ts'
+} from './database-session.ts'
 
 type SentenceTemplate = (config: DatabaseConfig, engine: string) => string
 

@@ -1,6 +1,6 @@
 import type { Column, ProblemMessage, RejectedRow, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
-import type { ReadNote, SourceStatement } from './session.ts'
+import type { ReadNote, SourceStatement } from './database-session.ts'
 import type { DatabaseTotals } from './tuple-sink.ts'
 
 /** The data with which a thread starts. Only this object contains the credentials; messages and logs never do. */

@@ -3,8 +3,8 @@ import { splitIntoMonths } from '../http-connector/paging.ts'
 import { createResponseProblem } from '../http-connector/parse-response.ts'
 import { readCsvRows } from './csv-records.ts'
 import { parseExactNumber } from '../http-connector/exact-json.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
-import { type Dhis2Settings, listUnitIds, readServerInfo, selectedObjects } from './server.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
+import { type Dhis2Settings, listUnitIds, readServerInfo, selectedObjects } from './dhis2-server.ts'
 
 /** JSON field names by CSV column name. Column names differ between versions of DHIS2. */
 const fieldNames: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import { parseObject, toText } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
-import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system.ts'
+import type { SystemContext, RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
 import {
   type Dhis2Settings,
   type Dhis2Server,
@@ -10,7 +10,7 @@ import {
   objectsPerPage,
   parseValue,
   readServerInfo,
-} from './server.ts'
+} from './dhis2-server.ts'
 
 const eventFields =
   'event,status,program,programStage,enrollment,trackedEntity,orgUnit,occurredAt,scheduledAt,createdAt,updatedAt,completedAt,deleted,followUp,geometry,attributeOptionCombo,storedBy,notes[note,storedAt,storedBy,value],dataValues[dataElement,value]'

@@ -1,4 +1,4 @@
-import type { connectorTypes } from '@sluice/contracts/systems'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { declareColumns } from '../http-connector/record-tables.ts'
 import {
   createOption,
@@ -8,12 +8,12 @@ import {
   toText,
 } from '../http-connector/parse-response.ts'
 import { signJwt } from '../http-connector/sign-jwt.ts'
-import { testSearch, searchResources } from './search.ts'
+import { testSearch, searchResources } from './search-resources.ts'
 import type { SourceOption } from '../connector.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { formatBasicAuthorization, type HttpSession, parseBaseUrl } from '../http-connector/http-session.ts'
-import type { SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system.ts'
-import { createBulkExport } from './export.ts'
+import type { SettingsOf, RecordStream, HttpSystem } from '../http-connector/http-system-interface.ts'
+import { createBulkExport } from './bulk-export.ts'
 import { type ResourceView, parseView } from './view-definition.ts'
 import { createViewStream } from './view-stream.ts'
 import { type KeyObject, createPrivateKey, randomUUID } from 'node:crypto'

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import { createPagingCheck } from '../http-connector/paging.ts'
-import type { RecordPage, RecordStream } from '../http-connector/http-system.ts'
+import type { RecordPage, RecordStream } from '../http-connector/http-system-interface.ts'
 import { BadRecord } from '../http-connector/flatten-record.ts'
 import { SeenKeys, type KnownColumn } from '../http-connector/record-tables.ts'
 import type { ResourceView, ViewRow, ViewColumn } from './view-definition.ts'

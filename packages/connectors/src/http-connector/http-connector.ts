@@ -5,7 +5,7 @@ import type { ReadReporter } from '@sluice/row-stream'
 import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
 import { maxInteractiveValues } from './exact-json.ts'
 import { openHttpSession } from './http-session.ts'
-import type { HttpSystem, SystemContext } from './http-system.ts'
+import type { HttpSystem, SystemContext } from './http-system-interface.ts'
 import { createTablesReporter, type TablesReporter } from './read-reporter.ts'
 import { canReadIncrement, readSystem } from './read-system.ts'
 

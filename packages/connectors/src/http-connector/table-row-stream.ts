@@ -1,12 +1,12 @@
 import { closeSync } from 'node:fs'
 import { csvSource } from '@sluice/file-formats/csv/csv-source'
-import { findRememberedDialect } from '@sluice/file-formats/csv/remembered'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered-dialect'
 import type { ColumnOptions, RememberedDialect } from '@sluice/file-formats/delimited'
-import type { NormalisedFile } from '@sluice/file-formats/format/normalised-file'
-import { defaultUploadLimits } from '@sluice/file-formats/spool/limits'
+import type { NormalisedFile } from '@sluice/file-formats/format/converted-upload'
+import { defaultUploadLimits } from '@sluice/file-formats/spool/upload-limits'
 import { readRejects } from '@sluice/file-formats/spool/rejects'
 import { openSpool } from '@sluice/file-formats/spool/spool-file'
-import { normaliseInThread } from '@sluice/file-formats/upload/normalise-in-thread'
+import { normaliseInThread } from '@sluice/file-formats/upload/convert-upload-in-thread'
 import {
   columnsBefore,
   describeColumns,

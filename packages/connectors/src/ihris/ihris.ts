@@ -1,16 +1,16 @@
-import type { connectorTypes } from '@sluice/contracts/systems'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { compareNames, createOption, parseText, parseObject } from '../http-connector/parse-response.ts'
 import type { HttpSession } from '../http-connector/http-session.ts'
 import type { SourceOption } from '../connector.ts'
 import { createResourceStream } from '../fhir/fhir.ts'
-import { searchResources, testSearch } from '../fhir/search.ts'
+import { searchResources, testSearch } from '../fhir/search-resources.ts'
 import {
   type RecordPage,
   type SettingsOf,
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system.ts'
+} from '../http-connector/http-system-interface.ts'
 import {
   type ReportBlock,
   type ReportLink,

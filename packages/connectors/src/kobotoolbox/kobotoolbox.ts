@@ -1,4 +1,4 @@
-import type { connectorTypes } from '@sluice/contracts/systems'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
 import type { SourceOption } from '../connector.ts'
 import type { HttpSession, RequestOptions } from '../http-connector/http-session.ts'
 import {
@@ -7,7 +7,7 @@ import {
   requireSecret,
   type SettingsOf,
   type SystemContext,
-} from '../http-connector/http-system.ts'
+} from '../http-connector/http-system-interface.ts'
 import { createNextCursor, createPagingCheck, requestFittingPage } from '../http-connector/paging.ts'
 import {
   createLocation,

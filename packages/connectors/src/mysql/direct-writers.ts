@@ -11,7 +11,7 @@ import {
   type StoredType,
 } from '@sluice/row-stream'
 import { isBinary, isJson, isUnsigned, type MysqlField, Types } from './columns.ts'
-import type { PacketCursor } from './cursor.ts'
+import type { PacketCursor } from './packet-cursor.ts'
 
 type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
 

@@ -11,8 +11,8 @@ import {
   StatementNotAllowedError,
   type DatabaseSession,
   buildStatement,
-} from '../database-connector/session.ts'
-import { openSocket } from '../database-connector/sockets.ts'
+} from '../database-connector/database-session.ts'
+import { openSocket } from '../database-connector/open-socket.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
 import { type MysqlField, toColumnType, needsTextConversion } from './columns.ts'
 import { classifyMysqlError } from './problems.ts'

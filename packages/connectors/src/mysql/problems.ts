@@ -7,7 +7,7 @@ import {
   getErrorMessage,
   classifyWithMessage,
 } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   ER_ACCESS_DENIED_ERROR: 'AUTHENTICATION_FAILED',

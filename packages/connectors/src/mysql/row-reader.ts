@@ -1,9 +1,9 @@
-import type { ReadNote } from '../database-connector/session.ts'
+import type { ReadNote } from '../database-connector/database-session.ts'
 import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
 import { type TupleSink, formatRawRow } from '../database-connector/tuple-sink.ts'
-import { type CellReader, createCellReader } from './cells.ts'
+import { type CellReader, createCellReader } from './cell-readers.ts'
 import type { MysqlField } from './columns.ts'
-import { PacketCursor } from './cursor.ts'
+import { PacketCursor } from './packet-cursor.ts'
 
 const packetHeader = 1
 /** In the null bitmap of a row, the first column has the third bit. */

@@ -1,5 +1,5 @@
 import type { SourceBody } from '@sluice/contracts'
-import { findRememberedDialect } from '@sluice/file-formats/csv/remembered'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered-dialect'
 import type { FileOptions } from '@sluice/file-formats/upload/read-upload'
 import { backgroundRetry, interactiveRetry, type RetryPolicy } from '@sluice/http-client'
 import { columnsBefore } from '@sluice/row-stream'

@@ -1,4 +1,4 @@
-import type { connectorTypes } from '@sluice/contracts/systems'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
 import type { QueryParameters, HttpSession } from '../http-connector/http-session.ts'
 import {
   compareNames,
@@ -18,7 +18,7 @@ import {
   type SettingsOf,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system.ts'
+} from '../http-connector/http-system-interface.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
 import { requestFittingPage, createNextCursor } from '../http-connector/paging.ts'
 

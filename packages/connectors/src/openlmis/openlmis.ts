@@ -1,4 +1,4 @@
-import type { connectorTypes } from '@sluice/contracts/systems'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { declareColumns, type KnownColumn } from '../http-connector/record-tables.ts'
 import {
   createOption,
@@ -15,7 +15,7 @@ import {
   type SettingsOf,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system.ts'
+} from '../http-connector/http-system-interface.ts'
 import { createNextCursor } from '../http-connector/paging.ts'
 
 type OpenlmisSettings = SettingsOf<typeof connectorTypes.openlmis>

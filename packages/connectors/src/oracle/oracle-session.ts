@@ -10,7 +10,7 @@ import {
   StatementNotAllowedError,
   type DatabaseSession,
   buildStatement,
-} from '../database-connector/session.ts'
+} from '../database-connector/database-session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit, maxMessageBytes } from '../database-connector/inbound-byte-limit.ts'
 import { type OracleField, toColumnType, createValueConverter, getFetchType } from './columns.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { listCodes, findCodeByMessage, type MessagePatterns, getErrorMessage } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
 const byCode: Record<string, DatabaseProblemCode> = {
   'ORA-01017': 'AUTHENTICATION_FAILED',

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type Client, type Connection, escapeIdentifier, type QueryConfig, type Submittable } from 'pg'
 import type { StoredType } from '@sluice/row-stream'
-import { StatementNotAllowedError } from '../database-connector/session.ts'
+import { StatementNotAllowedError } from '../database-connector/database-session.ts'
 
 /** A column of a statement as the server describes it. */
 export interface PostgresField {

@@ -12,7 +12,7 @@ import {
   type DatabaseSession,
   wrapQuery,
   buildStatement,
-} from '../database-connector/session.ts'
+} from '../database-connector/database-session.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
 import { CopyOut } from './copy-out.ts'
 import {

@@ -6,7 +6,7 @@ import {
   getErrorMessage,
   classifyWithMessage,
 } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 import { UnexpectedFormat } from './copy-out.ts'
 
 const byState: Record<string, DatabaseProblemCode> = {

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import { Client, type Connection } from 'pg'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import type { SessionParameters } from '../database-connector/session.ts'
-import { openSocket } from '../database-connector/sockets.ts'
+import type { SessionParameters } from '../database-connector/database-session.ts'
+import { openSocket } from '../database-connector/open-socket.ts'
 import { openDirectSocket } from './direct-socket.ts'
 
 /** A signed-in client of the driver, and its socket. */

@@ -16,7 +16,7 @@ import {
   type DatabaseSession,
   wrapQuery,
   buildStatement,
-} from '../database-connector/session.ts'
+} from '../database-connector/database-session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import type { DataType } from '@sluice/contracts'
 import { classifyPostgresError } from '../postgres/problems.ts'

@@ -1,12 +1,12 @@
 import type { PipelineType } from '@sluice/contracts'
-import { systems as systemNames } from '@sluice/contracts/systems'
+import { systems as systemNames } from '@sluice/contracts/connector-types'
 import { causeOf } from '@sluice/process'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-stream'
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
-import type { HttpSystem } from '../http-connector/http-system.ts'
+import type { HttpSystem } from '../http-connector/http-system-interface.ts'
 import { connectors, loadHttp, type RegistryContext } from './connectors.ts'
 
 /** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */

@@ -1,9 +1,9 @@
-import { connectorTypes } from '@sluice/contracts/systems'
+import { connectorTypes } from '@sluice/contracts/connector-types'
 import type { Connector, ConnectorContext } from '../connector.ts'
 import type { DatabaseProduct, DatabaseType } from '../database-connector/database-product.ts'
-import type { DatasetDatabase } from '../public-dataset/public-datasets.ts'
+import type { DatasetDatabase } from '../public-dataset/public-dataset-connector.ts'
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
-import type { HttpSystem } from '../http-connector/http-system.ts'
+import type { HttpSystem } from '../http-connector/http-system-interface.ts'
 
 export interface RegistryContext extends ConnectorContext {
   /** The warehouse of public datasets. If it is absent, they cannot be read. */
@@ -30,7 +30,8 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   [connectorTypes.csvUpload]: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).csvUploadDefinition,
-    load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).createCsvUploadConnector(context),
+    load: async (context) =>
+      (await import('../uploaded-file/uploaded-file-connector.ts')).createCsvUploadConnector(context),
   },
   [connectorTypes.fhir]: {
     define: async () => (await import('../fhir/fhir-settings.ts')).fhirDefinition,
@@ -38,7 +39,7 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   [connectorTypes.functionCall]: {
     define: async () => (await import('../function/function-settings.ts')).functionDefinition,
-    load: loadHttp(async () => (await import('../function/function.ts')).functionSystem),
+    load: loadHttp(async () => (await import('../function/function-call.ts')).functionSystem),
   },
   [connectorTypes.s3]: {
     define: async () => (await import('../s3/s3-settings.ts')).s3Definition,
@@ -50,12 +51,14 @@ export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Typ
   },
   [connectorTypes.parquetUpload]: {
     define: async () => (await import('../uploaded-file/uploaded-file-settings.ts')).parquetUploadDefinition,
-    load: async (context) => (await import('../uploaded-file/uploaded-files.ts')).createParquetUploadConnector(context),
+    load: async (context) =>
+      (await import('../uploaded-file/uploaded-file-connector.ts')).createParquetUploadConnector(context),
   },
   [connectorTypes.publicDataset]: {
     define: async () => (await import('../public-dataset/public-dataset-settings.ts')).publicDatasetDefinition,
     load: async ({ datasets }) =>
-      datasets && (await import('../public-dataset/public-datasets.ts')).createPublicDatasetConnector(datasets),
+      datasets &&
+      (await import('../public-dataset/public-dataset-connector.ts')).createPublicDatasetConnector(datasets),
   },
   [connectorTypes.bhima]: {
     define: async () => (await import('../bhima/bhima-settings.ts')).bhimaDefinition,

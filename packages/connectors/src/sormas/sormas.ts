@@ -1,4 +1,4 @@
-import type { connectorTypes } from '@sluice/contracts/systems'
+import type { connectorTypes } from '@sluice/contracts/connector-types'
 import { type HttpSession, formatBasicAuthorization } from '../http-connector/http-session.ts'
 import {
   compareNames,
@@ -17,7 +17,7 @@ import {
   type RecordStream,
   type HttpSystem,
   requireSecret,
-} from '../http-connector/http-system.ts'
+} from '../http-connector/http-system-interface.ts'
 import { isExactNumber } from '../http-connector/exact-json.ts'
 
 type SormasSettings = SettingsOf<typeof connectorTypes.sormas>

@@ -1,6 +1,6 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '@sluice/row-stream'
-import { StatementNotAllowedError } from '../database-connector/session.ts'
+import { StatementNotAllowedError } from '../database-connector/database-session.ts'
 
 /** A column of a query as the server describes it. `system_type_name` is null for CLR types. */
 export interface ServerField {

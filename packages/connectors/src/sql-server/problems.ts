@@ -7,7 +7,7 @@ import {
   getErrorMessage,
   classifyWithMessage,
 } from '../database-connector/problems.ts'
-import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/session.ts'
+import type { DatabaseProblemCode, ClassifiedError } from '../database-connector/database-session.ts'
 
 const byNumber: Record<number, DatabaseProblemCode> = {
   18456: 'AUTHENTICATION_FAILED',

@@ -13,8 +13,8 @@ import {
   type DatabaseSession,
   wrapQuery,
   buildStatement,
-} from '../database-connector/session.ts'
-import { openSocket } from '../database-connector/sockets.ts'
+} from '../database-connector/database-session.ts'
+import { openSocket } from '../database-connector/open-socket.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import { type ServerField, quoteName, toColumnType, assertQuery, readExpression } from './columns.ts'

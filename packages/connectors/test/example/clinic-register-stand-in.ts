@@ -1,4 +1,4 @@
-import { formatTime, type Person, People } from '../people.ts'
+import { formatTime, type Person, People } from '../sample-records.ts'
 import type { ConnectorFixture } from '../connector-fixture.ts'
 import { type StandInResponse, type StandInRequest, startStandInServer } from '../stand-in-server.ts'
 

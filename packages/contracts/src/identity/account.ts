@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid } from '../named.ts'
+import { Line, Timestamp, Uid } from '../field-types.ts'
 import { Roles } from '../roles.ts'
 import { GivenPassword } from './passwords.ts'
 import { Code } from './sign-in.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, Email, Line, lineOf, named, recorded } from '../named.ts'
+import { bodyOf, Email, Line, lineOf, named, recorded } from '../field-types.ts'
 
 export const clientDomains = ['REGULAR', 'PUBLIC_DATASET_CATALOG', 'DATA_MART_PROGRAM'] as const
 

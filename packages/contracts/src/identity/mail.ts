@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid } from '../named.ts'
+import { Line, Timestamp, Uid } from '../field-types.ts'
 
 export const mailKinds = [
   'INVITATION',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Uid } from '../named.ts'
+import { Line, Uid } from '../field-types.ts'
 import { Roles } from '../roles.ts'
 import { Client, clientDomains } from './client.ts'
 import { User, UserGroupSummary } from './user.ts'

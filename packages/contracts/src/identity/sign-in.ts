@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Timestamp } from '../named.ts'
+import { Timestamp } from '../field-types.ts'
 import { GivenPassword } from './passwords.ts'
 
 const RefreshToken = Type.String({ minLength: 20, maxLength: 200 })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type TypeOf, closed, contract } from '../contract.ts'
-import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../named.ts'
+import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../field-types.ts'
 import { type Role, roles } from '../roles.ts'
 import { Client } from './client.ts'
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, Reference, Timestamp, Uid } from '../named.ts'
+import { bodyOf, Reference, Timestamp, Uid } from '../field-types.ts'
 import { Client } from './client.ts'
 
 export const ssoProviders = ['IDP_VENDOR', 'GENERIC'] as const

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Uid } from '../named.ts'
+import { Uid } from '../field-types.ts'
 
 export const SsoStartQuery = contract(
   'SsoStartQuery',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, lineOf, namedAndDescribed, recorded, Reference, Text } from '../named.ts'
+import { bodyOf, lineOf, namedAndDescribed, recorded, Reference, Text } from '../field-types.ts'
 import { Client } from './client.ts'
 
 const fields = {

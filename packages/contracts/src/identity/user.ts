@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type TypeOf, closed, contract } from '../contract.ts'
-import { Email, Line, Reference, Timestamp, Uid, authored, bodyOf, named, recorded } from '../named.ts'
+import { Email, Line, Reference, Timestamp, Uid, authored, bodyOf, named, recorded } from '../field-types.ts'
 import { Roles } from '../roles.ts'
 import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line } from '../named.ts'
+import { Line } from '../field-types.ts'
 
 export const TableListQuery = contract(
   'TableListQuery',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Uid } from '../named.ts'
+import { Line, Uid } from '../field-types.ts'
 import { DataPipelineBody, type SentDataPipelineBody } from './data-pipeline/data-pipeline.ts'
 
 export const mostAtOnce = 1_000

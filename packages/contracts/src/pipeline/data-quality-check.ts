@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../access.ts'
+import { Access, AccessPart } from '../object-access.ts'
 import { type TypeOf, closed, contract } from '../contract.ts'
 import {
   Line,
@@ -12,7 +12,7 @@ import {
   requiredBecause,
   recorded,
   translationsWith,
-} from '../named.ts'
+} from '../field-types.ts'
 
 const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, Text, Timestamp, Uid, Count } from '../named.ts'
+import { body, Line, Text, Timestamp, Uid, Count } from '../field-types.ts'
 import { QueryResult } from './table.ts'
 
 const VariableName = Type.String({ minLength: 1, maxLength: 255, examples: ['country'] })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid } from '../named.ts'
+import { Line, Timestamp, Uid } from '../field-types.ts'
 
 /** A client that was deleted in the identity service and whose data the pipeline service still stores. */
 export const DeletedClient = contract(

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../access.ts'
+import { Access, AccessPart } from '../object-access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, requiredBecause, recorded, Text, Uid } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, requiredBecause, recorded, Text, Uid } from '../field-types.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
-import { connectorTypes } from './data-pipeline/systems.ts'
+import { connectorTypes } from './data-pipeline/connector-types.ts'
 import { RunStatus } from './run.ts'
 import { View } from './view.ts'
 

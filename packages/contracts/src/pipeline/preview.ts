@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Text, Count } from '../named.ts'
+import { Text, Count } from '../field-types.ts'
 import { csvOptionsInQuery, CsvGuesses } from './data-pipeline/csv-options.ts'
 import { RejectedRow } from './run.ts'
 import { QueryResult } from './table.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, named, Tags, Text, Timestamp, Count } from '../named.ts'
+import { body, Line, named, Tags, Text, Timestamp, Count } from '../field-types.ts'
 import { RejectedRow, RunStatus } from './run.ts'
 import { Table } from './table.ts'
 

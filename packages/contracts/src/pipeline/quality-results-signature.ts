@@ -1,5 +1,5 @@
 import { listOf } from '../contract.ts'
-import { signature } from '../operation.ts'
+import { signature } from '../operation-signature.ts'
 import type { Role } from '../roles.ts'
 import { CheckResult } from './data-quality-result.ts'
 import { PageQuery } from './run.ts'

@@ -1,6 +1,6 @@
 import { listOf, type Contract } from '../contract.ts'
-import { ResultEnvelope } from '../envelope.ts'
-import { signature } from '../operation.ts'
+import { ResultEnvelope } from '../result-envelope.ts'
+import { signature } from '../operation-signature.ts'
 import type { Role } from '../roles.ts'
 import { PageQuery, RejectedRow, Run, RunBody } from './run.ts'
 

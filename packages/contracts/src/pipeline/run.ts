@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Text, Timestamp, Uid, Amount, Count } from '../named.ts'
+import { Line, Text, Timestamp, Uid, Amount, Count } from '../field-types.ts'
 import { TableSummary, Table } from './table.ts'
 import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 

@@ -1,8 +1,19 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../access.ts'
+import { Access, AccessPart } from '../object-access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Count, Line, namedAndDescribed, recorded, Tags, Text, Uid, WarehouseName } from '../named.ts'
-import { warehouseTypes } from './data-pipeline/systems.ts'
+import {
+  authored,
+  body,
+  Count,
+  Line,
+  namedAndDescribed,
+  recorded,
+  Tags,
+  Text,
+  Uid,
+  WarehouseName,
+} from '../field-types.ts'
+import { warehouseTypes } from './data-pipeline/connector-types.ts'
 
 export const providerSchemas = Object.values(warehouseTypes)
 

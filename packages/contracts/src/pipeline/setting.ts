@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, Timestamp, Uid } from '../named.ts'
+import { body, Line, Timestamp, Uid } from '../field-types.ts'
 
 export const settingKeys = [
   'ALERT_EMAIL',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
-import { Line, Text, Timestamp, Amount, AnyNumber, Count } from '../named.ts'
+import { Line, Text, Timestamp, Amount, AnyNumber, Count } from '../field-types.ts'
 
 const many = { maxItems: 1600 }
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type Contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, recorded } from '../named.ts'
+import { authored, body, Line, namedAndDescribed, recorded } from '../field-types.ts'
 
 const Value = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
 

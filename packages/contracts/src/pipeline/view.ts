@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../access.ts'
+import { Access, AccessPart } from '../object-access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import {
   authored,
@@ -14,9 +14,9 @@ import {
   Uid,
   WarehouseName,
   Count,
-} from '../named.ts'
+} from '../field-types.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
-import { AnonymousAccess, AnonymousAccessBody } from './data-pipeline/base.ts'
+import { AnonymousAccess, AnonymousAccessBody } from './data-pipeline/base-fields.ts'
 import { RunStatus, runStatuses } from './run.ts'
 import { ReferencedSchema } from './schema.ts'
 

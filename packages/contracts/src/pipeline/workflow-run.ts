@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid, Count } from '../named.ts'
+import { Line, Timestamp, Uid, Count } from '../field-types.ts'
 
 export const jobTypes = [
   'DATA_PIPELINE_LOAD',

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../access.ts'
+import { Access, AccessPart } from '../object-access.ts'
 import { closed, contract, type TypeOf } from '../contract.ts'
 import {
   authored,
@@ -13,9 +13,9 @@ import {
   Uid,
   AnyNumber,
   Count,
-} from '../named.ts'
+} from '../field-types.ts'
 import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
-import { pipelineTypes } from './data-pipeline/systems.ts'
+import { pipelineTypes } from './data-pipeline/connector-types.ts'
 import { RunStatus } from './run.ts'
 import { jobTypes } from './workflow-run.ts'
 

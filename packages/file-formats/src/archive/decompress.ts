@@ -1,6 +1,6 @@
 import { Readable, type Transform, pipeline } from 'node:stream'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
-import type { UploadLimits } from '../spool/limits.ts'
+import type { UploadLimits } from '../spool/upload-limits.ts'
 import { SourceProblem } from '@sluice/row-stream'
 import { tooLarge } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'

@@ -2,7 +2,7 @@ import { crc32, createInflateRaw } from 'node:zlib'
 import { type Entry, fromFdPromise, getFileNameLowLevel, type ZipFile } from 'yauzl'
 import { SourceProblem } from '@sluice/row-stream'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
-import type { UploadLimits } from '../spool/limits.ts'
+import type { UploadLimits } from '../spool/upload-limits.ts'
 import { damaged, decompress } from './decompress.ts'
 
 const stored = 0

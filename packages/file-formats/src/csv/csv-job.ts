@@ -10,11 +10,11 @@ import {
 import { describeGuesses } from '../delimited/dialect/detected-options.ts'
 import { describeOddValue } from '../delimited/odd-values.ts'
 import type { DetectedOptions } from '../delimited/dialect/dialect.ts'
-import { detectText } from '../delimited/open-rows.ts'
+import { detectText } from '../delimited/open-delimited-rows.ts'
 import { startScanner } from '../delimited/wasm-scanner.ts'
 import type { StoredType } from '@sluice/row-stream'
 import { TextFile } from '../delimited/text-file.ts'
-import type { ChunkPool, JobPort } from '../job-port.ts'
+import type { ChunkPool, JobPort } from '../reader-thread-protocol.ts'
 
 export interface CsvJob {
   /** A path, or the descriptor of an open file of this process. */

@@ -5,7 +5,7 @@ import type { ColumnOptions, DateFormat } from './dialect/delimited-options.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
-/** Codes of the stored types, in the order of assembly/columns.ts. */
+/** Codes of the stored types, in the order of assembly/column-state.ts. */
 const stateCodes = [
   'TEXT',
   'BOOLEAN',
@@ -71,7 +71,7 @@ export function stateCodeOf(dataType: DataType): number {
 export const isText = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(stateCodes[stateCodeOf(dataType)]!)
 const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
 
-/** Returns the state of a column, in the layout of assembly/columns.ts. */
+/** Returns the state of a column, in the layout of assembly/column-state.ts. */
 function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
   const at = run.COLUMNS.value + column * run.COLUMN_BYTES.value
   return bytes.subarray(at, at + run.COLUMN_BYTES.value)
@@ -177,7 +177,7 @@ export function seenType(wasm: WasmScanner, column: number): ColumnType {
   return { dataType }
 }
 
-/** Whether TEXT is only the result of missing or ambiguous values, by the rules of assembly/type-of.ts. */
+/** Whether TEXT is only the result of missing or ambiguous values, by the rules of assembly/column-type.ts. */
 function undecidedEvidence(kinds: number, spellings: number): 'NOTHING' | 'AMBIGUOUS' | undefined {
   if (kinds === 0) return 'NOTHING'
   const areTimes = (kinds & ~timeKinds) === 0 && ((kinds & zonedKind) === 0 || kinds === zonedKind)

@@ -1,4 +1,4 @@
-import type { ChunkLimits } from '../job-port.ts'
+import type { ChunkLimits } from '../reader-thread-protocol.ts'
 
 /** Sizes the reader works within. Tests make them tiny so that every boundary is crossed. */
 export interface DelimitedLimits extends ChunkLimits {

@@ -7,7 +7,7 @@ import { passFieldPositions } from './field-positions.ts'
 import type { DelimitedLimits } from './limits.ts'
 import { OBSERVE, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
-import { openRows } from './open-rows.ts'
+import { openRows } from './open-delimited-rows.ts'
 import type { TextSource } from './text-file.ts'
 
 /** Why a column is TEXT although nearly all of its values have a narrower type. */
@@ -125,7 +125,7 @@ function observeRecord(one: WatchedColumn, records: RecordReader): void {
   for (const other of others) one.odd[other] = { value: text.slice(0, maxValueLength), line: records.line }
 }
 
-/** Returns the family of the value kinds, which are the bits of assembly/columns.ts. */
+/** Returns the family of the value kinds, which are the bits of assembly/column-state.ts. */
 function familyOf(kinds: number): TypeFamily | undefined {
   if (kinds === 1) return 'BOOLEAN'
   if ((kinds & ~0x0e) === 0) return 'DECIMAL'

@@ -7,7 +7,7 @@ import { ENCODE, IS_REFUSED, IS_UNFIT, startScanner, TAKEN, type WasmScanner } f
 import { describeOddValue } from './odd-values.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
-import { detectText, openRows } from './open-rows.ts'
+import { detectText, openRows } from './open-delimited-rows.ts'
 import { DelimitedReader } from './delimited-reader.ts'
 import { TextFile } from './text-file.ts'
 import { configureScanner, givenTypes, setColumn } from './column-state.ts'

@@ -2,7 +2,7 @@ import { isPlain, passFieldPositions } from './field-positions.ts'
 import { ENCODE, IS_REFUSED, IS_UNFIT, OBSERVE, OUT_IS_FULL, TAKEN, type WasmScanner } from './wasm-scanner.ts'
 import { rejectFaultyRecord, rejectUnfitValue } from './rejected-row.ts'
 import type { RejectedRow } from '@sluice/row-stream'
-import type { RowInput } from './open-rows.ts'
+import type { RowInput } from './open-delimited-rows.ts'
 
 /** The tuples encoded since the last batch, and the rejected rows. The tuples stay in the scanner's memory until the next batch. */
 export interface TupleBatch {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Results of `scan` and `take`, as in assembly/take.ts. */
+/** Results of `scan` and `take`, as in assembly/process-record.ts. */
 export const ODD_RECORD = 1
 export const OUT_IS_FULL = 2
 export const TAKEN = 3

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { readSync, writeSync } from 'node:fs'
 import { SourceProblem } from '@sluice/row-stream'
 import { BadXml, pointOf, type XmlHandler, type XmlScanner } from './xml-scanner.ts'
-import type { UploadLimits } from '../spool/limits.ts'
+import type { UploadLimits } from '../spool/upload-limits.ts'
 import { diskProblem, type ScratchFiles } from '../spool/spool-file.ts'
 
 const pageBytes = 256 * 1024

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { makeZip } from '../upload/test/make-zip.ts'
 import { uploadFolder } from '../upload/test/open-bytes.ts'

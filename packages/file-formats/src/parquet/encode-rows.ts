@@ -13,7 +13,7 @@ import {
   type RejectedRow,
   type StoredType,
 } from '@sluice/row-stream'
-import type { JobPort } from '../job-port.ts'
+import type { JobPort } from '../reader-thread-protocol.ts'
 import type { ParquetFile } from './footer.ts'
 import type { ParquetLimits } from './limits.ts'
 import { ColumnMeasure, type MeasuredColumn } from './column-statistics.ts'

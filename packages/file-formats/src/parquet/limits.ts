@@ -1,4 +1,4 @@
-import type { ChunkLimits } from '../job-port.ts'
+import type { ChunkLimits } from '../reader-thread-protocol.ts'
 import { FileProblem } from './file-problems.ts'
 
 /** Limits of the reader. Tests use tiny limits so that every boundary is crossed. */

@@ -1,5 +1,5 @@
 import type { Column, StoredType } from '@sluice/row-stream'
-import type { JobPort } from '../job-port.ts'
+import type { JobPort } from '../reader-thread-protocol.ts'
 import { encodeRows, type ParquetResult } from './encode-rows.ts'
 import { FileProblem } from './file-problems.ts'
 import { asHex, assertPlausible, ParquetFile } from './footer.ts'

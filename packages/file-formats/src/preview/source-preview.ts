@@ -1,5 +1,5 @@
 import type { CsvGuesses } from '@sluice/contracts'
-import type { FoundSheet } from '../format/normalised-file.ts'
+import type { FoundSheet } from '../format/converted-upload.ts'
 import type { Column, RejectedRow } from '@sluice/row-stream'
 
 /** A cell value. Values that JavaScript cannot hold exactly are strings: BIGINT, DECIMAL, dates and timestamps. */

@@ -2,7 +2,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { SpoolWriter } from './spool-writer.ts'
 

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { uploadFolder } from './test/open-bytes.ts'
 import { makeWorkbook } from './test/make-workbook.ts'
 import { makeZip } from './test/make-zip.ts'
-import { defaultUploadLimits } from '../spool/limits.ts'
+import { defaultUploadLimits } from '../spool/upload-limits.ts'
 import { keepReaderThread } from '../start-reader-thread.ts'
 
 const folder = uploadFolder()

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
-import { compareOne } from './fuzz.ts'
+import { drawCount } from '@sluice/testing/random-case-count'
+import { compareOne } from './compare-with-reference.ts'
 
 const cases = drawCount({ short: 10_000, long: 200_000 })
 const firstSeed = Number(process.env['SLUICE_FUZZ_SEED'] ?? 1)

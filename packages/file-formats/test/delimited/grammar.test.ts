@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import { valueText } from '../../src/delimited/dialect/sample.ts'
 import type { Grammar } from '../../src/delimited/dialect/dialect.ts'
 import { RecordReader } from '../../src/delimited/record-reader.ts'

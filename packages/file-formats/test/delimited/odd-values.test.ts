@@ -4,7 +4,7 @@ import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimite
 import { describeOddValue } from '../../src/delimited/odd-values.ts'
 import { previewRows } from '../../src/delimited/preview.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
-import { detectText } from '../../src/delimited/open-rows.ts'
+import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { TextFile } from '../../src/delimited/text-file.ts'
 import { inputFolder } from './read-whole.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { ColumnProfile } from '../../src/delimited/column-profile.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
-import { detectText } from '../../src/delimited/open-rows.ts'
+import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { TextFile } from '../../src/delimited/text-file.ts'
 import { inputFolder } from './read-whole.ts'
 

@@ -4,7 +4,7 @@ import { describeGuesses } from '../../src/delimited/dialect/detected-options.ts
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import { rejectFaultyRecord } from '../../src/delimited/rejected-row.ts'
-import { detectText, openRows } from '../../src/delimited/open-rows.ts'
+import { detectText, openRows } from '../../src/delimited/open-delimited-rows.ts'
 import { QUOTED } from '../../src/delimited/record-scanner.ts'
 import type { TextSource } from '../../src/delimited/text-file.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { DelimitedOptions as Dialect } from '../../src/delimited/dialect/delimited-options.ts'
 import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
-import { bytes, comma, readGiven } from './read-given.ts'
+import { bytes, comma, readGiven } from './read-given-types.ts'
 import { readInPlace } from './read-whole.ts'
 
 const { outcome, read } = readGiven()

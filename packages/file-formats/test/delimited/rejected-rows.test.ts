@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { bytes, comma, readGiven } from './read-given.ts'
+import { bytes, comma, readGiven } from './read-given-types.ts'
 
 const { read } = readGiven()
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { comma, readGiven } from './read-given.ts'
+import { comma, readGiven } from './read-given-types.ts'
 import type { Cell } from './read-whole.ts'
 
 const { read } = readGiven()

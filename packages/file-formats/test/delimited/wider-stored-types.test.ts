@@ -4,7 +4,7 @@ import { defaultDelimitedLimits, type DelimitedLimits } from '../../src/delimite
 import { startScanner } from '../../src/delimited/wasm-scanner.ts'
 import { DelimitedReader } from '../../src/delimited/delimited-reader.ts'
 import type { StoredType } from '@sluice/row-stream'
-import { detectText } from '../../src/delimited/open-rows.ts'
+import { detectText } from '../../src/delimited/open-delimited-rows.ts'
 import { textOf } from './read-text.ts'
 import { tuplesOf } from './tuples.ts'
 

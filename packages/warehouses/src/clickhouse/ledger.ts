@@ -1,4 +1,4 @@
-import type { FeedMemory } from '../shape/feed-memory.ts'
+import type { FeedMemory } from '../shape/remembered-feed.ts'
 import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { execute, rowsOf } from './protocol/http.ts'

@@ -1,5 +1,5 @@
 import { toColumnStatistics, type TablePlace, type WarehouseColumn, type WarehouseTable } from '../catalog.ts'
-import { historyOf } from '../shape/feed-memory.ts'
+import { historyOf } from '../shape/remembered-feed.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
 import { findLedgerEntry } from './ledger.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { loadAll } from '../../test/rows.ts'
+import { loadAll } from '../../test/row-fixtures.ts'
 import { type ScratchWarehouse, scratchWarehouse } from '../../test/scratch-warehouse.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 import { checkColumnName, checkSchemaName, checkTableName } from './names.ts'

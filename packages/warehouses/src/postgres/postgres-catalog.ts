@@ -1,7 +1,7 @@
 import { type Catalog, toColumnStatistics, type StagingTable, type TablePlace } from '../catalog.ts'
 import { type ClientBase, type Pool, escapeIdentifier } from 'pg'
 import type { ForeignKey, Publication, PublishedTable, WarehouseColumn, WarehouseTable } from '../warehouse.ts'
-import { type FeedMemory, historyOf, memoryOfTable } from '../shape/feed-memory.ts'
+import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-feed.ts'
 import { type LastEntry, findLastEntry } from './publication/ledger.ts'
 import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'

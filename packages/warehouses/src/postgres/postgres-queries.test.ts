@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { until } from '@sluice/testing/until'
-import { columns, loadAll, never, numbered } from '../../test/rows.ts'
+import { until } from '@sluice/testing/wait-until'
+import { columns, loadAll, never, numbered } from '../../test/row-fixtures.ts'
 import { scratchWarehouseForAll } from '../../test/scratch-warehouse.ts'
 import type { QueryRows, UserQuery } from '../warehouse.ts'
 

@@ -5,7 +5,7 @@ import { assertLedgerCurrent, pruneLedger } from './server/ledger-schema.ts'
 import { withClient } from './postgres-connections.ts'
 import type { PostgresServer } from './postgres-server.ts'
 import { assertRoleSettings } from './server/role-settings.ts'
-import { dropDetached, parseOrigin } from './staging.ts'
+import { dropDetached, parseOrigin } from './staging-origin.ts'
 import { dropRunSchema } from './transformation/transformation-schema.ts'
 
 export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): Upkeep => ({

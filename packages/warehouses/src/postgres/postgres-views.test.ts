@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { columns, loadAll, never } from '../../test/rows.ts'
+import { columns, loadAll, never } from '../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../test/scratch-warehouse.ts'
 import type { ViewDefinition } from '../view-store.ts'
 

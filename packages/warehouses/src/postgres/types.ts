@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { StoredAs } from '../shape/feed-memory.ts'
+import type { StoredAs } from '../shape/remembered-feed.ts'
 import type { TypeRules } from '../shape/plan-shape.ts'
 
 /** A type as `format_type` prints it, with length and precision: comparisons use the catalogue's text. */

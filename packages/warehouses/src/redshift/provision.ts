@@ -1,6 +1,6 @@
 import { Client, type DatabaseError } from 'pg'
 import type { ClientAccess } from './redshift-settings.ts'
-import { lockTable } from './changes.ts'
+import { lockTable } from './redshift-statements.ts'
 import { clientConfig } from './connections.ts'
 import { ledgerSchema, names, stringLiteral } from './names.ts'
 

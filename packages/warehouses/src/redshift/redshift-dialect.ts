@@ -1,6 +1,6 @@
 import type { DialectCatalog, Dialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
-import { changesOf } from './changes.ts'
+import { changesOf } from './redshift-statements.ts'
 import { connectionsOf } from './connections.ts'
 import { ledgerSchema, names, stringLiteral } from './names.ts'
 import { copyRows, sweep } from './redshift-loader.ts'
@@ -8,7 +8,7 @@ import { explain, explainQuery } from './problems.ts'
 import { provision } from './provision.ts'
 import { openSession } from './session.ts'
 import { types } from './types.ts'
-import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
+import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 
 /** One client's part of a Redshift cluster: a separate database. */
 export function redshiftDialect(access: ClientAccess): Dialect {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { Readable } from 'node:stream'
-import { given } from '../../test/rows.ts'
+import { given } from '../../test/row-fixtures.ts'
 import { binary } from '../../test/tuples.ts'
 import type { TableFill } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'

@@ -1,6 +1,6 @@
 import { type Client, DatabaseError, type FieldDef, type PoolClient } from 'pg'
 import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
-import { type Sql, textOf } from '../sql-warehouse/sql.ts'
+import { type Sql, textOf } from '../sql-warehouse/sql-statement.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { names } from './names.ts'
 import type { RowCell } from '../warehouse.ts'

@@ -1,4 +1,4 @@
-import { warehouseTypes } from '@sluice/contracts/systems'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
 import type { Redaction } from '@sluice/process'
 import type { WarehouseKind } from '../warehouse-kinds.ts'
 import type { RedshiftSettings } from '../redshift/redshift-settings.ts'

@@ -1,5 +1,5 @@
 import { type ColumnFacts, type LoadTarget, type TableChange, WarehouseProblem } from '../warehouse.ts'
-import type { FeedMemory, RememberedColumn } from './feed-memory.ts'
+import type { FeedMemory, RememberedColumn } from './remembered-feed.ts'
 import { rebuildAdvice } from '@sluice/row-stream'
 import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'

@@ -1,5 +1,5 @@
 import type { TableChange } from '../load-target.ts'
-import type { RememberedColumn, StoredAs } from './feed-memory.ts'
+import type { RememberedColumn, StoredAs } from './remembered-feed.ts'
 import type { ShapePlan, TypeRules } from './plan-shape.ts'
 
 export interface TableColumn extends StoredAs {

@@ -1,8 +1,8 @@
 import type { DataType } from '@sluice/contracts'
-import type { FeedMemory } from '../shape/feed-memory.ts'
+import type { FeedMemory } from '../shape/remembered-feed.ts'
 import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
-import { sqlFragment, plainSql, sql } from './sql.ts'
+import { sqlFragment, plainSql, sql } from './sql-statement.ts'
 
 /** The ledger data of a managed view. */
 export interface ViewMark {

@@ -16,7 +16,7 @@ import {
 import { tableInUse, isBusy, problemOf } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
 import { type PublishedTable, WarehouseProblem } from '../warehouse.ts'
-import { type Sql, plainSql } from './sql.ts'
+import { type Sql, plainSql } from './sql-statement.ts'
 
 /** Seconds to wait for the publish lock, and for readers of a table. */
 const lockWaitSeconds = 30

@@ -1,7 +1,7 @@
 import type { SqlLanguage } from '../sql-text/sql-names.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { RowCell, RowContent, StoredType, WarehouseColumn } from '../warehouse.ts'
-import type { Sql } from './sql.ts'
+import type { Sql } from './sql-statement.ts'
 
 /**
  * The user of a session. `service` is the operator's user, which creates and publishes tables. Users' SQL and every query over

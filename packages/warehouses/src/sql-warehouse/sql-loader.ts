@@ -7,7 +7,7 @@ import { fenceRun, publish } from './publication/publish.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { SqlStagedTable, stageTable } from './staging/staged-table.ts'
 import { exposeStagedRows } from './publication/staged-rows-preview.ts'
-import { typeRules } from './staging.ts'
+import { typeRules } from './staging/staging-columns.ts'
 import { readShape } from './table-shape.ts'
 import { transform } from './staging/transform.ts'
 

@@ -1,6 +1,6 @@
 import { checkIdentifier, refusedName } from '../sql-text/check-identifier.ts'
 import { toColumnStatistics, type TablePlace } from '../catalog.ts'
-import { historyOf } from '../shape/feed-memory.ts'
+import { historyOf } from '../shape/remembered-feed.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'

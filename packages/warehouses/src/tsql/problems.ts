@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import type { QueryProblem, ServerProblem } from '../sql-warehouse/sql-dialect.ts'
-import { ledgerBusy } from './statements/changes.ts'
+import { ledgerBusy } from './statements/tsql-statements.ts'
 
 /** The fields used from the driver's errors. `number` and `lineNumber` come from the server. */
 interface DriverError extends Error {

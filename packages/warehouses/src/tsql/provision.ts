@@ -1,11 +1,11 @@
 import type { Connection } from 'tedious'
-import { plainSql } from '../sql-warehouse/sql.ts'
+import { plainSql } from '../sql-warehouse/sql-statement.ts'
 import type { ClientAccess, DatabaseLogin } from './tsql-settings.ts'
-import { viewOwner } from './statements/changes.ts'
-import { connected } from './session/connection.ts'
+import { viewOwner } from './statements/tsql-statements.ts'
+import { connected } from './session/connect.ts'
 import { bracketed, literal } from './names.ts'
 import { isNumber, numbers } from './problems.ts'
-import { send } from './session/requests.ts'
+import { send } from './session/send-request.ts'
 
 const unless = (condition: string, statement: string): string => `if ${condition} exec(${literal(statement)})`
 

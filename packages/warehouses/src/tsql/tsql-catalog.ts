@@ -1,5 +1,5 @@
 import type { DialectCatalog, CatalogColumn, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
-import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql.ts'
+import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 import { type DatabaseHome, literal } from './names.ts'
 import { type CatalogueType, typeText } from './types.ts'
 

@@ -1,4 +1,4 @@
-import { gone, type Rule, texts } from './rules.ts'
+import { gone, type Rule, texts } from './response-rules.ts'
 
 interface Row {
   whose: string

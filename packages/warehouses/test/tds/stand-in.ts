@@ -7,9 +7,9 @@ import {
   loginToken,
   type Refusal,
   refusalToken,
-} from './answers.ts'
+} from './responses.ts'
 import { inPackets, kinds, type Message, messagesOf, Reader } from './packets.ts'
-import { readBulk, readType, readValue, type Value } from './values.ts'
+import { readBulk, readType, readValue, type Value } from './decode-values.ts'
 
 /** What a client asked for. */
 export interface Statement {

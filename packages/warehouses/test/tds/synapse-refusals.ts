@@ -1,4 +1,4 @@
-import type { Refusal } from './answers.ts'
+import type { Refusal } from './responses.ts'
 
 /**
  * What SQL Server knows and a dedicated SQL pool refuses, as Microsoft's pages have it: those of docs/decisions/0047. In the words around

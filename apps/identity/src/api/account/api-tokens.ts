@@ -1,6 +1,6 @@
 import { type ApiToken, type ApiTokenBody, type NewApiToken, rolesWithin } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
-import { splitRoles } from '../../access.ts'
+import { splitRoles } from '../../effective-roles.ts'
 import {
   addApiToken,
   type ApiTokenRow,
@@ -8,10 +8,10 @@ import {
   mostApiTokens,
   removeApiToken,
 } from '../../sign-in/tokens/api-tokens.ts'
-import { isUid } from '../../uid.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import { isUid } from '../../is-uid.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertGrantable } from '../role-rules.ts'
-import { lockOwnUser, proveIdentityUnlessFresh, readOwnUser } from './own-user.ts'
+import { lockOwnUser, proveIdentityUnlessFresh, readOwnUser } from './identity-proof.ts'
 
 const day = 86_400_000
 const maxDays = 365

@@ -10,8 +10,8 @@ import {
 } from '../../sign-in/second-factor/second-factor.ts'
 import { createEnrolment } from '../../sign-in/second-factor/totp.ts'
 import { auditThrottled, admitCode, forgiveAttempt } from '../../sign-in/throttle/throttle.ts'
-import type { IdentityRequestContext } from '../operation.ts'
-import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './own-user.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
+import { lockOwnUser, proveByPassword, proveIdentity, readOwnUser } from './identity-proof.ts'
 
 /** Returns the status of the caller's second factor. */
 export async function readOwnFactor({ db, caller }: IdentityRequestContext): Promise<SecondFactor> {

@@ -1,9 +1,9 @@
 import type { OpenSession } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http-server'
 import { endOtherSessions, endOwnSession, listSessions, type FoundSession } from '../../sign-in/sessions/sessions.ts'
-import { isUid } from '../../uid.ts'
-import type { IdentityRequestContext } from '../operation.ts'
-import { lockOwnUser, readOwnUser } from './own-user.ts'
+import { isUid } from '../../is-uid.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
+import { lockOwnUser, readOwnUser } from './identity-proof.ts'
 
 export const presentSession =
   (caller: Pick<Caller, 'session'>) =>

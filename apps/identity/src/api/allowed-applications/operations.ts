@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { applicationScopes, identityOperations, type AllowedApplication } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { withdrawConsent } from '../../openid-provider/storage/consents.ts'
-import { isUid } from '../../uid.ts'
-import { operation } from '../operation.ts'
+import { isUid } from '../../is-uid.ts'
+import { operation } from '../operation-context.ts'
 
 const { allowedApplications } = identityOperations
 

@@ -8,9 +8,9 @@ import {
 import { addRefreshToken, generateRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { endSession } from '../../sign-in/sessions/sessions.ts'
 import { type SignedIn, signIn, type SignInContext, signInWithCode } from '../../sign-in/password/password-sign-in.ts'
-import { type IdentityRequestContext, operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation-context.ts'
 import { finishSso, startSso } from './sso-sign-in.ts'
-import { refreshTokens, issueTokens } from './tokens.ts'
+import { refreshTokens, issueTokens } from './issue-tokens.ts'
 
 export const authOperations = {
   login: operation(identityOperations.auth.login, (input) => loginWithPassword(input.body, input)),

@@ -20,7 +20,11 @@ import {
   uncountCallback,
 } from '../../sign-in/federated/federated-user.ts'
 import { createBrowserCookies } from '../../sign-in/federated/browser-cookie.ts'
-import { type FederatedPerson, createAuthorizationUrl, exchangeCallback } from '../../sign-in/federated/exchange.ts'
+import {
+  type FederatedPerson,
+  createAuthorizationUrl,
+  exchangeCallback,
+} from '../../sign-in/federated/authorization-code-exchange.ts'
 import { type ProviderConfig, buildCallbackUrl, findProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import {
   type ProviderProblem,
@@ -30,7 +34,7 @@ import {
   toProviderProblem,
   unknownSignInProblem,
 } from '../../sign-in/federated/provider-problem.ts'
-import { issueHandover } from '../../sign-in/federated/handovers.ts'
+import { issueHandover } from '../../sign-in/federated/session-handover-tickets.ts'
 import {
   type PendingSignIn,
   beginSignIn,
@@ -40,8 +44,8 @@ import {
 } from '../../sign-in/federated/pending-sign-in.ts'
 import { addRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { openSession } from '../../sign-in/sessions/sessions.ts'
-import type { IdentityRequestContext } from '../operation.ts'
-import { issueTokens } from './tokens.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
+import { issueTokens } from './issue-tokens.ts'
 import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
 import { createCsrfGuard } from '../../csrf.ts'
 

@@ -1,5 +1,5 @@
 import { identityOperations, searchOf } from '@sluice/contracts'
-import { operation } from '../operation.ts'
+import { operation } from '../operation-context.ts'
 import { clientRecords } from './records.ts'
 import { updateClientProfile, createClient, deleteClient, updateClient } from './write.ts'
 

@@ -11,7 +11,7 @@ import {
   translatedProperty,
 } from '@sluice/records'
 import type { Clients, DB } from '../../database.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 
 export type ClientRow = RefinedRow<
   Selectable<Clients>,

@@ -1,5 +1,5 @@
 import { type ReadMail, identityOperations, searchOf } from '@sluice/contracts'
-import { type IdentityRequestContext, operation } from '../operation.ts'
+import { type IdentityRequestContext, operation } from '../operation-context.ts'
 import { type MailRow, mailRecords, listRecipients } from './records.ts'
 import { recordAudit } from '@sluice/database'
 import { problems } from '@sluice/http-server'

@@ -3,7 +3,7 @@ import { type Mail, type MailKind, mailKinds, type MailState, mailStates, type R
 import { records, type RefinedRow } from '@sluice/records'
 import type { Mails } from '../../database.ts'
 import { scopeToClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 
 type StoredMail = RefinedRow<Selectable<Mails>, { kind: MailKind; state: MailState }>
 

@@ -11,8 +11,8 @@ import {
 import type { Caller } from '@sluice/http-server'
 import { type SearchPlan, escapeLike, refusedSearch, searchPlan } from '@sluice/records'
 import type { Audit, DB } from '../../database.ts'
-import type { IdentityRequestContext } from '../operation.ts'
-import { type ReportColumn, readScopeName, buildTabularResult } from './tabular.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
+import { type ReportColumn, readScopeName, buildTabularResult } from './tabular-result.ts'
 
 type AuditRow = Selectable<Audit> & {
   client_code: string | null

@@ -1,5 +1,5 @@
 import { identityOperations } from '@sluice/contracts'
-import { operation } from '../operation.ts'
+import { operation } from '../operation-context.ts'
 import { auditReport } from './audit.ts'
 import { userAccessReport } from './user-access.ts'
 

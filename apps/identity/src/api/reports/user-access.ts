@@ -1,11 +1,11 @@
 import { sql, type Kysely } from 'kysely'
 import { holds, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
 import { records, type Properties } from '@sluice/records'
-import { splitRoles } from '../../access.ts'
+import { splitRoles } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 import { userRecords, chooseUserRecords } from '../users/records.ts'
-import { readScopeName, buildTabularResult, type ReportPager, type ReportColumn } from './tabular.ts'
+import { readScopeName, buildTabularResult, type ReportPager, type ReportColumn } from './tabular-result.ts'
 
 interface UserAccessColumns {
   lastSignIn: Date | null

@@ -1,5 +1,5 @@
 import { identityOperations, searchOf } from '@sluice/contracts'
-import { operation } from '../operation.ts'
+import { operation } from '../operation-context.ts'
 import { ssoClientConfigRecords } from './records.ts'
 import { createSsoClientConfig, deleteSsoClientConfig, updateSsoClientConfig } from './write.ts'
 

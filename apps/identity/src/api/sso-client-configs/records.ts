@@ -3,7 +3,7 @@ import type { GrantType, SsoClientConfig } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
 import { clientProperties, scopeToClient, presentWithClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 
 export type SsoClientConfigRow = RefinedRow<
   Selectable<SsoClientConfigs>,

@@ -8,10 +8,10 @@ import {
 } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import { toClientMetadata } from '../../openid-provider/storage/clients.ts'
-import { hashSecret } from '../../secrets.ts'
+import { hashSecret } from '../../stored-secrets.ts'
 import { toSkeleton } from '../../sign-in/username.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertGrantable, listMissingRoles } from '../role-rules.ts'
 import { toApplicationAudit, ssoClientConfigRecords, type SsoClientConfigRow } from './records.ts'
 

@@ -1,7 +1,7 @@
 import { identityOperations, searchOf } from '@sluice/contracts'
 import { toProviderConfig } from '../../sign-in/federated/provider-config.ts'
-import { testProvider } from '../../sign-in/federated/try-provider.ts'
-import { operation } from '../operation.ts'
+import { testProvider } from '../../sign-in/federated/check-provider.ts'
+import { operation } from '../operation-context.ts'
 import { ssoProviderConfigRecords } from './records.ts'
 import { updateOfClient, createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
 

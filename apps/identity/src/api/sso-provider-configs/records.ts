@@ -3,7 +3,7 @@ import { type SsoProvider, type SsoProviderConfig, ssoProviders } from '@sluice/
 import { records, type RefinedRow } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
 import { clientProperties, scopeToClient, presentWithClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 
 export type SsoProviderConfigRow = RefinedRow<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
 

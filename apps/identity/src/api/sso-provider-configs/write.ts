@@ -7,7 +7,7 @@ import type { DB } from '../../database.ts'
 import { parseIssuer, sealSecret, openSecret } from '../../sign-in/federated/provider-config.ts'
 import { endSessionsOfUsers } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 import { listMissingRoles } from '../role-rules.ts'
 import { toProviderAudit, ssoProviderConfigRecords, type SsoProviderConfigRow } from './records.ts'
 

@@ -3,7 +3,7 @@ import type { UserGroup } from '@sluice/contracts'
 import { matchesLineOf, records, type RefinedRow, type SharedColumns, translatedProperty } from '@sluice/records'
 import type { DB, UserGroups } from '../../database.ts'
 import { presentClient, clientProperties, type ClientRow, readClients, scopeToClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 
 export type UserGroupRow = RefinedRow<Selectable<UserGroups>, Pick<SharedColumns, 'translations'>>
 

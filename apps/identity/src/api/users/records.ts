@@ -18,11 +18,11 @@ import {
   type SharedColumns,
   translatedProperty,
 } from '@sluice/records'
-import { computeUserAccess } from '../../access.ts'
+import { computeUserAccess } from '../../effective-roles.ts'
 import type { DB, Users } from '../../database.ts'
 import { toSkeleton, parseUsername } from '../../sign-in/username.ts'
 import { presentClient, clientProperties, type ClientRow, readClients, scopeToClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 import { presentGroup, type UserGroupRow } from '../user-groups/records.ts'
 
 export type UserRow = RefinedRow<

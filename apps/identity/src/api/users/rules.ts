@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import { holds, type Role, type UserBody } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 import { listMissingRoles } from '../role-rules.ts'
 import { userRecords, type UserRow } from './records.ts'
 

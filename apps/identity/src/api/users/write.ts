@@ -11,9 +11,9 @@ import { checkPassword, type PasswordOwner } from '../../sign-in/password/passwo
 import { removeSecondFactor } from '../../sign-in/second-factor/second-factor.ts'
 import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
-import type { IdentityRequestContext } from '../operation.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertGrantable, assertManagerRemains, assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
-import { toGroupAudit, type GroupChange, replaceGroups } from './group-members.ts'
+import { toGroupAudit, type GroupChange, replaceGroups } from './group-member-operations.ts'
 import { toUserAudit, toUserColumns, userRecords, type UserRow } from './records.ts'
 import {
   assertNotOwnPassword,

@@ -4,7 +4,7 @@ import { renderConsentPage } from '../../pages/consent-page.ts'
 import { readPageTexts } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { addConsent } from '../storage/consents.ts'
-import type { InteractionStep } from './step.ts'
+import type { InteractionStep } from './interaction-step.ts'
 
 interface MissingScopes {
   missingOIDCScope?: string[]

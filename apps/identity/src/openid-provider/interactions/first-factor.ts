@@ -4,12 +4,12 @@ import { sendPage } from '../../pages/send-page.ts'
 import { type SignInFacts, renderSignInPage } from '../../pages/sign-in-page.ts'
 import { parsePublicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signIn } from '../../sign-in/password/password-sign-in.ts'
-import { type InteractionStep, readAuditFacts, finishLogin } from './step.ts'
+import { type InteractionStep, readAuditFacts, finishLogin } from './interaction-step.ts'
 import { setTicketCookie } from './second-factor.ts'
 import { sql } from 'kysely'
 import { transaction } from '@sluice/database'
 import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
-import { takeHandover } from '../../sign-in/federated/handovers.ts'
+import { takeHandover } from '../../sign-in/federated/session-handover-tickets.ts'
 
 /** Shows the page for username and password, or redirects to the organisation's SSO provider. */
 export const showPasswordPage = (step: InteractionStep): Promise<void> => renderPasswordPage(step, 200, {})

@@ -1,11 +1,11 @@
 import type { Request } from 'express'
 import { findCookie } from '../../cookies.ts'
-import { renderCodeForm } from '../../pages/code-page.ts'
+import { renderCodeForm } from '../../pages/second-factor-page.ts'
 import { readPageTexts } from '../../pages/language.ts'
 import { sendPage } from '../../pages/send-page.ts'
 import { parsePublicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signInWithCode, type SecondFactorRequired } from '../../sign-in/password/password-sign-in.ts'
-import { type InteractionStep, finishLogin } from './step.ts'
+import { type InteractionStep, finishLogin } from './interaction-step.ts'
 
 const cookie = 'sluice-second-factor'
 

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import type { Account, FindAccount } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { isUid } from '../../uid.ts'
+import { isUid } from '../../is-uid.ts'
 import type { ExtraMetadata } from './clients.ts'
 
 interface AccountRow {

@@ -2,13 +2,13 @@ import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type Adapter, type AdapterPayload, Provider, errors } from 'oidc-provider'
 import { prepared } from '@sluice/database'
 import { startPollingLoop, type Logger } from '@sluice/process'
-import { removeInBatches } from '../../batches.ts'
+import { removeInBatches } from '../../row-batches.ts'
 import type { DB } from '../../database.ts'
 import { isOpenSession } from '../../sign-in/sessions/sessions.ts'
-import { isUid } from '../../uid.ts'
+import { isUid } from '../../is-uid.ts'
 import { findApplication } from './clients.ts'
-import { coalesceQueries } from './coalesce.ts'
-import { hashSecret } from '../../secrets.ts'
+import { coalesceQueries } from './coalesce-queries.ts'
+import { hashSecret } from '../../stored-secrets.ts'
 
 /** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
 const reuseGraceSeconds = 10

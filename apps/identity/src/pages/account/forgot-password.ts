@@ -1,10 +1,10 @@
 import { Router, type Request, type Response } from 'express'
-import { requestReset } from '../../api/auth/link-operations.ts'
-import { readFormField, readForm } from '../forms.ts'
+import { requestReset } from '../../api/auth/one-time-link-operations.ts'
+import { readFormField, readForm } from '../read-form.ts'
 import { html } from '../html.ts'
 import { chooseLanguage, readPageTexts } from '../language.ts'
 import { renderButton, renderField, renderForm, renderSummary } from '../parts/forms.ts'
-import { renderFrame, type PageFacts } from '../parts/frame.ts'
+import { renderFrame, type PageFacts } from '../parts/page-layout.ts'
 import { sendPage } from '../send-page.ts'
 import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
 

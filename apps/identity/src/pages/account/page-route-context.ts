@@ -2,10 +2,10 @@ import type { Request } from 'express'
 import type { Kysely } from 'kysely'
 import type { CsrfGuard } from '../../csrf.ts'
 import type { DB } from '../../database.ts'
-import type { AuditedPageWrite } from '../audited.ts'
+import type { AuditedPageWrite } from '../audited-page-writes.ts'
 import { chooseLanguage } from '../language.ts'
 import { readOrganisationCookie } from '../organisation-cookie.ts'
-import type { PageFacts } from '../parts/frame.ts'
+import type { PageFacts } from '../parts/page-layout.ts'
 import type { PublicAddress } from '../../public-address.ts'
 
 /** The dependencies of all page routes. */

@@ -1,7 +1,7 @@
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { Role, UserStatus } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
-import type { FederatedPerson } from './exchange.ts'
+import type { FederatedPerson } from './authorization-code-exchange.ts'
 import { toNetworkPrefix } from '../throttle/network-prefix.ts'
 import { type ThrottleLimit, countFailureSql, assertNoWait } from '../throttle/throttle.ts'
 

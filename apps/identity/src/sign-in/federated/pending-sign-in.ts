@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
-import { hashSecret } from '../../secrets.ts'
+import { hashSecret } from '../../stored-secrets.ts'
 
 /** The maximum time in seconds between start and callback. */
 export const stateLifetimeSeconds = 600

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { hashSecret } from '../../secrets.ts'
+import { hashSecret } from '../../stored-secrets.ts'
 
 /** The lifetime of a ticket in seconds, from the password to the code. */
 const lifetime = 300

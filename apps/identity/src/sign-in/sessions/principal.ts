@@ -10,10 +10,10 @@ import {
   rolesWithin,
 } from '@sluice/contracts'
 import type { DB } from '../../database.ts'
-import { splitRoles } from '../../access.ts'
+import { splitRoles } from '../../effective-roles.ts'
 import { prepared } from '@sluice/database'
 import { isOpenSession } from './sessions.ts'
-import { isUid } from '../../uid.ts'
+import { isUid } from '../../is-uid.ts'
 import { apiTokenIsUsable, decodeTokenHash } from '../tokens/api-tokens.ts'
 import { type Caller, isCallerUnchanged, problems } from '@sluice/http-server'
 

@@ -3,7 +3,7 @@ import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { auditInsert, prepared, type AuditContext } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { endSession, isOpenSession } from './sessions.ts'
-import { hashSecret } from '../../secrets.ts'
+import { hashSecret } from '../../stored-secrets.ts'
 
 /**
  * Seconds in which a second use of a refresh token counts as a retry after a lost response: the service refuses it, but the

@@ -3,7 +3,7 @@ import { sql, type Kysely } from 'kysely'
 import type { UserStatus } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { hashSecret } from '../../secrets.ts'
+import { hashSecret } from '../../stored-secrets.ts'
 
 export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
 

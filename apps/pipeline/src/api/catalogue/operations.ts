@@ -2,9 +2,9 @@ import { pipelineOperations, type Column, type Table, type TableListQuery } from
 import { JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
-import { operation, type PipelineContext } from '../operation.ts'
+import { operation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
-import { presentTable } from '../present-table.ts'
+import { presentTable } from '../table-responses.ts'
 import { listCatalogueSchemas, listVisibleTables } from './visible-tables.ts'
 
 const { catalogue: signatures } = pipelineOperations

@@ -3,8 +3,8 @@ import { problems } from '@sluice/http-server'
 import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
 import type { TablePlace } from '@sluice/warehouses/warehouse'
-import type { RequestContext } from '../operation.ts'
-import type { TableLabels } from '../present-table.ts'
+import type { RequestContext } from '../operation-context.ts'
+import type { TableLabels } from '../table-responses.ts'
 
 type CatalogueContext = Pick<RequestContext, 'db' | 'caller' | 'warehouses'>
 

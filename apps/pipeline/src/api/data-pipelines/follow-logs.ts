@@ -8,9 +8,9 @@ import {
   isCallerUnchanged,
   problems,
 } from '@sluice/http-server'
-import { type LogFilter, type LogLine, findStartKey, findRun, listLines, maxLines } from '../../runs/follow-run.ts'
-import type { PipelineContext } from '../operation.ts'
-import { presentLogEntry, presentRun } from '../runs/present.ts'
+import { type LogFilter, type LogLine, findStartKey, findRun, listLines, maxLines } from '../../runs/follow-run-logs.ts'
+import type { PipelineContext } from '../operation-context.ts'
+import { presentLogEntry, presentRun } from '../runs/run-responses.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 
 /** Limits the open streams in total and of each client. Throws 503 at a limit. */

@@ -1,9 +1,9 @@
 import type { DataQuery, QueryResult, Table } from '@sluice/contracts'
 import type { OperationInput } from '@sluice/http-server'
-import { isTableDropPending } from '../../drops/drops.ts'
-import { presentTable, tableLabelsOf } from '../present-table.ts'
-import { notLoadedYet, readPage } from '../read-page.ts'
-import type { PipelineContext } from '../operation.ts'
+import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
+import { presentTable, tableLabelsOf } from '../table-responses.ts'
+import { notLoadedYet, readPage } from '../read-table-page.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, loadedPipelines } from './records.ts'
 
 type LoadedTableRequest<Query> = OperationInput<PipelineContext, '/data-pipelines/:uid/table', Query, undefined>

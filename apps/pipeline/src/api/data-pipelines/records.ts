@@ -21,17 +21,17 @@ import {
   visibleTo,
 } from '@sluice/records'
 import type { Caller } from '@sluice/http-server'
-import type { RequestContext } from '../operation.ts'
-import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn, lookUpUsernames } from '../recorded.ts'
+import type { RequestContext } from '../operation-context.ts'
+import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn, lookUpUsernames } from '../record-fields.ts'
 import type { DataPipelines, Runs, UploadedFiles } from '../../database.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 import { qualityGroupsOf } from './quality-group.ts'
-import { getDefinition } from '@sluice/connectors/registry/definitions'
+import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { progressOf } from '../../runs/read-runs.ts'
-import { megabytes } from '../present-table.ts'
-import { runStatusesOf } from '../runs/present.ts'
+import { megabytes } from '../table-responses.ts'
+import { runStatusesOf } from '../runs/run-responses.ts'
 
 export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
 

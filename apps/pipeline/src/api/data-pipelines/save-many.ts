@@ -3,9 +3,9 @@ import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, Violation
 import { Problem, problems, type Caller, type OperationInput } from '@sluice/http-server'
 import { visibleTo, redactSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { translate } from '../../problems/problems.ts'
-import type { PipelineContext } from '../operation.ts'
-import { createCachedLookups, resolveType } from './write-lookups.ts'
+import { translate } from '../../problems/translate-errors.ts'
+import type { PipelineContext } from '../operation-context.ts'
+import { createCachedLookups, resolveType } from './referenced-objects.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { dataPipelineWriting, pipelineColumns } from './write.ts'
 

@@ -1,12 +1,12 @@
 import { pipelineVariants, type LookedUp, type SourceBody, type SourceLookupBody } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
-import type { PipelineContext } from '../operation.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, readSavedSource, withVariables } from './pipeline-source.ts'
 import { definedSecrets } from '../merge-secrets.ts'
-import { findDefinition } from '@sluice/connectors/registry/definitions'
-import { slots } from '../shares.ts'
-import { whileConnected } from '../while-connected.ts'
+import { findDefinition } from '@sluice/connectors/registry/connector-definitions'
+import { slots } from '../read-concurrency-limits.ts'
+import { whileConnected } from '../abort-on-disconnect.ts'
 
 type SourceLookupRequest = OperationInput<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
 type SavedLookupRequest = OperationInput<

@@ -1,13 +1,13 @@
 import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
-import type { PipelineContext } from '../operation.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { dataPipelines } from './records.ts'
 import { type RequestedSource, readRequestedSource, readSavedSource, withVariables } from './pipeline-source.ts'
 import type { KnownType } from '@sluice/connectors/settings/connector-definition'
-import { getDefinition } from '@sluice/connectors/registry/definitions'
+import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import { resultEnvelope } from '../result-envelope.ts'
-import { slots } from '../shares.ts'
-import { whileConnected } from '../while-connected.ts'
+import { slots } from '../read-concurrency-limits.ts'
+import { whileConnected } from '../abort-on-disconnect.ts'
 
 type TestSourceRequest = OperationInput<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
 type TestConnectionRequest = OperationInput<

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type PipelineType, type UploadQuery, type UploadedFile, systems } from '@sluice/contracts'
 import { type OperationInput, problems } from '@sluice/http-server'
-import { removeUnneededFiles } from '../../runs/needed-files.ts'
+import { removeUnneededFiles } from '../../runs/files-in-use.ts'
 import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
-import type { PipelineContext } from '../operation.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { checkUpload } from './check-upload.ts'
 import { dataPipelines, presentFile } from './records.ts'
-import { getDefinition } from '@sluice/connectors/registry/definitions'
+import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 
 /** Streams the body to disk, checks its start, then makes it the pipeline's file. Runs read either the whole old file or the whole new one. */
 export async function uploadFile(

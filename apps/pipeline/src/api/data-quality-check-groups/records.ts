@@ -2,9 +2,9 @@ import { type Selectable, sql } from 'kysely'
 import { type DataQualityCheckGroup, type ReferencedCheck, holds } from '@sluice/contracts'
 import { type RefinedRow, records, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
-import { lookUpAuthors, recordedProperties } from '../recorded.ts'
-import { type LabelledColumns, labelledFields } from '../data-quality/labelled.ts'
-import type { RequestContext } from '../operation.ts'
+import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
+import { type LabelledColumns, labelledFields } from '../data-quality/labelled-columns.ts'
+import type { RequestContext } from '../operation-context.ts'
 import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
 
 export type GroupRow = RefinedRow<Selectable<DataQualityCheckGroups>, LabelledColumns>

@@ -3,9 +3,9 @@ import { type JsonResponse, type Caller, type OperationInput, problems } from '@
 import { type RecordWriter, visibleTo, redactSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { labelledColumns } from '../data-quality/labelled.ts'
+import { labelledColumns } from '../data-quality/labelled-columns.ts'
 import { assertDeletable, listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
-import type { PipelineContext } from '../operation.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import { type GroupRow, dataQualityCheckGroups as groups } from './records.ts'
 

@@ -2,9 +2,9 @@ import { sql, type Selectable } from 'kysely'
 import type { DataQualityCheck } from '@sluice/contracts'
 import { records, visibleTo, type RefinedRow } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
-import { lookUpAuthors, recordedProperties } from '../recorded.ts'
-import { labelledFields, type LabelledColumns } from '../data-quality/labelled.ts'
-import type { RequestContext } from '../operation.ts'
+import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
+import { labelledFields, type LabelledColumns } from '../data-quality/labelled-columns.ts'
+import type { RequestContext } from '../operation-context.ts'
 
 export type CheckRow = RefinedRow<Selectable<DataQualityChecks>, LabelledColumns>
 

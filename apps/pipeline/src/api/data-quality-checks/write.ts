@@ -1,9 +1,9 @@
 import type { DataQualityCheckBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { RecordWriter } from '@sluice/records'
-import { labelledColumns } from '../data-quality/labelled.ts'
+import { labelledColumns } from '../data-quality/labelled-columns.ts'
 import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
-import type { PipelineContext } from '../operation.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { CheckRow } from './records.ts'
 

@@ -2,7 +2,7 @@ import { pipelineOperations, type DeletedClient } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { isUid } from '@sluice/records'
 import { eraseAfterDays, eraseBulkData, eraseClientRows, listClientsWithData } from '../../erasure/erase-client.ts'
-import { operation, type PipelineContext } from '../operation.ts'
+import { operation, type PipelineContext } from '../operation-context.ts'
 
 const { deletedClients: signatures } = pipelineOperations
 

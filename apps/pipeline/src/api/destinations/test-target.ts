@@ -3,12 +3,18 @@ import { type OperationInput, problems } from '@sluice/http-server'
 import type { KeyRing } from '@sluice/database'
 import { DestinationProblem } from '../../destinations/destination-problem.ts'
 import type { TargetTestResult } from '../../destinations/destinations.ts'
-import { type Target, baseUrl, unsealTargetSecrets, isSameTarget, createTarget } from '../../destinations/target.ts'
-import { replaceTargetVariables } from '../../destinations/destination-to-push.ts'
-import type { PipelineContext } from '../operation.ts'
-import { whileConnected } from '../while-connected.ts'
+import {
+  type Target,
+  baseUrl,
+  unsealTargetSecrets,
+  isSameTarget,
+  createTarget,
+} from '../../destinations/push-target.ts'
+import { replaceTargetVariables } from '../../destinations/read-destination.ts'
+import type { PipelineContext } from '../operation-context.ts'
+import { whileConnected } from '../abort-on-disconnect.ts'
 import { resultEnvelope } from '../result-envelope.ts'
-import { slots } from '../shares.ts'
+import { slots } from '../read-concurrency-limits.ts'
 import { type DestinationRow, destinations } from './records.ts'
 import { mergeSecrets } from '../merge-secrets.ts'
 import { urlOf } from './write.ts'

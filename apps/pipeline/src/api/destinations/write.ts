@@ -6,11 +6,16 @@ import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
 import type { DB } from '../../database.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
-import type { PipelineContext } from '../operation.ts'
+import type { PipelineContext } from '../operation-context.ts'
 import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
 import type { DestinationRow } from './records.ts'
-import { type TargetSettings, unsealTargetSecrets, isSameTarget, sealTargetSecrets } from '../../destinations/target.ts'
+import {
+  type TargetSettings,
+  unsealTargetSecrets,
+  isSameTarget,
+  sealTargetSecrets,
+} from '../../destinations/push-target.ts'
 import { mergeSecrets, definedSecrets } from '../merge-secrets.ts'
 
 export const destinationWriting: RecordWriter<PipelineContext, DestinationRow, DestinationBody> = {

@@ -1,9 +1,9 @@
 import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { notLoadedYet, readPage } from '../read-page.ts'
-import { type RequestContext, operation } from '../operation.ts'
+import { notLoadedYet, readPage } from '../read-table-page.ts'
+import { type RequestContext, operation } from '../operation-context.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
-import { tableLabelsOf } from '../present-table.ts'
+import { tableLabelsOf } from '../table-responses.ts'
 import { answerDataset, findDatasetTable, publicDatasets, readDatasetUid } from './records.ts'
 
 const { publicDatasets: signatures } = pipelineOperations

@@ -6,12 +6,12 @@ import type { DB } from '../../database.ts'
 import { cancelRun } from '../../run-lifecycle/cancel-run.ts'
 import { listRuns } from '../../runs/read-runs.ts'
 import type { CreatedRun } from '../../runs/queue-run.ts'
-import { type RunAction, type RunnableKind, nounOf } from '../../runs/runnable.ts'
+import { type RunAction, type RunnableKind, nounOf } from '../../runs/runnable-kinds.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
-import { type PipelineContext, type RequestContext, operation } from '../operation.ts'
-import { lookUpUsernames } from '../recorded.ts'
+import { type PipelineContext, type RequestContext, operation } from '../operation-context.ts'
+import { lookUpUsernames } from '../record-fields.ts'
 import { acceptedRun } from '../result-envelope.ts'
-import { presentRun } from './present.ts'
+import { presentRun } from './run-responses.ts'
 
 /** The row of an object that can be run. */
 interface RunnableRow {

@@ -1,6 +1,6 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
-import { operation } from '../operation.ts'
+import { operation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { schemas } from './records.ts'
 import { schemaWriting } from './write.ts'

@@ -3,8 +3,8 @@ import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@slu
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Caller, Problem } from '@sluice/http-server'
 import type { DB, Schemas } from '../../database.ts'
-import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
-import type { RequestContext } from '../operation.ts'
+import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
+import type { RequestContext } from '../operation-context.ts'
 
 export type SchemaRow = RefinedRow<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 

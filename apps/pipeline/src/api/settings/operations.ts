@@ -10,8 +10,8 @@ import {
   noMailServer,
   parseAlertSetting,
   settingDefaults,
-} from '../../settings.ts'
-import { type PipelineContext, operation } from '../operation.ts'
+} from '../../organisation-settings.ts'
+import { type PipelineContext, operation } from '../operation-context.ts'
 
 const { settings: signatures } = pipelineOperations
 

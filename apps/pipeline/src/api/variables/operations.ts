@@ -1,6 +1,6 @@
 import { pipelineOperations } from '@sluice/contracts'
 import { recordOperations } from '@sluice/records'
-import { operation } from '../operation.ts'
+import { operation } from '../operation-context.ts'
 import { variables } from './records.ts'
 import { saveVariables, variableWriting } from './write.ts'
 

@@ -2,8 +2,8 @@ import { sql, type Selectable, type SqlBool } from 'kysely'
 import type { Variable } from '@sluice/contracts'
 import { translatedProperty, records, type RefinedRow, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
-import { lookUpAuthors, recordedProperties } from '../recorded.ts'
-import type { RequestContext } from '../operation.ts'
+import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
+import type { RequestContext } from '../operation-context.ts'
 
 export type VariableRow = RefinedRow<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 

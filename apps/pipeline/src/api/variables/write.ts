@@ -4,8 +4,8 @@ import type { KeyRing } from '@sluice/database'
 import { type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { sealVariableValue } from '../../secrets/sealed-secrets.ts'
-import type { PipelineContext } from '../operation.ts'
-import { assertVariableUnused } from './in-use.ts'
+import type { PipelineContext } from '../operation-context.ts'
+import { assertVariableUnused } from './assert-variable-unused.ts'
 import { type VariableRow, variables } from './records.ts'
 
 export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {

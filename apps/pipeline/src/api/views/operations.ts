@@ -1,14 +1,14 @@
 import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
 import type { OperationInput } from '@sluice/http-server'
-import { type PipelineContext, operation } from '../operation.ts'
+import { type PipelineContext, operation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, views } from './records.ts'
-import { presentTable, tableLabelsOf } from '../present-table.ts'
-import { notLoadedYet, readPage } from '../read-page.ts'
+import { presentTable, tableLabelsOf } from '../table-responses.ts'
+import { notLoadedYet, readPage } from '../read-table-page.ts'
 
 type ViewTableRequest<Query> = OperationInput<PipelineContext, '/views/:uid/table', Query, undefined>
 

@@ -1,12 +1,12 @@
 import type { QueryResult, ViewPreviewBody } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
-import { presentTable } from '../present-table.ts'
-import { whileConnected } from '../while-connected.ts'
-import { slots } from '../shares.ts'
+import { presentTable } from '../table-responses.ts'
+import { whileConnected } from '../abort-on-disconnect.ts'
+import { slots } from '../read-concurrency-limits.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
-import type { PipelineContext } from '../operation.ts'
-import { checkQuery } from './columns.ts'
+import type { PipelineContext } from '../operation-context.ts'
+import { checkQuery } from './validate-view.ts'
 
 type ViewPreviewRequest = OperationInput<PipelineContext, '/views/preview', undefined, ViewPreviewBody>
 

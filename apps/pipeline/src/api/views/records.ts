@@ -1,10 +1,10 @@
 import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
-import type { RequestContext } from '../operation.ts'
-import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../recorded.ts'
+import type { RequestContext } from '../operation-context.ts'
+import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
 import type { Views } from '../../database.ts'
-import { runStatusesOf } from '../runs/present.ts'
+import { runStatusesOf } from '../runs/run-responses.ts'
 import { scheduleFields, formatTrigger, readClientTimeZone } from '../schedule-fields.ts'
 import { schemasOf } from '../schemas/records.ts'
 

@@ -2,7 +2,7 @@ import { type JobType, type Role, holds } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { Caller } from '@sluice/http-server'
 import { type SharedColumns, visibleTo } from '@sluice/records'
-import type { RunnableKind } from '../../runs/runnable.ts'
+import type { RunnableKind } from '../../runs/runnable-kinds.ts'
 import type { DB } from '../../database.ts'
 
 interface JobKind {

@@ -11,15 +11,15 @@ import {
 import { pageHeaders, sharingOperations, redactSecrets } from '@sluice/records'
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
-import { type PipelineContext, operation } from '../operation.ts'
+import { type PipelineContext, operation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { workflows } from './records.ts'
 import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
 import type { DB } from '../../database.ts'
 import { listRuns } from '../../runs/read-runs.ts'
-import { lookUpUsernames } from '../recorded.ts'
-import { presentRun } from '../runs/present.ts'
+import { lookUpUsernames } from '../record-fields.ts'
+import { presentRun } from '../runs/run-responses.ts'
 import { jobTypeOf } from './job-kinds.ts'
 
 /** Lists the runs of a workflow, newest first, with the state of each job. */

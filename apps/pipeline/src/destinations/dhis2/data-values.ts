@@ -1,5 +1,5 @@
 import type { RowCell, QueryRows } from '@sluice/warehouses/warehouse'
-import type { Field, FieldPlaces } from './columns.ts'
+import type { Field, FieldPlaces } from './data-value-columns.ts'
 
 /** A data value in the format of DHIS2: all fields except the two flags are text. */
 export type DataValue = Partial<Record<Exclude<Field, 'followUp' | 'deleted'>, string>> & {

@@ -2,7 +2,7 @@ import { type GuardedFetch, OutgoingProblem, parseRetryAfter } from '@sluice/htt
 import { createAuthHeaders, missingCredentials } from '@sluice/connectors/dhis2/dhis2-api'
 import { secretRedactor } from '@sluice/process'
 import { DestinationProblem } from '../destination-problem.ts'
-import { type Target, baseUrl } from '../target.ts'
+import { type Target, baseUrl } from '../push-target.ts'
 import { findErrorMessage } from './import-summary.ts'
 
 type QueryParameters = Readonly<Record<string, string | undefined>>

@@ -1,5 +1,5 @@
-import type { ValueItem } from '../chunks.ts'
-import type { RejectedRow } from '../push.ts'
+import type { ValueItem } from '../value-chunks.ts'
+import type { RejectedRow } from '../push-report.ts'
 
 /** The import summary of one request. */
 export interface ImportSummary {

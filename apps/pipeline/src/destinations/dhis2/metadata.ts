@@ -2,7 +2,7 @@ import { parseRelease } from '@sluice/connectors/dhis2/dhis2-api'
 import { DestinationProblem } from '../destination-problem.ts'
 import type { Dhis2Api } from './dhis2-client.ts'
 import { createOptionsQuery, parseOptions, findObjectPath } from '@sluice/connectors/dhis2/dhis2-api'
-import type { ImportOptions } from '../target.ts'
+import type { ImportOptions } from '../push-target.ts'
 
 /** The server at an address, and the user that it authenticated. */
 export interface Dhis2System {

@@ -1,9 +1,9 @@
 import type { RetryPolicy } from '@sluice/http-client'
 import { retryRequest } from '../retry.ts'
-import type { ChunkLimits, ValueItem } from '../chunks.ts'
+import type { ChunkLimits, ValueItem } from '../value-chunks.ts'
 import { DestinationProblem } from '../destination-problem.ts'
-import type { PushReport } from '../push.ts'
-import type { ImportOptions } from '../target.ts'
+import type { PushReport } from '../push-report.ts'
+import type { ImportOptions } from '../push-target.ts'
 import type { Dhis2Api } from './dhis2-client.ts'
 import { type ImportSummary, parseImportSummary, findErrorMessage } from './import-summary.ts'
 

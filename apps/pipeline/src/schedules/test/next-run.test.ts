@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { runTriggers } from '@sluice/contracts'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
-import { toCronExpression } from '../expression.ts'
+import { toCronExpression } from '../schedule-to-cron.ts'
 import { computeNextRun, countDueTicks } from '../next-run.ts'
 import type { Schedule } from '../schedule.ts'
 import { toWallClockTime } from '../wall-clock.ts'
-import { nextRunInNewZone } from '../follow-zones.ts'
-import { anyMoment, anyZone, minute } from './model.ts'
+import { nextRunInNewZone } from '../replan-changed-zones.ts'
+import { anyMoment, anyZone, minute } from './tick-model.ts'
 
 const schedule = (changes: Partial<Schedule> = {}): Schedule => ({
   uid: '6b0f8a52-6b1f-4b6e-9a5c-0e4d1c2b3a49',

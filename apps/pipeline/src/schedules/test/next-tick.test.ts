@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
-import { CronProblem, parseCron } from '../cron.ts'
+import { CronProblem, parseCron } from '../parse-cron.ts'
 import { findNextTick } from '../next-tick.ts'
 import { toWallClockTime } from '../wall-clock.ts'
-import { anyMoment, anyZone, minute, modelTicks } from './model.ts'
+import { anyMoment, anyZone, minute, modelTicks } from './tick-model.ts'
 
 const at = (text: string) => Date.parse(text)
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { successful } from '../../runs/states.ts'
+import { successful } from '../../runs/run-states.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { addAuditPartitions, addMonthPartitions, dropMonthPartitions } from '@sluice/database'
 

@@ -6,7 +6,7 @@ import type { ClientWarehouses } from '../../warehouses/client-warehouses.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import type { Warehouse } from '@sluice/warehouses/warehouse'
 import type { Logger } from '@sluice/process'
-import { executeDueDrops } from '../../drops/drops.ts'
+import { executeDueDrops } from '../../deleted-tables/pending-drops.ts'
 
 const day = 86_400_000
 

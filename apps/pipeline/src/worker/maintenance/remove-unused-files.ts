@@ -2,7 +2,7 @@ import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { neededFiles } from '../../runs/needed-files.ts'
+import { neededFiles } from '../../runs/files-in-use.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-path'
 

@@ -1,6 +1,6 @@
-import type { Stack } from '../../worker/stack.ts'
-import { makeWorkflow, type WorkflowOf } from '../../worker/workflow-scene.ts'
-import type { Dice } from '../random/dice.ts'
+import type { Stack } from '../../worker/worker-stack.ts'
+import { makeWorkflow, type WorkflowOf } from '../../worker/workflow-fixtures.ts'
+import type { Dice } from '../random/seeded-random.ts'
 
 /** How a pipeline's run ends when nobody cancels it. */
 export type Fate = 'OK' | 'WARNING' | 'FAILED'

@@ -1,4 +1,4 @@
-import { formatTime, type Person, People } from '../../../test/people.ts'
+import { formatTime, type Person, People } from '../../../test/sample-records.ts'
 import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 
 /**
- * Serves databases by CouchDB's protocol from memory, with somebody else's implementation, installed by infra/counterparts/install.ts, and writes its port.
+ * Serves databases by CouchDB's protocol from memory, with somebody else's implementation, installed by infra/independent-servers/install.ts, and writes its port.
  * It knows nobody: who is asking is seen to here.
  */
 type Handler = (request: IncomingMessage, response: ServerResponse) => void

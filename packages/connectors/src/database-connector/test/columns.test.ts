@@ -3,8 +3,8 @@ import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import oracledb from 'oracledb'
 import { toColumnType as oracleColumn, createValueConverter, getFetchType } from '../../oracle/columns.ts'
 import { quoteName, toColumnType as serverColumn, assertQuery, readExpression } from '../../sql-server/columns.ts'
-import { wrapQuery } from '../session.ts'
-import { buildStatement } from '../session.ts'
+import { wrapQuery } from '../database-session.ts'
+import { buildStatement } from '../database-session.ts'
 
 describe('columns of SQL Server', () => {
   const field = (type: string | null, precision = 0, scale = 0, user: string | null = null) => ({

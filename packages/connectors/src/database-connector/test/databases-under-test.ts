@@ -1,7 +1,7 @@
-import { mariadbMissing, startMariadb } from './mariadb.ts'
-import { superuser } from './reading.ts'
+import { mariadbMissing, startMariadb } from './mariadb-server.ts'
+import { superuser } from './load-feed.ts'
 import { superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
-import type { UnsupportedRules } from '../../../test/rules.ts'
+import type { UnsupportedRules } from '../../../test/conformance-rules.ts'
 import { unsupportedByDatabases, unsupportedByPostgres } from '../../../test/unsupported-rules.ts'
 
 /** A real database with somebody who may only read, and what its SQL calls the same things. */

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Socket } from 'node:net'
-import { answerTokens, loginToken } from '@sluice/warehouses/testing/answers'
+import { answerTokens, loginToken } from '@sluice/warehouses/testing/responses'
 import { inPackets, kinds, messagesOf } from '@sluice/warehouses/testing/packets'
 import { tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
 import { selfSigned } from './certificate.ts'
 import { rawServers, somewhere } from './raw-servers.ts'
-import { here, listener } from './reading.ts'
+import { here, listener } from './load-feed.ts'
 import { tlsInTds } from './tds-tls.ts'
 
 const never = new AbortController().signal

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { describeUnless } from '@sluice/testing/skip'
+import { describeUnless } from '@sluice/testing/skip-tests'
 import type { Client } from 'pg'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
-import { type Mariadb, mariadbMissing, startMariadb } from './mariadb.ts'
+import { type Mariadb, mariadbMissing, startMariadb } from './mariadb-server.ts'
 import { everyType, most, shapes, zeros } from './mariadb-types.ts'
-import { here, listener, loadFeed, shape, superuser, word } from './reading.ts'
+import { here, listener, loadFeed, shape, superuser, word } from './load-feed.ts'
 
 const never = new AbortController().signal
 const missing = mariadbMissing()

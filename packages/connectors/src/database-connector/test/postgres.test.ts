@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { DataType } from '@sluice/contracts'
 import type { Client } from 'pg'
-import { until } from '@sluice/testing/until'
+import { until } from '@sluice/testing/wait-until'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
-import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './reading.ts'
+import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './load-feed.ts'
 
 const never = new AbortController().signal
 

@@ -4,9 +4,9 @@ import { DatabaseError } from 'pg'
 import { databaseLimits } from '../database-config.ts'
 import { createDatabaseSource } from '../database-source.ts'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from '../problems.ts'
-import { loadEngine } from '../session.ts'
+import { loadEngine } from '../database-session.ts'
 import { somewhere as config } from './raw-servers.ts'
-import { here, listener, postgresConfig, superuser, word } from './reading.ts'
+import { here, listener, postgresConfig, superuser, word } from './load-feed.ts'
 
 const kinds = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle']
 const explain = async (kind: string, error: unknown) => findDatabaseProblem(error, config, await loadEngine(kind), true)

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { describeUnless } from '@sluice/testing/skip'
+import { describeUnless } from '@sluice/testing/skip-tests'
 import type { Client } from 'pg'
 import { outgoingAllowed } from '@sluice/http-client'
 import { redshift } from '../../redshift/redshift-connector.ts'
 import { createDatabaseConnector } from '../database-connector.ts'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
-import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './reading.ts'
+import { here, listener, loadFeed, postgresConfig, shape, superuser, word } from './load-feed.ts'
 import { asRedshift } from './redshift-in-postgres.ts'
 
 const never = new AbortController().signal

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { describeUnless } from '@sluice/testing/skip'
+import { describeUnless } from '@sluice/testing/skip-tests'
 import mssql from 'mssql'
 import type { Client } from 'pg'
-import type { Answer } from '@sluice/warehouses/testing/answers'
+import type { Answer } from '@sluice/warehouses/testing/responses'
 import { type StandIn, type Statement, tdsStandIn } from '@sluice/warehouses/testing/stand-in'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { createDatabaseSource, testDatabaseConnection } from '../database-source.ts'
-import { here, listener, loadFeed, shape, superuser, word } from './reading.ts'
+import { here, listener, loadFeed, shape, superuser, word } from './load-feed.ts'
 
 const never = new AbortController().signal
 const table = word('loaded_')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { scratchWarehouseForAll } from '@sluice/warehouses/testing/scratch-warehouse'
 import { fhir } from './fhir-stand-in.ts'
-import { People } from '../../../test/people.ts'
+import { People } from '../../../test/sample-records.ts'
 import { openFixture } from '../../../test/connector-harness.ts'
 import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import { type Person, People } from '../../../test/people.ts'
+import { type Person, People } from '../../../test/sample-records.ts'
 import {
   type StandInResponse,
   type StandInRequest,

@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
-import { type Person, People } from '../../../test/people.ts'
+import { type Person, People } from '../../../test/sample-records.ts'
 import { type StandInResponse, type StandInRequest, startStandInServer } from '../../../test/stand-in-server.ts'
 import type { ConnectorFixture } from '../../../test/connector-fixture.ts'
 

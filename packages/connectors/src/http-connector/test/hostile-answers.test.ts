@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { guardedFetch, outgoingAllowed } from '@sluice/http-client'
 import { requestFittingPage } from '../paging.ts'
 import { openHttpSession } from '../http-session.ts'
-import { createBulkExport, readResourceLines } from '../../fhir/export.ts'
+import { createBulkExport, readResourceLines } from '../../fhir/bulk-export.ts'
 import { fhir } from '../../fhir/fhir.ts'
-import { functionSystem, parseRows } from '../../function/function.ts'
+import { functionSystem, parseRows } from '../../function/function-call.ts'
 import { readJsonRecords } from '../../bhima/json-records.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'sluice-hostile-'))

@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os'
 import { expect } from '@jest/globals'
-import { itUnless } from '@sluice/testing/skip'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { outgoingAllowed } from '@sluice/http-client'
 import type { ReadRequest } from '../../connector.ts'
-import { never, objectStores } from './loading.ts'
+import { never, objectStores } from './load-from-store.ts'
 
 /** Looks at a real bucket or container, with what the environment says of it: docs/object-stores.md. Changes nothing there. */
 const given = (prefix: string, names: Record<string, string>) =>

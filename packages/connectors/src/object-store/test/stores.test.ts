@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { longRunOnly } from '@sluice/testing/long-run'
-import { describeUnless, itUnless } from '@sluice/testing/skip'
-import { written } from '@sluice/file-formats/testing/files'
+import { describeUnless, itUnless } from '@sluice/testing/skip-tests'
+import { written } from '@sluice/file-formats/testing/write-parquet-files'
 import { makeZip } from '@sluice/file-formats/testing/make-zip'
 import { makeWorkbook } from '@sluice/file-formats/testing/make-workbook'
-import { listener, type Loading, never, openLoading, objectStores } from './loading.ts'
-import { kindsOfStores, type TestStore } from './stores.ts'
-import { changesSuite } from './stores-changes.ts'
-import { troubledProxy } from './troubled-proxy.ts'
+import { listener, type Loading, never, openLoading, objectStores } from './load-from-store.ts'
+import { kindsOfStores, type TestStore } from './test-stores.ts'
+import { changesSuite } from './changed-objects-suite.ts'
+import { troubledProxy } from './faulty-proxy.ts'
 
 const workbookRows =
   '<row r="1"><c t="inlineStr"><is><t>id</t></is></c><c t="inlineStr"><is><t>name</t></is></c></row>' +

@@ -1,5 +1,5 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation.ts'
+import { signature } from '../../operation-signature.ts'
 import {
   ApiToken,
   ApiTokenBody,

@@ -1,4 +1,4 @@
-import { signature } from '../../operation.ts'
+import { signature } from '../../operation-signature.ts'
 import { LoginAnswer, LoginBody, LoginCodeBody, RefreshBody, Tokens } from '../sign-in.ts'
 import { SsoCallbackQuery, SsoStartQuery } from '../sso-sign-in.ts'
 import { AcceptInvitationBody, ForgotPasswordBody, ResetPasswordBody } from '../passwords.ts'

@@ -1,4 +1,4 @@
-import { signature } from '../../operation.ts'
+import { signature } from '../../operation-signature.ts'
 import { Session, SwitchClientBody } from '../session.ts'
 
 export const session = {

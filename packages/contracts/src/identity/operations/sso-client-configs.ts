@@ -1,5 +1,5 @@
-import { signature } from '../../operation.ts'
-import { recordSignatures } from '../../record-signatures.ts'
+import { signature } from '../../operation-signature.ts'
+import { recordSignatures } from '../../crud-signatures.ts'
 import { AllowedApplication, SsoClientConfig, SsoClientConfigBody } from '../sso-client-config.ts'
 import { listOf } from '../../contract.ts'
 

@@ -1,6 +1,6 @@
-import { ResultEnvelope } from '../../envelope.ts'
-import { signature } from '../../operation.ts'
-import { recordSignatures } from '../../record-signatures.ts'
+import { ResultEnvelope } from '../../result-envelope.ts'
+import { signature } from '../../operation-signature.ts'
+import { recordSignatures } from '../../crud-signatures.ts'
 import { SsoProviderConfig, SsoProviderConfigBody, SsoProviderConfigWithCredentials } from '../sso-provider-config.ts'
 
 const { list, create, read, update, ...rest } = recordSignatures({

@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation.ts'
-import { recordSignatures } from '../../record-signatures.ts'
+import { signature } from '../../operation-signature.ts'
+import { recordSignatures } from '../../crud-signatures.ts'
 import { ListQuery } from '../../search.ts'
 import { UserGroup, UserGroupBody } from '../user-group.ts'
 import { User } from '../user.ts'

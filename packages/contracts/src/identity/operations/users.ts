@@ -1,5 +1,5 @@
-import { signature } from '../../operation.ts'
-import { recordSignatures } from '../../record-signatures.ts'
+import { signature } from '../../operation-signature.ts'
+import { recordSignatures } from '../../crud-signatures.ts'
 import { InvitedUser, User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
 import { listOf } from '../../contract.ts'
 import { ApiToken, OpenSession } from '../account.ts'

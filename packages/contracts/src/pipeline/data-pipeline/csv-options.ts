@@ -1,7 +1,7 @@
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { closed, type TypeOf, contract } from '../../contract.ts'
 import { dataTypes } from '../../data-type.ts'
-import { Line, Count } from '../../named.ts'
+import { Line, Count } from '../../field-types.ts'
 
 export const delimiters = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
 

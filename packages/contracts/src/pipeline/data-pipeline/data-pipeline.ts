@@ -10,7 +10,7 @@ import { googleSheets } from './sources/spreadsheet.ts'
 import { commcare, kobotoolbox, communityHealthToolkit, odkCentral } from './sources/surveys.ts'
 import { csvUpload, parquetUpload } from './sources/uploads.ts'
 import { type ContractCheckResult, checker } from '../../validate.ts'
-import type { PipelineType } from './systems.ts'
+import type { PipelineType } from './connector-types.ts'
 
 /** Every type of pipeline, in the order of `pipelineTypes`. */
 export const pipelineVariants = [

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { closed } from '../../contract.ts'
-import { requiredBecause } from '../../named.ts'
-import { access } from './access.ts'
-import { field, Name, secret } from './field.ts'
+import { requiredBecause } from '../../field-types.ts'
+import { access } from './source-access.ts'
+import { field, Name, secret } from './form-field.ts'
 
 /** Cloud regions of databases. */
 export const regions = [

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { type TypeOf, closed, contract } from '../../contract.ts'
-import { Count, Line, Text, Timestamp } from '../../named.ts'
+import { Count, Line, Text, Timestamp } from '../../field-types.ts'
 
 export const UploadedFile = contract(
   'UploadedFile',

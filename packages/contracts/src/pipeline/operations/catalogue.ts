@@ -1,5 +1,5 @@
 import { listOf, type Contract, type TypeOf } from '../../contract.ts'
-import { signature } from '../../operation.ts'
+import { signature } from '../../operation-signature.ts'
 import { TableListQuery } from '../catalogue.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 import { Column, Table } from '../table.ts'

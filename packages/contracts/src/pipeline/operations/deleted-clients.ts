@@ -1,5 +1,5 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation.ts'
+import { signature } from '../../operation-signature.ts'
 import { DeletedClient } from '../deleted-client.ts'
 
 const guard = ['ROLE_SUPER_ADMIN'] as const

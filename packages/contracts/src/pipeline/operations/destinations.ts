@@ -1,9 +1,9 @@
 import { listOf } from '../../contract.ts'
-import { ResultEnvelope } from '../../envelope.ts'
-import { signature } from '../../operation.ts'
-import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { ResultEnvelope } from '../../result-envelope.ts'
+import { signature } from '../../operation-signature.ts'
+import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
-import { LookedUp } from '../lookup.ts'
+import { LookedUp } from '../source-lookup.ts'
 import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
 
 const destination = {

@@ -1,4 +1,4 @@
-import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 
 const schema = {

@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation.ts'
-import { recordSignatures } from '../../record-signatures.ts'
+import { signature } from '../../operation-signature.ts'
+import { recordSignatures } from '../../crud-signatures.ts'
 import { Variable, VariableBodies, VariableBody } from '../variable.ts'
 
 const variable = {

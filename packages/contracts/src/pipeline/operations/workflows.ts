@@ -1,5 +1,5 @@
-import { signature } from '../../operation.ts'
-import { recordSignatures, sharingSignatures } from '../../record-signatures.ts'
+import { signature } from '../../operation-signature.ts'
+import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
 import { Workflow, WorkflowBody, WorkflowSearchResult } from '../workflow.ts'
 

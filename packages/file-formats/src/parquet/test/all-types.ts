@@ -1,5 +1,5 @@
 import type { Cell } from './tuples.ts'
-import { bytes, type WrittenColumn } from './files.ts'
+import { bytes, type WrittenColumn } from './write-parquet-files.ts'
 
 export interface TypedColumn extends WrittenColumn {
   /** The type of the table's column. */

@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import { SourceProblem } from '@sluice/row-stream'
 import { FileProblem } from '../file-problems.ts'
 import { encodeRows } from '../encode-rows.ts'
-import { JobPort } from '../../job-port.ts'
+import { JobPort } from '../../reader-thread-protocol.ts'
 import { assertPlausible, ParquetFile } from '../footer.ts'
 import { defaultLimits, type ParquetLimits } from '../limits.ts'
 import { HoldsBytes } from '../row-groups.ts'
 import { readSchema } from '../schema.ts'
 import { allTypes, withNulls } from './all-types.ts'
-import { written, type WrittenColumn, writtenNested } from './files.ts'
+import { written, type WrittenColumn, writtenNested } from './write-parquet-files.ts'
 import { inputFolder, readWhole } from './read-whole.ts'
 
 const folder = inputFolder()

@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { never } from '@sluice/warehouses/testing/rows'
+import { never } from '@sluice/warehouses/testing/row-fixtures'
 import { scratchWarehouseForAll, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { loadFeeds } from '@sluice/warehouses/load-feeds'
 import type { RowStream, Column } from '@sluice/row-stream'
 import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { allTypes, type TypedColumn, withNulls } from './all-types.ts'
-import { written } from './files.ts'
+import { written } from './write-parquet-files.ts'
 import { inputFolder } from './read-whole.ts'
 
 const folder = inputFolder()

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { ChunkPool } from '../../job-port.ts'
+import { ChunkPool } from '../../reader-thread-protocol.ts'
 import { defaultLimits } from '../limits.ts'
 import { readParquet } from '../parquet-source.ts'
 import { allTypes, withNulls } from './all-types.ts'
-import { written } from './files.ts'
+import { written } from './write-parquet-files.ts'
 import { inputFolder, readWhole } from './read-whole.ts'
 
 const folder = inputFolder()

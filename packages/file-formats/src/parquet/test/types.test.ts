@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { allTypes, rowsOf, type TypedColumn, withNulls } from './all-types.ts'
-import { type WrittenColumn, written } from './files.ts'
+import { type WrittenColumn, written } from './write-parquet-files.ts'
 import { inputFolder, readWhole } from './read-whole.ts'
 
 const folder = inputFolder()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RejectedRow } from '@sluice/row-stream'
 import { type OpenedUpload, openUpload, type UploadToOpen } from '../open-upload.ts'
-import { defaultUploadLimits, type UploadLimits } from '../../spool/limits.ts'
+import { defaultUploadLimits, type UploadLimits } from '../../spool/upload-limits.ts'
 
 /** What an upload became, read to its end. */
 export interface Opened {

@@ -11,7 +11,7 @@ import {
   WarehouseProblem,
 } from '../../warehouse.ts'
 import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
-import { fedColumns } from '../../shape/feed-memory.ts'
+import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'

@@ -23,7 +23,7 @@ import {
   quotePlace,
 } from '../names.ts'
 import { findLedgerEntry } from '../ledger.ts'
-import { fedColumns } from '../../shape/feed-memory.ts'
+import { fedColumns } from '../../shape/remembered-feed.ts'
 import type { LoadedFeed } from '../../shape/load-shape.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
 import { codes, isCode, warehouseProblem } from '../problems.ts'

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import type { RowContent, StoredType, TupleChunk } from '../../warehouse.ts'
-import { checkWhileWriting } from '../server/database-limit.ts'
+import { checkWhileWriting } from '../server/database-size-limit.ts'
 import { type CopyConnection, openCopyConnections } from './copy-connection.ts'
 import { qualified } from '../names.ts'
 import { type ProblemContext, warehouseProblem } from '../problems.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
-import { CopyTurns } from './copy-shares.ts'
+import { CopyTurns } from './copy-turns.ts'
 
 /** The source rows and the target of a copy into a staging table, with the quoted columns. */
 export interface CopyRequest {

@@ -4,7 +4,7 @@ import { asSentence } from '@sluice/process'
 import type { TableChange } from '../../load-target.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { DependentView } from '../views/dependent-views.ts'
-import { type TableSwap, statementsOf } from './swap.ts'
+import { type TableSwap, statementsOf } from './table-swap.ts'
 
 /** SQLSTATEs that a retry can resolve: another transaction holds a lock, or another load has just created or dropped the table. */
 export const retryableCodes = new Set(['55P03', '40P01', '40001', '42P07', '23505', '42710', '42P01'])

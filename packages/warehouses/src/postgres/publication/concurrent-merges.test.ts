@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { leftovers } from '../../../test/leftovers.ts'
 import { keyed, mergedForEach } from '../../../test/merged-table.ts'
-import { numbered } from '../../../test/rows.ts'
+import { numbered } from '../../../test/row-fixtures.ts'
 import { connectedAs, word } from '../../../test/scratch-warehouse.ts'
 
 describe('merging increments beside others', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { columns, given, loadAll, never, numbered, stage } from '../../../test/rows.ts'
+import { columns, given, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 

@@ -2,7 +2,7 @@ import type { ClientBase, Pool } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { qualified } from '../names.ts'
-import { freeBytes } from '../server/database-limit.ts'
+import { freeBytes } from '../server/database-size-limit.ts'
 
 /** A table version that a publication replaced. Its rows are in a detached partition; null means that no table existed before. */
 export interface KeptTable {

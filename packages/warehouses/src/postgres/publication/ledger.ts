@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { tableParameters } from '../server/ledger-schema.ts'
-import type { FeedMemory } from '../../shape/feed-memory.ts'
+import type { FeedMemory } from '../../shape/remembered-feed.ts'
 import type { ColumnProfile, PublishedTable } from '../../warehouse.ts'
 
 /** The newest ledger row of the partition that contains the table's rows. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { leftovers } from '../../../test/leftovers.ts'
 import { keyed, mergedForEach } from '../../../test/merged-table.ts'
-import { columns, never, numbered, stage } from '../../../test/rows.ts'
+import { columns, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { word } from '../../../test/scratch-warehouse.ts'
 import { LeaseLost } from '../../warehouse.ts'
 

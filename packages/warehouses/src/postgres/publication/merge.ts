@@ -4,16 +4,16 @@ import { noKey, recordsOf, replacedColumns, stagedRecords } from '../../ready-to
 import { type PublishOptions, WarehouseProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { feedOf } from '../postgres-catalog.ts'
-import { tableBytes } from '../server/database-limit.ts'
+import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
 import { findLastEntry } from './ledger.ts'
 import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
-import { fedColumns } from '../../shape/feed-memory.ts'
+import { fedColumns } from '../../shape/remembered-feed.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
-import { originComment } from '../staging.ts'
+import { originComment } from '../staging-origin.ts'
 
 /** Settings for merging. The time limit allows for a full scan of both tables, which is the worst case. */
 const setMergeTimeout = `set local statement_timeout = '12h'`

@@ -1,5 +1,5 @@
 import { memoryOf, planLoad } from '../../shape/load-shape.ts'
-import type { FeedMemory } from '../../shape/feed-memory.ts'
+import type { FeedMemory } from '../../shape/remembered-feed.ts'
 import { type TablePlan, planTable } from '../../shape/plan-table.ts'
 import { feedOf } from '../postgres-catalog.ts'
 import type { LastEntry } from './ledger.ts'
@@ -7,7 +7,7 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import type { PostgresShape, ShapeColumn } from '../table-shape.ts'
 import { storedAs, typeRules } from '../types.ts'
 import { escapeIdentifier } from 'pg'
-import { type StagingColumn, columnComments, columnList } from '../staging.ts'
+import { type StagingColumn, columnComments, columnList } from '../staging-origin.ts'
 
 interface PublicationInputs {
   live: PostgresShape | undefined

@@ -10,7 +10,7 @@ import { qualified } from '../names.ts'
 import { prepareLoads, readyTableOf } from './publish.ts'
 import { rowsAfterPublication } from './staged-rows-preview.ts'
 import { readShape } from '../table-shape.ts'
-import { findBlockingViews } from './swap.ts'
+import { findBlockingViews } from './table-swap.ts'
 
 /** The time limit for counting the rows of a merge, which compares both tables by key. */
 const longest = `set local statement_timeout = '12h'`

@@ -10,7 +10,7 @@ import {
   WarehouseProblem,
 } from '../../warehouse.ts'
 import { describeReadyTable } from '../../ready-to-publish.ts'
-import { fedColumns } from '../../shape/feed-memory.ts'
+import { fedColumns } from '../../shape/remembered-feed.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { findPublication } from '../postgres-catalog.ts'
 import { type RetentionPolicy, keepReplaced } from './kept-tables.ts'
@@ -19,10 +19,10 @@ import type { PostgresStagedTable } from '../staged-table.ts'
 import { mergeModeOf, prepareMerges } from './merge.ts'
 import { waitForOlderSnapshots } from '../copy/older-snapshots.ts'
 import { flushWal, commitSwaps, retryableCodes } from './commit-swaps.ts'
-import { interruptAutovacuum, planSwap, type TableSwap } from './swap.ts'
-import { completeStagingTable, analyzeParent, indexAndAnalyze } from './prepare.ts'
+import { interruptAutovacuum, planSwap, type TableSwap } from './table-swap.ts'
+import { completeStagingTable, analyzeParent, indexAndAnalyze } from './index-and-analyze.ts'
 import { type ProblemContext, viewsDepend, warehouseProblem } from '../problems.ts'
-import { dropDetached } from '../staging.ts'
+import { dropDetached } from '../staging-origin.ts'
 
 /** Lock time-outs in milliseconds, one per try. New readers queue after a waiting try, so the first tries are short. */
 const lockTimeoutsMs = [100, 250, 500, 1000, 2000, 2000]

@@ -7,7 +7,7 @@ import {
   type RestoreTarget,
   type TableChange,
 } from '../../warehouse.ts'
-import type { FeedMemory } from '../../shape/feed-memory.ts'
+import type { FeedMemory } from '../../shape/remembered-feed.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { dependentViews, type DependentView } from '../views/dependent-views.ts'
 import { flushWal, commitSwaps } from './commit-swaps.ts'
@@ -22,12 +22,12 @@ import {
 } from './kept-tables.ts'
 import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
 import { tableNotOwned } from '../problems.ts'
-import { blockAutovacuum, findBlockingViews } from './swap.ts'
+import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
 import { qualified } from '../names.ts'
-import { analyzeTable } from './prepare.ts'
+import { analyzeTable } from './index-and-analyze.ts'
 import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
-import { columnComments, columnList } from '../staging.ts'
+import { columnComments, columnList } from '../staging-origin.ts'
 
 interface RestoreRequest {
   pools: PostgresPools

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { stagingTables } from '../../../test/leftovers.ts'
-import { columns, loadAll, never, numbered, stage } from '../../../test/rows.ts'
+import { columns, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples } from '../../../test/tuples.ts'
 import { LeaseLost, type StagedTable } from '../../warehouse.ts'

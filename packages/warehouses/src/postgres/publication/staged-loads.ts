@@ -5,7 +5,7 @@ import { stagingTableMissing, PostgresStagedTable } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
-import { originComment, parseOrigin } from '../staging.ts'
+import { originComment, parseOrigin } from '../staging-origin.ts'
 
 /** The data that a later attempt needs to publish a staged load, besides its rows. Stored as JSON. */
 export interface StagedLoad

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { randomUUID } from 'node:crypto'
-import { columns, loadAll, never, stage } from '../../../test/rows.ts'
+import { columns, loadAll, never, stage } from '../../../test/row-fixtures.ts'
 import { scratchWarehouseForAll } from '../../../test/scratch-warehouse.ts'
 import type { OldRows, PublishOptions, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 

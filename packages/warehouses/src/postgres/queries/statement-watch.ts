@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Client, Pool, type PoolClient } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { type WarehouseAccess, readClient, readPoolConfig, withClient } from '../postgres-connections.ts'
-import { freeBytes, warehouseFull } from '../server/database-limit.ts'
+import { freeBytes, warehouseFull } from '../server/database-size-limit.ts'
 import { endReadSession } from './read-transaction.ts'
 
 /** The maximum locks of a user's statement. A full lock table would stop all databases of the server. */

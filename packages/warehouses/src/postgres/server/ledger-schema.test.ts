@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { columns, loadAll, never, numbered, stage } from '../../../test/rows.ts'
+import { columns, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connected, scratchServer, type ScratchServer, superuserUrl, word } from '../../../test/scratch-warehouse.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 

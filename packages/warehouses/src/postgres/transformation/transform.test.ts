@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { drawCount } from '@sluice/testing/draw-count'
+import { drawCount } from '@sluice/testing/random-case-count'
 import fc from 'fast-check'
 import { leftovers } from '../../../test/leftovers.ts'
-import { columns, loadAll, never, numbered, stage } from '../../../test/rows.ts'
+import { columns, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 

@@ -3,7 +3,7 @@ import { withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { qualified } from '../names.ts'
 import { readShape } from '../table-shape.ts'
-import { columnComments, originComment, originOf } from '../staging.ts'
+import { columnComments, originComment, originOf } from '../staging-origin.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 
 /** A schema of one run that contains its staging tables under their targets' names while users' SQL runs on them. */

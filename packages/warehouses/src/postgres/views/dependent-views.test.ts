@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Client } from 'pg'
-import { columns, loadAll, numbered } from '../../../test/rows.ts'
+import { columns, loadAll, numbered } from '../../../test/row-fixtures.ts'
 import { connectedAs, type ScratchWarehouse, scratchWarehouse, word } from '../../../test/scratch-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })

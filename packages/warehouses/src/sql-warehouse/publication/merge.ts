@@ -2,13 +2,13 @@ import { countRows, createFillableTable, hiddenName, type TableShape, withSessio
 import type { StagedRecords } from '../../load-target.ts'
 import { replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
-import { fedColumns } from '../../shape/feed-memory.ts'
+import { fedColumns } from '../../shape/remembered-feed.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { Dialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
 import { feedOf } from '../staging/plan-table.ts'
 import type { Mark } from '../ledger.ts'
-import { tableMark, type StagingColumn } from '../staging.ts'
+import { tableMark, type StagingColumn } from '../staging/staging-columns.ts'
 
 /** An increment in a staging table, and the rule that merges its rows with those of the published table. */
 export interface MergeInput {

@@ -1,5 +1,5 @@
 import { LeaseLost, type PublishedTable, type PublishOptions, type TableChange } from '../../warehouse.ts'
-import { fedColumns } from '../../shape/feed-memory.ts'
+import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
 import type { Dialect, Session } from '../sql-dialect.ts'
@@ -10,7 +10,7 @@ import { countRows, findRelation, readShape, type TableShape, withSession } from
 import { planTableAfterLoad, type LoadPlan } from '../staging/plan-table.ts'
 import { concurrentlyChanged, viewsDepend } from '../problems.ts'
 import { retryOnMissingTable, recoverPending } from '../recovery.ts'
-import type { StagingColumn } from '../staging.ts'
+import type { StagingColumn } from '../staging/staging-columns.ts'
 
 /** One load, planned against the published table. `merged` is the table with the increment, if the mode is MERGE. */
 export interface PlannedPublication {

@@ -1,11 +1,11 @@
-import { memoryOfTable, type FeedMemory } from '../../shape/feed-memory.ts'
+import { memoryOfTable, type FeedMemory } from '../../shape/remembered-feed.ts'
 import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable } from '../../shape/plan-table.ts'
 import type { TableChange } from '../../warehouse.ts'
 import type { Dialect } from '../sql-dialect.ts'
 import type { TableShape } from '../table-shape.ts'
-import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from '../staging.ts'
+import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging-columns.ts'
 
 /** The memory of a table's last load. For tables of older versions, it is derived from the table. */
 export const feedOf = (live: TableShape | undefined): FeedMemory | undefined =>

@@ -23,9 +23,9 @@ import {
   type TableShape,
   quotePlace,
 } from '../table-shape.ts'
-import { fedColumns } from '../../shape/feed-memory.ts'
+import { fedColumns } from '../../shape/remembered-feed.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-table.ts'
-import { tableMark, stagingColumn, type StagingColumn } from '../staging.ts'
+import { tableMark, stagingColumn, type StagingColumn } from './staging-columns.ts'
 
 /** The maximum number of columns of a table, including those that vanished from the source. */
 const mostColumns = 1_000

@@ -1,10 +1,10 @@
 import type { Connection } from 'tedious'
 import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../../sql-warehouse/sql-dialect.ts'
-import { plainSql, type Sql } from '../../sql-warehouse/sql.ts'
+import { plainSql, type Sql } from '../../sql-warehouse/sql-statement.ts'
 import type { ClientAccess } from '../tsql-settings.ts'
-import { connected } from './connection.ts'
-import { columnsOf, read } from './read.ts'
-import { type RowBounds, send } from './requests.ts'
+import { connected } from './connect.ts'
+import { columnsOf, read } from './read-rows.ts'
+import { type RowBounds, send } from './send-request.ts'
 
 /** Milliseconds that a change of tables waits for their readers. */
 const cancelWaitMs = 10_000

@@ -5,8 +5,8 @@ import {
   warehouseQuery,
   warehouseQueryResponse,
 } from '../database-query.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const database = { given: databaseQuery, answered: databaseQueryResponse, ignored: databaseQueryIgnored }
 

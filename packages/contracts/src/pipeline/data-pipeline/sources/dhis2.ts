@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { anyAccess } from '../access.ts'
-import { Day, field, listOfSome, Name } from '../field.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { anyAccess } from '../source-access.ts'
+import { Day, field, listOfSome, Name } from '../form-field.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const dhis2Contents = ['DATA_VALUES', 'ANALYTICS', 'EVENTS', 'ORGANISATION_UNITS', 'METADATA'] as const
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { clinicalAccess } from '../access.ts'
-import { field, listOfSome, Name } from '../field.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { clinicalAccess } from '../source-access.ts'
+import { field, listOfSome, Name } from '../form-field.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const ResourceType = Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Z][A-Za-z]*$' })
 const part = Type.Object({}, { maxProperties: 50 })

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { loginAccess, tokenAccess } from '../access.ts'
-import { Day, field, listOfSome, Name } from '../field.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { loginAccess, tokenAccess } from '../source-access.ts'
+import { Day, field, listOfSome, Name } from '../form-field.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const first = (what: string) => field(Day, 'First day', `${what} since this day.`, '2026-01-01')
 const last = (what: string) => field(Day, 'Last day', `${what} until this day, inclusive.`, '2026-12-31')

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import { access } from '../access.ts'
+import { access } from '../source-access.ts'
 import { csvOptions, delimiters } from '../csv-options.ts'
-import { Address, field, Name, secret } from '../field.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { Address, field, Name, secret } from '../form-field.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const Key = Type.String({ minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' })
 

@@ -1,7 +1,7 @@
 import { PublicDatasetKey } from '../../public-dataset.ts'
-import { field } from '../field.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { field } from '../form-field.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const key = field(PublicDatasetKey, 'Public dataset', 'The key of the public dataset.', 'world_population')
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { access } from '../access.ts'
-import { Address, field, Name, secret } from '../field.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { access } from '../source-access.ts'
+import { Address, field, Name, secret } from '../form-field.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 export const spreadsheetAccess = access(
   'SpreadsheetSource',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { loginAccess, tokenAccess, userTokenAccess } from '../access.ts'
-import { field, listOfSome, Name } from '../field.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { loginAccess, tokenAccess, userTokenAccess } from '../source-access.ts'
+import { field, listOfSome, Name } from '../form-field.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const survey = field(Name, 'Survey', 'The uid of the form, from its address.', 'aXjPqBvW4f7n5hLkTzR8sm')
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { csvOptions } from '../csv-options.ts'
 import { UploadedFile } from '../uploaded-file.ts'
-import { connectorTypes } from '../systems.ts'
-import { variant } from '../variant.ts'
+import { connectorTypes } from '../connector-types.ts'
+import { variant } from '../pipeline-variant.ts'
 
 const file = Type.Optional(UploadedFile)
 

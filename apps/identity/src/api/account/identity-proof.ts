@@ -1,0 +1,130 @@
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { ProofBody } from '@sluice/contracts'
+import { transaction } from '@sluice/database'
+import { type Caller, problems } from '@sluice/http-server'
+import type { DB } from '../../database.ts'
+import { mailRecoveryCodeUsed } from '../../email/notices.ts'
+import { verifyPassword } from '../../sign-in/password/password-hashing.ts'
+import { countRecoveryCodes, useCode } from '../../sign-in/second-factor/second-factor.ts'
+import {
+  admitAttempt,
+  admitCode,
+  auditThrottled,
+  forgiveAttempt,
+  undoAttempt,
+} from '../../sign-in/throttle/throttle.ts'
+import type { IdentityRequestContext } from '../operation-context.ts'
+
+interface OwnUser {
+  id: number
+  name: string
+  username: string
+  email: string
+  client_name: string
+  client_code: string
+  password_hash: string | null
+  sso_auth: boolean
+  two_factor_auth: boolean
+}
+
+/** Returns the caller's user. Throws 404 if the user was deleted after the request was authenticated. */
+export const readOwnUser = (db: Kysely<DB>, caller: Caller): Promise<OwnUser> => selectOwnUser(db, caller, sql``)
+
+/** Returns the caller's user and locks the row until the transaction ends. */
+export const lockOwnUser = (trx: Transaction<DB>, caller: Caller): Promise<OwnUser> =>
+  selectOwnUser(trx, caller, sql`for update of u`)
+
+async function selectOwnUser(db: Kysely<DB>, { uid }: Caller, locking: ReturnType<typeof sql>): Promise<OwnUser> {
+  const { rows } = await sql<OwnUser>`
+    select u.id, u.name, u.username, u.email, c.name as client_name, c.code as client_code, u.password_hash, u.sso_auth, u.two_factor_auth
+    from users u join clients c on c.uid = u.client where u.uid = ${uid} ${locking}`.execute(db)
+  if (!rows[0]) throw problems.notFound('user')
+  return rows[0]
+}
+
+/** Locks and returns the caller's user after the proof of identity. */
+type ProvenUserLock = (trx: Transaction<DB>) => Promise<OwnUser>
+
+/**
+ * Verifies the caller's password or code again, because an unattended open session is not enough proof. Hashing and
+ * throttling happen here; the returned function runs inside the transaction of the change. Throws 422 for a wrong
+ * password or code, and 429 after too many tries. These tries and sign-in tries share one limit.
+ */
+export const proveIdentity = ({ password, code }: ProofBody, input: IdentityRequestContext): Promise<ProvenUserLock> =>
+  password === undefined ? proveByCode(code ?? '', input) : proveByPassword(password, input)
+
+/** Proves the identity by password only. `pointer` names the field. */
+export async function proveByPassword(
+  password: string,
+  input: IdentityRequestContext,
+  pointer = '/password',
+): Promise<ProvenUserLock> {
+  const { db, caller, request } = input
+  const { username, password_hash } = await readOwnUser(db, caller)
+  const attempt = await auditThrottled(admitAttempt(db, username, request.address), input, async () => caller)
+  const right = await verifyPassword(password, password_hash).catch(async (error: unknown) => {
+    await undoAttempt(db, attempt)
+    throw error
+  })
+  if (!right) throw await auditRefusal(input, 'wrong password', pointer, 'The password is incorrect.')
+  await forgiveAttempt(db, attempt)
+  return async (trx) => {
+    const user = await lockOwnUser(trx, caller)
+    if (user.password_hash !== password_hash)
+      throw problems.refused(pointer, 'Your password was changed by another request. Enter the new one.')
+    return user
+  }
+}
+
+/** Consumes the one-time code, even if the change fails later. */
+async function proveByCode(code: string, input: IdentityRequestContext): Promise<ProvenUserLock> {
+  const { db, caller, config, request } = input
+  const { id } = await readOwnUser(db, caller)
+  const attempt = await auditThrottled(admitCode(db, caller.uid, request.address), input, async () => caller)
+  const right = await transaction(db, async (trx) => {
+    const method = await useCode(trx, id, code, config.SECRET_KEYS)
+    if (method === 'RECOVERY_CODE')
+      await mailRecoveryCodeUsed(trx, config, { id, left: await countRecoveryCodes(trx, id) })
+    return method !== undefined
+  })
+  if (!right) throw await auditRefusal(input, 'wrong code', '/code', 'The code is incorrect or has already been used.')
+  await forgiveAttempt(db, attempt)
+  return (trx) => lockOwnUser(trx, caller)
+}
+
+/** Writes an audit row for a wrong password or code, as a sign-in does. Returns the error to throw. */
+async function auditRefusal(
+  { write, caller, request }: IdentityRequestContext,
+  outcome: string,
+  pointer: string,
+  detail: string,
+) {
+  await write(async () => request.audit(caller.uid, { outcome }))
+  return problems.refused(pointer, detail)
+}
+
+/** The maximum age of a sign-in in minutes. */
+const fresh = 15
+
+/**
+ * Verifies the caller's identity like `proveIdentity`. Users with single sign-on and no second factor have no password or
+ * code here, so they must have signed in recently. Throws 422 if they did not, and the errors of `proveIdentity`.
+ */
+export async function proveIdentityUnlessFresh(
+  { password, code }: Partial<ProofBody>,
+  input: IdentityRequestContext,
+): Promise<ProvenUserLock> {
+  const { db, caller } = input
+  const own = await readOwnUser(db, caller)
+  const canProve = own.two_factor_auth || (!own.sso_auth && own.password_hash !== null)
+  if (canProve && password === undefined && code === undefined)
+    throw problems.refused('/password', 'Confirm your identity with your password or a code of your second factor.')
+  if (canProve)
+    return proveIdentity({ ...(password !== undefined && { password }), ...(code !== undefined && { code }) }, input)
+  const { rows } = await sql`
+    select from sessions
+    where uid = ${caller.session} and created_at > now() - make_interval(mins => ${fresh})`.execute(db)
+  if (rows.length === 0)
+    throw problems.refused('/', `You signed in more than ${fresh} minutes ago. Sign in again, then retry.`)
+  return (trx) => lockOwnUser(trx, caller)
+}

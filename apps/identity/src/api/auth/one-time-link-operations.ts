@@ -1,0 +1,120 @@
+import {
+  type AcceptInvitationBody,
+  type ForgotPasswordBody,
+  type ResetPasswordBody,
+  identityOperations,
+} from '@sluice/contracts'
+import { operation, discard } from '../operation-context.ts'
+import { type Kysely, sql } from 'kysely'
+import { type AuditActor, problems } from '@sluice/http-server'
+import type { AuditedWrite } from '@sluice/records'
+import type { DB } from '../../database.ts'
+import type { MailConfig } from '../../email/outbox.ts'
+import { type FoundLink, consumeLink, revokeLinks, findLink, linkProblem } from '../../sign-in/tokens/one-time-links.ts'
+import { hashPassword } from '../../sign-in/password/password-hashing.ts'
+import { checkPassword } from '../../sign-in/password/password-rules.ts'
+import { mailPasswordChanged } from '../../email/notices.ts'
+import { endSessionsOfUser } from '../../sign-in/sessions/sessions.ts'
+import { admitPasswordReset, queuePasswordReset } from '../../sign-in/password/password-reset-requests.ts'
+
+/** The context of a password-reset request, from an operation or a page. */
+type PasswordResetContext = Omit<LinkContext, 'config'> & {
+  request: LinkContext['request'] & { id: string; address: string }
+}
+
+/**
+ * Queues a password-reset request. Response and timing do not depend on whether the user exists. `answerPasswordReset`
+ * creates the mail later. Throws 429 after too many tries.
+ */
+export async function requestReset({ username }: ForgotPasswordBody, context: PasswordResetContext): Promise<void> {
+  const { db, write, request } = context
+  await admitPasswordReset(db, username, request.address)
+  await write(async (trx) => {
+    await queuePasswordReset(trx, username, request)
+    // The username field may contain a mistyped password, so the audit log omits it.
+    request.audit(null, { outcome: 'noted' })
+  })
+}
+
+/**
+ * Sets the password that the link's user chose, ends all their sessions, and notifies them by mail. Throws 422 at
+ * `/token` for an invalid link, and at `/password` for a rejected password.
+ */
+export async function resetPassword(
+  { token, password }: ResetPasswordBody,
+  { db, write, config, request }: LinkContext,
+): Promise<void> {
+  const found = await findLink(db, token, 'PASSWORD_RESET')
+  if (!found) throw linkProblem()
+  checkPassword(password, found.user)
+  const hash = await hashPassword(password)
+
+  await write(async (trx) => {
+    const user = await consumeLink(trx, token, 'PASSWORD_RESET')
+    if (user === undefined) throw linkProblem()
+    await sql`
+      update users set password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${user}`.execute(trx)
+    await endSessionsOfUser(trx, user)
+    await revokeLinks(trx, user)
+    await mailPasswordChanged(trx, config, { id: user })
+    const { uid, client } = found.user
+    request.audit(uid, { outcome: 'password chosen by link' }, { user: uid, client })
+  })
+}
+
+/**
+ * Makes the invited user ACTIVE with the password that they chose, or without one for single sign-on. Opens no session;
+ * the user signs in afterwards. Throws 422 at `/token` for an invalid link, and at `/password` for a rejected password.
+ */
+export async function acceptInvitation(
+  { token, password }: AcceptInvitationBody,
+  { db, write, request }: LinkContext,
+): Promise<void> {
+  const found = await findLink(db, token, 'INVITATION')
+  if (!found) throw linkProblem()
+  const hash = await hashChosenPassword(password, found.user)
+
+  await write(async (trx) => {
+    const user = await consumeLink(trx, token, 'INVITATION')
+    if (user === undefined) throw linkProblem()
+    // The condition detects a concurrent change of the sign-in method.
+    const { rows } = await sql`
+      update users set status = 'ACTIVE', password_hash = ${hash}, version = version + 1, updated_at = now(), updated_by = uid
+      where id = ${user} and sso_auth = ${hash === null} returning id`.execute(trx)
+    if (rows.length === 0) throw linkProblem()
+    const { uid, client } = found.user
+    request.audit(uid, { before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } }, { user: uid, client })
+  })
+}
+
+/** Returns the hash of the password; null for single sign-on, which needs none. */
+async function hashChosenPassword(password: string | undefined, user: FoundLink['user']): Promise<string | null> {
+  if (user.ssoAuth) {
+    if (password === undefined) return null
+    throw problems.refused(
+      '/password',
+      'You sign in with your organisation’s account, so you cannot set a password here. Accept without one.',
+    )
+  }
+  if (password === undefined) throw problems.refused('/password', 'Choose a password.')
+  checkPassword(password, user)
+  return hashPassword(password)
+}
+
+const { auth } = identityOperations
+
+/** Operations for users without a usable password: invitations and password resets. */
+export const authLinkOperations = {
+  acceptInvitation: operation(auth.acceptInvitation, (input) => acceptInvitation(input.body, input).then(discard)),
+  forgotPassword: operation(auth.forgotPassword, (input) => requestReset(input.body, input).then(discard)),
+  resetPassword: operation(auth.resetPassword, (input) => resetPassword(input.body, input).then(discard)),
+}
+
+/** The context for using a one-time link, from an operation or a page. */
+export interface LinkContext {
+  db: Kysely<DB>
+  write: AuditedWrite<DB>
+  config: MailConfig
+  request: { audit(object: string | null, details?: object, by?: AuditActor): void }
+}

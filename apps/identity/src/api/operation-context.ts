@@ -1,0 +1,22 @@
+import { operationsWith, type Caller, type RequestFacts } from '@sluice/http-server'
+import type { DatabaseContext } from '@sluice/records'
+import type { Config } from '../config.ts'
+import type { DB } from '../database.ts'
+import type { OpenIdProvider } from '../openid-provider/openid-provider.ts'
+import type { Federation } from '../sign-in/federated/provider-metadata.ts'
+import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
+
+/** The dependencies of every operation handler. */
+export interface IdentityContext extends DatabaseContext<DB> {
+  config: Config
+  keys: SigningKeys
+  federation: Federation
+  oidc: Pick<OpenIdProvider, 'refusalOf'>
+}
+
+/** The context of one request, as needed to present a row. */
+export type IdentityRequestContext = IdentityContext & { caller: Caller; request: RequestFacts }
+
+export const operation = operationsWith<IdentityContext>()
+
+export const discard = () => undefined

@@ -1,0 +1,170 @@
+import { sql, type Transaction } from 'kysely'
+import { holds, identityOperations, type ListQuery, searchOf, type User, type UserBody } from '@sluice/contracts'
+import { type Caller, type JsonResponse, problems } from '@sluice/http-server'
+import type { DB } from '../../database.ts'
+import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { userGroupRecords, type UserGroupRow } from '../user-groups/records.ts'
+import { userRecords, type UserRow, filterUsers } from './records.ts'
+import { assertMayManageUser } from './rules.ts'
+
+const { userGroups } = identityOperations
+
+/** The operations of `/user-groups/{uid}/members`. They belong to users, because a membership changes the user's version. */
+export const groupMemberOperations = {
+  listMembers: operation(userGroups.listMembers, (input) => listMembers(input.params.uid, input.query, input)),
+  addMember: operation(userGroups.addMember, (input) => addMember(input.params, input)),
+  removeMember: operation(userGroups.removeMember, (input) => removeMember(input.params, input)),
+}
+
+interface MembershipReference {
+  uid: string
+  userUid: string
+}
+
+/** Lists the users in a group, with the search properties of the user list. */
+async function listMembers(
+  uid: string,
+  query: ListQuery,
+  input: IdentityRequestContext,
+): Promise<JsonResponse<User[]>> {
+  const group = await userGroupRecords.read(input.db, input.caller, uid)
+  const members = filterUsers({
+    name: `members of ${group.uid}`,
+    condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
+    tallied: false,
+  })
+  return members.search(input.db, input, searchOf(query), input.request.url)
+}
+
+/** Adds a user to a group unless they are a member already. */
+const addMember = (membership: MembershipReference, input: IdentityRequestContext) =>
+  changeMembership(membership, input, async (trx, group, user) => {
+    assertMembershipAllowed(input.caller, user, 'joining')
+    await assertBelowGroupLimit(trx, user)
+    return sql`
+      insert into user_group_members (user_group_id, user_id) values (${group.id}, ${user.id}) on conflict do nothing`
+  })
+
+/** Removes a user from a group if they are a member. */
+const removeMember = (membership: MembershipReference, input: IdentityRequestContext) =>
+  changeMembership(membership, input, async (_trx, group, user) => {
+    assertMembershipAllowed(input.caller, user, 'leaving')
+    return sql`delete from user_group_members where user_group_id = ${group.id} and user_id = ${user.id}`
+  })
+
+/**
+ * Adds or removes one membership and locks user and group. A user's groups are part of the user, so a change increments
+ * the user's version, and a concurrent replacement of the user fails.
+ */
+async function changeMembership(
+  { uid, userUid }: MembershipReference,
+  { write, caller, request }: IdentityRequestContext,
+  change: (trx: Transaction<DB>, group: UserGroupRow, user: UserRow) => Promise<ReturnType<typeof sql>>,
+): Promise<undefined> {
+  await write(async (trx) => {
+    const group = await userGroupRecords.read(trx, caller, uid)
+    const user = await userRecords.lock(trx, caller, userUid, undefined)
+    if (user.client !== group.client) throw problems.notFound('user')
+    const { numAffectedRows } = await (await change(trx, group, user)).execute(trx)
+    const changed = Number(numAffectedRows ?? 0) > 0
+    if (changed) await userRecords.update(trx, caller, user, {})
+    request.audit(group.uid, { code: group.code, user: user.uid, username: user.username, changed })
+  })
+}
+
+type GroupMember = Pick<UserRow, 'id' | 'uid' | 'client' | 'roles'>
+
+/** The groups that a user joined and left by a change, for the audit. */
+export interface GroupChange {
+  joined: GroupName[]
+  left: GroupName[]
+}
+
+interface GroupName {
+  id: string
+  code: string
+}
+
+/**
+ * Makes a user a member of exactly these groups of their own client. The error does not reveal whether other groups exist.
+ * Group members can access the data that is shared with the group, so joining requires the role that manages groups.
+ * Leaving a group and an unchanged list require no role. Returns the changes.
+ */
+export async function replaceGroups(
+  trx: Transaction<DB>,
+  caller: Caller,
+  user: GroupMember,
+  requested: UserBody['userGroups'] = [],
+): Promise<GroupChange> {
+  const uids = requested.map(({ id }) => id.toLowerCase())
+  const { rows } = await sql<{ id: number; uid: string }>`
+    select id, uid from user_groups where client = ${user.client} and uid = any(${uids}) for key share`.execute(trx)
+  const found = new Set(rows.map(({ uid }) => uid))
+  const missing = uids.findIndex((uid) => !found.has(uid))
+  if (missing >= 0)
+    throw problems.refused(
+      `/userGroups/${missing}/id`,
+      `No user group of this organisation has the id ${uids[missing]}.`,
+    )
+  const ids = rows.map(({ id }) => id)
+  const { rows: left } = await sql<GroupName>`
+    with left_groups as (
+      delete from user_group_members where user_id = ${user.id} and user_group_id <> all(${ids}) returning user_group_id)
+    select uid as id, code from user_groups where id in (select user_group_id from left_groups) order by code`.execute(
+    trx,
+  )
+  const { rows: joined } = await sql<GroupName>`
+    with joined_groups as (
+      insert into user_group_members (user_id, user_group_id)
+      select ${user.id}, unnest(${ids}::bigint[]) on conflict do nothing returning user_group_id)
+    select uid as id, code from user_groups where id in (select user_group_id from joined_groups) order by code`.execute(
+    trx,
+  )
+  const [joins, leaves] = [joined.length > 0, left.length > 0]
+  if ((joins || (leaves && user.uid !== caller.uid)) && !holds(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
+    throw problems.forbidden(
+      'Changing the groups of a user requires ROLE_MANAGE_USER_GROUP. Send userGroups unchanged.',
+    )
+  if (joins && user.uid === caller.uid) assertMembershipAllowed(caller, user, 'joining')
+  return { joined, left }
+}
+
+/** Returns the audit details of a group change; empty if nothing changed. */
+export const toGroupAudit = ({ joined, left }: GroupChange): { userGroups?: GroupChange } =>
+  joined.length + left.length > 0 ? { userGroups: { joined, left } } : {}
+
+/** Returns the groups of a user, ordered by code. */
+export async function listGroupsOfUser(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<GroupName[]> {
+  const { rows } = await sql<GroupName>`
+    select g.uid as id, g.code from user_group_members m join user_groups g on g.id = m.user_group_id
+    where m.user_id = ${id} order by g.code`.execute(trx)
+  return rows
+}
+
+/** The maximum number of groups in the presentation of a user. */
+const maxGroupsPerUser = 1000
+
+/**
+ * Group members can access the data that is shared with the group, so users cannot add themselves. Super admins can, because
+ * they have access to everything anyway. Every user may leave a group.
+ */
+function assertMembershipAllowed(
+  caller: Caller,
+  user: Pick<UserRow, 'uid' | 'roles'>,
+  change: 'joining' | 'leaving',
+): void {
+  assertMayManageUser(caller, user)
+  if (change === 'joining' && user.uid === caller.uid && !holds(caller.roles, 'ROLE_SUPER_ADMIN'))
+    throw problems.forbidden('You cannot add yourself to a user group. Ask another administrator who manages groups.')
+}
+
+/** Throws 422 at the limit. The caller holds the lock on the user, so that no concurrent change adds groups. */
+async function assertBelowGroupLimit(trx: Transaction<DB>, { id }: Pick<UserRow, 'id'>): Promise<void> {
+  const { rows } = await sql<{ groups: number }>`
+    select count(*) as groups from user_group_members where user_id = ${id}`.execute(trx)
+  if (rows[0]!.groups >= maxGroupsPerUser)
+    throw problems.refused(
+      '/',
+      `A user can be in at most ${maxGroupsPerUser} groups. Remove this user from another group first.`,
+    )
+}

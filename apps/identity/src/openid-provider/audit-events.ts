@@ -1,0 +1,93 @@
+import type { Request } from 'express'
+import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { recordAudit } from '@sluice/database'
+import type { Logger } from '@sluice/process'
+import type { AuditTally } from './audit-event-counter.ts'
+import type { ProviderDependencies } from './configuration.ts'
+import type { ExtraMetadata } from './storage/clients.ts'
+import { unsupported } from './introspect-jwt.ts'
+import { findReplayedTokenUser } from './storage/adapter.ts'
+
+interface EventSinks extends Pick<ProviderDependencies, 'db'> {
+  logger: Logger
+  tally: AuditTally
+}
+
+type ProviderFailure = errors.OIDCProviderError
+
+/**
+ * Logs internal errors, and audits the tokens that applications receive and revoke, and refused requests. Writes one
+ * row per sign-in of a user and per revocation, and a count per minute for frequent requests of programs. Does not
+ * audit plain refreshes, because the audit log already has their sign-in.
+ */
+export function recordEvents(provider: Provider, { db, logger, tally }: EventSinks): void {
+  const note = (ctx: KoaContextWithOIDC, operation: string, user: string | undefined, details: object) => {
+    const { client } = ctx.oidc
+    if (!client) return
+    recordAudit(db, {
+      operation,
+      actor: user ?? null,
+      client: (client as unknown as ExtraMetadata).tenant,
+      object: client.clientId,
+      requestId: ctx.response.get('x-request-id'),
+      address: readAddress(ctx),
+      details,
+    }).catch((error: unknown) => logger.error({ err: error, operation }, 'an audit row could not be written'))
+  }
+  const refused = (ctx: KoaContextWithOIDC, { error }: ProviderFailure) => {
+    const operation = error === 'invalid_client' ? 'oidc.authenticateClient' : `oidc.${ctx.oidc.route}`
+    tally.count({
+      operation,
+      application: readClaimedClientId(ctx),
+      proven: error !== 'invalid_client' && ctx.oidc.client !== undefined,
+      outcome: error,
+      address: readAddress(ctx),
+    })
+  }
+
+  provider.on('server_error', (ctx, error) => {
+    logger.error(
+      { err: error, requestId: ctx.response.get('x-request-id'), path: ctx.path },
+      'the OpenID provider failed',
+    )
+  })
+  provider.on('grant.success', (ctx) => {
+    const { client, entities, params = {} } = ctx.oidc
+    const code = entities.AuthorizationCode
+    if (params['grant_type'] === 'client_credentials' && client) {
+      const address = readAddress(ctx)
+      tally.count({ operation: 'oidc.clientCredentials', application: client.clientId, proven: true, address })
+    } else if (params['grant_type'] === 'authorization_code' && code)
+      note(ctx, 'oidc.exchangeCode', code.accountId, { session: code.sessionUid, scopes: [...code.scopes] })
+  })
+  provider.on('authorization.success', (ctx) => {
+    const { client, entities, session } = ctx.oidc
+    // A sign-in with an interaction already has an audit row.
+    if (entities.Interaction || !client || session?.accountId === undefined) return
+    const who = { application: client.clientId, proven: true, user: session.accountId, address: readAddress(ctx) }
+    tally.count({ operation: 'oidc.silentSignIn', ...who })
+  })
+  provider.on('grant.error', refused)
+  provider.on('revocation.error', refused)
+  provider.on('introspection.error', (ctx, error) => {
+    // introspect-jwt.ts answers these requests.
+    if (error.error !== unsupported) refused(ctx, error)
+  })
+  provider.on('grant.revoked', (ctx) => {
+    const { route, entities, params = {} } = ctx.oidc
+    const token = entities.RefreshToken ?? entities.AccessToken ?? entities.AuthorizationCode
+    if (route === 'revocation') note(ctx, 'oidc.revoke', token?.accountId, { kind: token?.kind })
+    if (route === 'token')
+      note(ctx, 'oidc.reuse', token?.accountId ?? findReplayedTokenUser(ctx), { grantType: params['grant_type'] })
+  })
+}
+
+const readAddress = (ctx: KoaContextWithOIDC): string => (ctx.req as Request).ip ?? ''
+
+/** Returns the client id that an unauthenticated application claims. */
+function readClaimedClientId({ oidc, headers }: KoaContextWithOIDC): string {
+  const [, basic = ''] = /^Basic ([\w+/=-]{1,2000})$/i.exec(headers.authorization ?? '') ?? []
+  const [name = ''] = Buffer.from(basic, 'base64').toString().split(':')
+  const given = oidc.client?.clientId ?? oidc.params?.['client_id'] ?? name
+  return typeof given === 'string' ? given : ''
+}

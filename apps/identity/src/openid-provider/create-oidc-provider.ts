@@ -1,0 +1,159 @@
+import type { Context, Next } from 'koa'
+import type { Kysely } from 'kysely'
+import { errors, Provider, type ClientMetadata, type KoaContextWithOIDC } from 'oidc-provider'
+import { isUnavailable } from '@sluice/database'
+import { problems } from '@sluice/http-server'
+import type { Logger } from '@sluice/process'
+import type { DB } from '../database.ts'
+import { parsePublicAddress } from '../public-address.ts'
+import type { SigningKeys } from '../sign-in/tokens/signing-keys.ts'
+import { createSecretVerifier } from './client-secrets.ts'
+import { buildProviderConfiguration, type ProviderDependencies } from './configuration.ts'
+import type { AuditTally } from './audit-event-counter.ts'
+import { recordEvents } from './audit-events.ts'
+import { introspectJwt } from './introspect-jwt.ts'
+import { skipLogoutPrompt, endSignedInSession } from './sign-out.ts'
+
+/** Creates an oidc-provider with one set of keys. That takes milliseconds, so new keys get a new instance. */
+export function createProvider(
+  parts: ProviderDependencies & { logger: Logger; tally: AuditTally; signingKeys: SigningKeys },
+): Provider {
+  const provider = new Provider(parts.config.IDENTITY_PUBLIC_URL, buildProviderConfiguration(parts))
+  // `rewriteToPublicAddress` has set the public address in the request.
+  provider.proxy = true
+  provider.use(answerUnknownPaths(parsePublicAddress(parts.config.IDENTITY_PUBLIC_URL).prefix))
+  provider.use(skipLogoutPrompt)
+  provider.use(introspectJwt({ db: parts.db, issuer: parts.config.IDENTITY_PUBLIC_URL, keys: parts.signingKeys }))
+  allowOnlyQueryResponseMode(provider)
+  answerTemporarilyUnavailable(provider)
+  bindSignInSessions(provider, parts.db)
+  overrideClientChecks(provider, parts.db)
+  recordEvents(provider, parts)
+  return provider
+}
+
+interface SessionLike {
+  uid: string
+  accountId?: string
+}
+
+/**
+ * Gives each provider session the uid of the sign-in session that it belongs to, and ends that session with it. A logout
+ * request without a sign-in creates no session, so that unauthenticated requests cannot fill the database.
+ */
+function bindSignInSessions(provider: Provider, db: Kysely<DB>): void {
+  const { prototype } = provider.Session
+  const { loginAccount, destroy } = prototype
+  const get = provider.Session.get.bind(provider.Session)
+  provider.Session.get = async function found(ctx: KoaContextWithOIDC) {
+    const session = await get(ctx)
+    if (!session.accountId && ctx.oidc?.route === 'end_session') Object.assign(session, { destroyed: true })
+    return session
+  } as typeof get
+  prototype.loginAccount = function login(this: SessionLike, details: Parameters<typeof loginAccount>[0]) {
+    const session = Provider.ctx?.oidc.entities.Interaction?.result?.login?.['session']
+    if (typeof session !== 'string') throw new errors.SessionNotFound('a sign-in without a session')
+    this.uid = session
+    loginAccount.call(this as never, details)
+  }
+  prototype.destroy = async function end(this: SessionLike) {
+    if (this.accountId) await endSignedInSession(db, this.uid, Provider.ctx)
+    await destroy.call(this as never)
+  }
+}
+
+/** Compares client secrets by hash, and allows every page of the application's origins after a logout. */
+function overrideClientChecks(provider: Provider, db: Kysely<DB>): void {
+  const { prototype } = provider.Client
+  const isSecretOf = createSecretVerifier(db)
+  Object.assign(prototype, {
+    compareClientSecret(this: { clientId: string; clientSecret?: string }, given: string) {
+      return isSecretOf(this, given)
+    },
+    postLogoutRedirectUriAllowed(this: { redirectUris?: string[] }, uri: unknown) {
+      return typeof uri === 'string' && isPageOfOrigins(uri, this.redirectUris ?? [])
+    },
+  })
+}
+
+function isPageOfOrigins(uri: string, registered: readonly string[]): boolean {
+  if (!URL.canParse(uri)) return false
+  const { origin, username, password, hash, href } = new URL(uri)
+  const plain = !username && !password && !hash && href === uri
+  return plain && registered.some((known) => new URL(known).origin === origin)
+}
+
+/** Returns why oidc-provider rejects the metadata of an application; undefined if it accepts them. */
+export async function refusalOf(provider: Provider, metadata: object): Promise<string | undefined> {
+  try {
+    await (provider.Client as unknown as { validate(metadata: ClientMetadata): Promise<void> }).validate(
+      metadata as ClientMetadata,
+    )
+    return undefined
+  } catch (error) {
+    if (!(error instanceof errors.InvalidClientMetadata)) throw error
+    return error.error_description ?? error.message
+  }
+}
+
+const unavailableError = {
+  error: 'temporarily_unavailable',
+  error_description: 'a component of this service is unavailable: try again soon',
+}
+
+/** Answers 503 `temporarily_unavailable` instead of oidc-provider's server error if the database was unavailable. */
+function answerTemporarilyUnavailable(provider: Provider): void {
+  const down = new WeakSet<object>()
+  provider.on('server_error', (ctx, error) => {
+    if (isUnavailable(error)) down.add(ctx)
+  })
+  provider.use(async (ctx: Context, next: Next) => {
+    await next()
+    if (!down.has(ctx)) return
+    const location = ctx.response.get('Location')
+    if (location) return ctx.set('Location', replaceServerError(location))
+    ctx.status = 503
+    ctx.set('Retry-After', '5')
+    if (isServerError(ctx.body)) ctx.body = { ...ctx.body, ...unavailableError }
+  })
+}
+
+const isServerError = (body: unknown): body is { error: string } =>
+  typeof body === 'object' && body !== null && 'error' in body && body.error === 'server_error'
+
+/** Replaces `server_error` in a redirect to the application too. */
+function replaceServerError(location: string): string {
+  const url = new URL(location)
+  if (url.searchParams.get('error') !== 'server_error') return location
+  for (const [name, value] of Object.entries(unavailableError)) url.searchParams.set(name, value)
+  return url.href
+}
+
+/** Sets the mount path of oidc-provider, and answers paths that it does not know. */
+const answerUnknownPaths = (base: string) =>
+  async function answer(ctx: Context, next: Next): Promise<void> {
+    ctx['mountPath'] = base
+    await next()
+    if (ctx.status !== 404 || ctx.body) return
+    const requestId = ctx.response.get('x-request-id')
+    ctx.body = JSON.stringify(problems.notFound('address').document(ctx.path.slice(0, 2000), requestId))
+    ctx.status = 404
+    ctx.type = 'application/problem+json'
+  }
+
+/**
+ * Allows only the response mode `query`. The other modes of oidc-provider respond with a page of its own that has a script
+ * (form_post), or are for flows with tokens in the address (fragment).
+ */
+function allowOnlyQueryResponseMode(provider: Provider): void {
+  provider.use(async (ctx: Context, next: Next) => {
+    const { response_mode: mode } = ctx.query
+    // oidc-provider does not know this mode, so it returns an error to the application by query.
+    if (mode !== undefined && mode !== 'query') ctx.query = { ...ctx.query, response_mode: 'unsupported' }
+    await next()
+    if (isDiscoveryDocument(ctx.body)) ctx.body = { ...ctx.body, response_modes_supported: ['query'] }
+  })
+}
+
+const isDiscoveryDocument = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && 'response_modes_supported' in body

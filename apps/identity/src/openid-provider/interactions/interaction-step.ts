@@ -1,0 +1,74 @@
+import type { Request, Response } from 'express'
+import { type Kysely, sql } from 'kysely'
+import type { Interaction, Provider } from 'oidc-provider'
+import type { Config } from '../../config.ts'
+import type { DB } from '../../database.ts'
+import type { AuditedPageWrite } from '../../pages/audited-page-writes.ts'
+import type { CsrfGuard } from '../../csrf.ts'
+import { transaction } from '@sluice/database'
+import { endUnusedSession } from '../../sign-in/sessions/sessions.ts'
+
+/** A request to a page of a sign-in that an application started. */
+export interface InteractionStep {
+  db: Kysely<DB>
+  config: Config
+  csrf: CsrfGuard
+  audited: AuditedPageWrite
+  provider: Provider
+  interaction: Interaction
+  application: {
+    id: string
+    name: string
+    tenant: string
+    organisation: string
+    /** All scopes of the application's registration. */
+    scopes: readonly string[]
+  }
+  /** The origin of the redirect URI, which the form-action policy must allow. */
+  target: string
+  /** The path of the public address, without a slash at its end. */
+  prefix: string
+  /** The path of this interaction's pages. */
+  base: string
+  language: string
+  request: Request
+  response: Response
+}
+
+/** Returns the request columns of an audit row. */
+export const readAuditFacts = ({ request, response }: InteractionStep) => ({
+  requestId: String(response.locals.requestId),
+  address: request.ip ?? '',
+})
+
+interface CompletedLogin {
+  user: { uid: string; client: string }
+  session: { uid: string }
+  amr: string[]
+}
+
+/**
+ * Continues the application's authorization request as the signed-in user. A user who was already signed in and
+ * authenticated again keeps their previous session and all its data.
+ */
+export async function finishLogin(step: InteractionStep, { user, session, amr }: CompletedLogin): Promise<void> {
+  const { db, provider, interaction, request, response } = step
+  const before = interaction.session
+  const keepsSession = before?.accountId === user.uid && before.uid !== undefined && before.uid !== session.uid
+  if (keepsSession) {
+    await transaction(db, async (trx) => {
+      await endUnusedSession(trx, { user, session }, 'an open session goes on', readAuditFacts(step))
+      await sql`update sessions set last_used_at = now() where uid = ${before.uid}`.execute(trx)
+    })
+  }
+  // The session cookie ends with the browser, because several people may share the computer.
+  const remember = false
+  const login = {
+    remember,
+    accountId: user.uid,
+    session: keepsSession ? before.uid : session.uid,
+    amr,
+    ts: Math.floor(Date.now() / 1000),
+  }
+  await provider.interactionFinished(request, response, { login }, { mergeWithLastSubmission: false })
+}

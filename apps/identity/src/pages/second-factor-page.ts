@@ -1,0 +1,43 @@
+import { toSafeHref, html } from './html.ts'
+import { readPageTexts } from './language.ts'
+import { renderButton, renderField, renderForm, renderSummary } from './parts/forms.ts'
+import { renderFrame, type PageFacts } from './parts/page-layout.ts'
+
+interface CodeFacts extends PageFacts {
+  action: string
+  csrf: string
+  message?: string
+  /** Whether the page requests a recovery code instead of the app's code. */
+  recovery?: boolean
+  /** The link to the same page for the other kind of code. */
+  otherHref?: string
+}
+
+/** Returns the page with the form field `code`. */
+export function renderCodeForm({ action, csrf, message, recovery = false, otherHref, ...facts }: CodeFacts): string {
+  const texts = readPageTexts(facts.language)
+  const words = texts.code
+  return renderFrame({
+    ...facts,
+    title: words.title,
+    failed: message !== undefined,
+    main: html`<p class="lead">${recovery ? words.recoveryLead : words.lead}</p>
+${renderSummary(texts, undefined, { code: message })}
+${renderForm({
+  action,
+  hidden: { csrf },
+  main: html`${renderField({
+    name: 'code',
+    label: recovery ? words.recoveryLabel : words.label,
+    hint: recovery ? words.recoveryHint : words.hint,
+    error: message,
+    autocomplete: recovery ? 'off' : 'one-time-code',
+    inputmode: recovery ? 'text' : 'numeric',
+    maxlength: 40,
+    autofocus: !message,
+  })}
+${renderButton(words.submit)}`,
+})}
+${otherHref && html`<p class="aside"><a href="${toSafeHref(otherHref)}">${recovery ? words.useApp : words.useRecovery}</a></p>`}`,
+  })
+}

@@ -1,0 +1,111 @@
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  fetchUserInfo,
+  type Configuration,
+  type IDToken,
+} from 'openid-client'
+import { createClientConfig, type Federation } from './provider-metadata.ts'
+import type { ProviderConfig } from './provider-config.ts'
+import { ProviderProblem, toProviderProblem } from './provider-problem.ts'
+import { deriveProofs } from './pending-sign-in.ts'
+
+/** The identity of a person at their provider. */
+export interface FederatedPerson {
+  issuer: string
+  subject: string
+  /** The value of the mapping claim: the ssoId. */
+  ssoId: string
+  /** The authentication methods that the provider reports (RFC 8176). */
+  amr: string[]
+}
+
+const wantedScopes = ['openid', 'email', 'profile']
+
+/** Returns the authorization URL of the provider. Throws `ProviderProblem`. */
+export async function createAuthorizationUrl(
+  provider: ProviderConfig,
+  federation: Federation,
+  { state, secret }: { state: string; secret: string },
+): Promise<URL> {
+  const { nonce, codeVerifier } = deriveProofs(secret)
+  const metadata = await federation.metadata(provider.issuer)
+  const supported = Array.isArray(metadata.scopes_supported) ? metadata.scopes_supported : wantedScopes
+  return buildAuthorizationUrl(createClientConfig({ metadata, ...provider }, federation.outgoing), {
+    response_type: 'code',
+    redirect_uri: provider.redirectUri,
+    scope: wantedScopes.filter((scope) => scope === 'openid' || supported.includes(scope)).join(' '),
+    state,
+    nonce,
+    code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: 'S256',
+  })
+}
+
+/** Exchanges a callback's code for the person's identity. `search`: the callback's query. Throws `ProviderProblem`. */
+export async function exchangeCallback(
+  provider: ProviderConfig,
+  federation: Federation,
+  { search, state, secret }: { search: string; state: string; secret: string },
+): Promise<FederatedPerson> {
+  const { nonce, codeVerifier } = deriveProofs(secret)
+  try {
+    const metadata = await federation.metadata(provider.issuer)
+    const config = createClientConfig({ metadata, ...provider }, federation.outgoing)
+    const back = new URL(provider.redirectUri)
+    back.search = search
+    const tokens = await authorizationCodeGrant(config, back, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: codeVerifier,
+      idTokenExpected: true,
+    })
+    const claims = tokens.claims()!
+    return {
+      issuer: new URL(claims.iss).href,
+      subject: assertSubject(claims.sub),
+      ssoId: await readMappingClaim(claims, provider.mappingClaim, config, tokens.access_token),
+      amr: parseAuthenticationMethods(claims.amr),
+    }
+  } catch (error) {
+    const problem = toProviderProblem(error)
+    // The provider's endpoints may have changed since the metadata was read.
+    if (problem?.fault !== 'SSO_DENIED') federation.forget(provider.issuer)
+    throw problem ?? error
+  }
+}
+
+/** Matches storable text without control characters and lone surrogates. */
+const usable = /^[^\p{Cc}\p{Cs}]{1,255}$/u
+
+function assertSubject(subject: string): string {
+  if (!usable.test(subject))
+    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The claim sub must be a text of 1 to 255 characters.')
+  return subject
+}
+
+/** Reads the claim from the ID token, or from the user information, which must be about the same person. */
+async function readMappingClaim(
+  claims: IDToken,
+  claim: string,
+  config: Configuration,
+  accessToken: string,
+): Promise<string> {
+  const { userinfo_endpoint } = config.serverMetadata()
+  const inToken = Object.hasOwn(claims, claim)
+  const all = inToken || !userinfo_endpoint ? claims : await fetchUserInfo(config, accessToken, claims.sub)
+  const value = Object.hasOwn(all, claim) ? all[claim] : undefined
+  if (typeof value !== 'string' || !usable.test(value))
+    throw new ProviderProblem('SSO_TOKEN_INVALID', `The claim ${claim} must be a text of 1 to 255 characters.`)
+  if (claim === 'email' && all.email_verified !== true)
+    throw new ProviderProblem('SSO_TOKEN_INVALID', 'The provider has not verified the e-mail address of this user.')
+  return value
+}
+
+const parseAuthenticationMethods = (amr: unknown): string[] =>
+  Array.isArray(amr)
+    ? amr
+        .filter((method): method is string => typeof method === 'string' && /^[\w.:/-]{1,50}$/.test(method))
+        .slice(0, 10)
+    : []

@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import { sql, type Kysely } from 'kysely'
+import { transaction } from '@sluice/database'
+import type { DB } from '../../database.ts'
+import { endUnusedSession, type RequestAuditFacts, isOpenSession } from '../sessions/sessions.ts'
+import type { SignedIn } from '../password/password-sign-in.ts'
+import { hashSecret } from '../../stored-secrets.ts'
+
+/** The lifetime of a ticket in seconds. */
+const lifetime = 60
+
+/** Issues a one-time ticket that hands a session over to the interaction page. */
+export async function issueHandover(
+  trx: Kysely<DB>,
+  { session, interaction }: { session: { id: number }; interaction: string },
+): Promise<string> {
+  const ticket = randomBytes(32).toString('base64url')
+  await sql`
+    insert into sso_tickets (ticket_hash, session_id, interaction, expires_at)
+    values (${hashSecret(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${lifetime}))`.execute(
+    trx,
+  )
+  return ticket
+}
+
+interface HandoverRow {
+  user: string
+  user_id: number
+  client: string
+  session: string
+  session_id: number
+  expires_at: Date
+  amr: string[]
+  good: boolean
+}
+
+/**
+ * Uses up a ticket and returns its user and session. Returns undefined if the ticket is unknown, used, older than a minute
+ * or for another page (`interaction`), or if the session has ended. An expired ticket, or one for another page, may be
+ * stolen, so the session ends.
+ */
+export function takeHandover(
+  db: Kysely<DB>,
+  ticket: string,
+  interaction: string,
+  facts: RequestAuditFacts,
+): Promise<Omit<SignedIn, 'kind'> | undefined> {
+  return transaction(db, async (trx) => {
+    const { rows } = await sql<HandoverRow>`
+      with taken as (
+        delete from sso_tickets where ticket_hash = ${hashSecret(ticket)}
+        returning session_id, interaction, expires_at
+      )
+      select u.uid as user, u.id as user_id, u.client, s.uid as session, s.id as session_id, s.expires_at, s.amr,
+        t.interaction = ${interaction} and t.expires_at > now() and u.status = 'ACTIVE' as good
+      from taken t
+      join sessions s on s.id = t.session_id
+      join users u on u.id = s.user_id
+      where ${isOpenSession}`.execute(trx)
+    const [row] = rows
+    if (!row) return undefined
+    const user = { uid: row.user, id: row.user_id, client: row.client }
+    const session = { id: row.session_id, uid: row.session, expires_at: row.expires_at }
+    if (row.good) return { user, session, amr: row.amr }
+    await endUnusedSession(trx, { user, session }, 'its ticket was late, or for another page', facts)
+    return undefined
+  })
+}

@@ -1,0 +1,36 @@
+import { expect, it } from '@jest/globals'
+import { openapi } from '@sluice/http-server'
+import { operations } from '../src/api/operations.ts'
+import { info } from '../src/openapi-info.ts'
+
+const document = openapi(operations, info)
+
+it('the reference names every group of operations in words, and says what it is about', () => {
+  for (const { name, description } of document.tags) {
+    expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
+    expect(description).toMatch(/^[A-Z].+\.$/)
+  }
+  expect(document.tags.map(({ name }) => name)).toContain('SSO providers')
+  expect(document.info).not.toHaveProperty('nouns')
+  const nouns = new Set(operations.map(({ signature }) => signature.id.split('.')[0]!))
+  expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
+})
+
+it('the reference has an example wherever a pattern would make one that nobody can read', () => {
+  const bare: string[] = []
+  const walk = (part: unknown, path: string) => {
+    if (part === null || typeof part !== 'object') return
+    if ('pattern' in part && !('examples' in part)) bare.push(path)
+    for (const [key, value] of Object.entries(part)) walk(value, `${path}/${key}`)
+  }
+  walk(document, '')
+  // The other half of a pattern that is written in two.
+  expect(bare.filter((path) => !path.includes('/allOf/'))).toEqual([])
+})
+
+it('the reference says where a user without single sign-on is made, beside the operation that refuses one', () => {
+  const { description } = document.paths['/users'].post
+  expect(description).toMatch(/POST \/users\/invite.*ADMIN_SETS_PASSWORDS/)
+  const { password } = document.components.schemas.UserBody.properties
+  expect(JSON.stringify(password)).toContain('Refused with 422 unless the installation allows it')
+})

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { identityOperations, roles, type ClientBody, type Role, type Signature } from '@sluice/contracts'
+import { findClientSwitch } from '../src/effective-roles.ts'
+import { startService, userBody, type Service } from './app-under-test.ts'
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+type Person = Awaited<ReturnType<Service['as']>>
+async function standingOf({ uid, tokens }: Person) {
+  const session = decodeJwt(tokens.accessToken)['sid']
+  const { body } = await service
+    .service()
+    .post('/lookups/standing')
+    .send({ kind: 'session', id: uid, session })
+    .expect(200)
+  return { roles: body.roles as Role[], dormantRoles: body.dormantRoles as Role[] }
+}
+
+const always: Role[] = [
+  'ROLE_MANAGE_CLIENT',
+  'ROLE_SUPER_ADMIN',
+  'ROLE_MANAGE_USER',
+  'ROLE_MANAGE_USER_GROUP',
+  'ROLE_MANAGE_SSO_PROVIDER_CONFIG',
+  'ROLE_MANAGE_SSO_CLIENT_CONFIG',
+  'ROLE_GET_FILE',
+  'ROLE_GET_FILE_INDIVIDUAL',
+  'ROLE_SEE_AUDIT_LOG',
+  'ROLE_MANAGE_HOSTING_PLAN',
+  'ROLE_SEE_FIREWALL_RULE',
+  'ROLE_MANAGE_FIREWALL_RULE',
+]
+const instances: Role[] = ['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE']
+const routes: Role[] = ['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE']
+const pipelines = roles.filter((role) => ![...always, ...instances, ...routes].includes(role))
+
+describe('a switch of a client', () => {
+  it.each<[keyof ClientBody, Role[]]>([
+    ['managerEnabled', instances],
+    ['routesEnabled', routes],
+    ['pipelinesEnabled', pipelines],
+    ['enterpriseEnabled', []],
+  ])('%s that is off puts its roles to sleep, and no other', async (name, asleep) => {
+    const on = { managerEnabled: true, routesEnabled: true, pipelinesEnabled: true, enterpriseEnabled: true }
+    const person = await service.as(roles, await service.client({ ...on, [name]: false }))
+    const standing = await standingOf(person)
+    expect(standing.dormantRoles.toSorted()).toEqual(asleep.toSorted())
+    expect([...standing.roles, ...standing.dormantRoles].toSorted()).toEqual(roles.toSorted())
+  })
+
+  it('hangs from no role that guards this service, so nothing here is left open by a super admin of the client', () => {
+    const guards = Object.values(identityOperations)
+      .flatMap((noun): Signature[] => Object.values(noun))
+      .flatMap(({ guard }) => (Array.isArray(guard) ? (guard as Role[]) : []))
+    expect(guards.filter(findClientSwitch)).toEqual([])
+  })
+
+  it('bites in the running session, and lets go of it again', async () => {
+    const admin = await service.as(['ROLE_SUPER_ADMIN'])
+    const person = await service.as(['ROLE_SEE_ROUTE'])
+    const { body: client } = await admin.get(`/clients/${person.client}`).expect(200)
+    const flip = (routesEnabled: boolean) =>
+      admin
+        .put(`/clients/${person.client}`)
+        .send({ ...client, routesEnabled })
+        .expect(200)
+    await flip(false)
+    expect(await standingOf(person)).toEqual({ roles: [], dormantRoles: ['ROLE_SEE_ROUTE'] })
+    const { body } = await person.get('/session').expect(200)
+    expect(body.user).toMatchObject({ hasIntegrationRouteAccess: false, auths: ['ROLE_SEE_ROUTE'] })
+    expect(body.user).not.toHaveProperty('preUpdateAuths')
+    await flip(true)
+    expect((await standingOf(person)).roles).toEqual(['ROLE_SEE_ROUTE'])
+  })
+
+  it('keeps no administrator from looking after colleagues, and lends nobody what they do not hold', async () => {
+    const client = await service.client({ pipelinesEnabled: false })
+    const manager = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_VIEW'], client)
+    const colleague = await service.user({ client, roles: ['ROLE_SEE_VIEW'] })
+    const update = (auths: Role[]) =>
+      manager.put(`/users/${colleague.uid}`).send(userBody({ username: colleague.username, auths }))
+    await update(['ROLE_MANAGE_VIEW']).expect(200)
+    await update(['ROLE_MANAGE_VIEW', 'ROLE_SEE_SCHEMA']).expect(403)
+    const stronger = await service.user({ client, roles: ['ROLE_SEE_SCHEMA'] })
+    await manager.delete(`/users/${stronger.uid}`).expect(403)
+  })
+
+  it('can be switched on again by a super admin of that very client', async () => {
+    const off = { managerEnabled: false, routesEnabled: false, pipelinesEnabled: false }
+    const admin = await service.as(['ROLE_SUPER_ADMIN'], await service.client(off))
+    const { body: client } = await admin.get(`/clients/${admin.client}`).expect(200)
+    await admin
+      .put(`/clients/${admin.client}`)
+      .send({ ...client, managerEnabled: true })
+      .expect(200)
+    expect((await admin.get('/session')).body).toMatchObject({ user: { hasManagerAccess: true } })
+  })
+})

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { decodeJwt } from 'jose'
+import { sql } from 'kysely'
+import type { Service } from '../app-under-test.ts'
+import { relyingParty } from '../openid-provider/relying-party.ts'
+import { startTestProvider, type TestProvider } from './test-provider.ts'
+import { configOf, followed, ssoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
+
+let service: Service
+let provider: TestProvider
+let party: Awaited<ReturnType<typeof relyingParty>>
+beforeAll(async () => {
+  service = await startServiceBesideProviders()
+  provider = await startTestProvider()
+  party = await relyingParty(service)
+  await configOf(service, party.organisation, provider.issuer)
+})
+afterAll(async () => {
+  await provider.stop()
+  await service.stop()
+})
+
+/** From an application over our sign-in page to the provider, and back to our pages. */
+async function toTheProviderAndBack() {
+  const { url, finish } = await party.begin()
+  const browser = party.browser()
+  const page = await browser.open(url)
+  const [, link = ''] = /href="([^"]*\/auth\/sso\/[^"]*)"/.exec(page.html) ?? []
+  const atProvider = await browser.open(link.replaceAll('&amp;', '&'))
+  expect(atProvider.url.origin).toBe(provider.issuer)
+  return { browser, finish, page: await browser.open(await followed(atProvider.url.href)) }
+}
+
+it('people sign in to an application at the provider of their organisation', async () => {
+  provider.person = { sub: 'grace' }
+  const user = await ssoUser(service, { client: party.organisation, ssoId: 'grace', roles: ['ROLE_SEE_VIEW'] })
+  const { browser, finish, page } = await toTheProviderAndBack()
+  const back = page.html.includes('value="allow"') ? await browser.submit(page, { decision: 'allow' }) : page
+  const tokens = await finish(back)
+  expect(decodeJwt(tokens.id_token!).sub).toBe(user.uid)
+  const { rows } = await sql`
+    select from sessions s join users u on u.id = s.user_id where u.uid = ${user.uid} and s.ended_at is null`.execute(
+    service.db,
+  )
+  expect(rows).toHaveLength(1)
+})
+
+it('whoever is no user here lands on the sign-in page again, which says so', async () => {
+  provider.person = { sub: 'nobody' }
+  const { page } = await toTheProviderAndBack()
+  expect([page.status, page.url.pathname]).toEqual([401, expect.stringMatching(/^\/interaction\/[\w-]+\/federated$/)])
+  expect(page.html).toContain('name="password"')
+})

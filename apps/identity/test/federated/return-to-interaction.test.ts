@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { takeHandover } from '../../src/sign-in/federated/session-handover-tickets.ts'
+import type { Service } from '../app-under-test.ts'
+import { startTestProvider, type TestProvider } from './test-provider.ts'
+import {
+  begin,
+  comeBack,
+  followed,
+  networkThatWaits,
+  pageOpen,
+  signInThrough,
+  somebodyAt,
+  startServiceBesideProviders,
+} from './federated-sign-in-setup.ts'
+
+let service: Service
+let provider: TestProvider
+beforeAll(async () => {
+  service = await startServiceBesideProviders()
+  provider = await startTestProvider()
+})
+afterAll(async () => {
+  await provider.stop()
+  await service.stop()
+})
+
+const somebody = (about: Parameters<typeof somebodyAt>[2] = {}) => somebodyAt(service, provider, about)
+
+describe('a sign-in that began on a page of the OpenID Provider', () => {
+  it('goes back there with a ticket, which is good once, there, for a minute', async () => {
+    const { code, user } = await somebody()
+    const ticketOf = async () => {
+      const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
+      expect([answer.status, answer.text]).toEqual([302, ''])
+      const back = new URL(answer.headers.location as string)
+      expect(back.origin + back.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
+      return back.searchParams.get('ticket')!
+    }
+    const facts = { requestId: 'a-request', address: '192.0.2.1' }
+    const open = async () =>
+      (
+        await sql`
+          select from sessions s join users u on u.id = s.user_id
+          where u.uid = ${user.uid} and s.ended_at is null`.execute(service.db)
+      ).rows.length
+    const ticket = await ticketOf()
+    const taken = await Promise.all([1, 2, 3].map(() => takeHandover(service.db, ticket, 'page-1', facts)))
+    expect(taken.filter(Boolean)).toEqual([
+      { user: { uid: user.uid, id: expect.any(Number), client: user.client }, session: expect.anything(), amr: [] },
+    ])
+    expect(await takeHandover(service.db, await ticketOf(), 'page-2', facts)).toBeUndefined()
+    const late = await ticketOf()
+    await sql`update sso_tickets set expires_at = now() - interval '1 second'`.execute(service.db)
+    expect(await takeHandover(service.db, late, 'page-1', facts)).toBeUndefined()
+    // What was opened for the other two is of use to nobody.
+    expect(await open()).toBe(1)
+    const { rows } = await sql`
+      select from audit where operation = 'oidc.endSession' and actor = ${user.uid} and request_id = 'a-request'`.execute(
+      service.db,
+    )
+    expect(rows.length).toBe(2)
+  })
+
+  it('goes back there when it has to wait, and may come again', async () => {
+    const { code } = await somebody()
+    const { query, cookie: page } = await pageOpen(service, 'page-5')
+    const { location, cookie } = await begin(service, code, { query, cookie: page })
+    const back = await followed(location)
+    const waiting = await networkThatWaits(service)
+    const from = () => comeBack(service, back, `${page}; ${cookie}`).set('x-forwarded-for', waiting.address)
+    const { headers } = await from().expect(302)
+    expect(headers.location).toBe('http://localhost:3001/interaction/page-5/federated?problem=too-many-requests')
+    expect(headers['set-cookie']).toBeUndefined()
+    await waiting.ends()
+    expect((await from().expect(302)).headers.location).toContain('?ticket=')
+  })
+
+  it('goes back there when it fails', async () => {
+    const { code } = await somebody({ status: 'INACTIVE' })
+    const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
+    expect(answer.headers.location).toBe('http://localhost:3001/interaction/page-1/federated?problem=sign-in-failed')
+  })
+
+  it('goes back there when the config is gone', async () => {
+    const { code, config } = await somebody()
+    const { location, cookie } = await begin(service, code, await pageOpen(service, 'page-6'))
+    const back = await followed(location)
+    await sql`delete from sso_provider_configs where uid = ${config}`.execute(service.db)
+    const { headers } = await comeBack(service, back, cookie).expect(302)
+    expect(headers.location).toBe('http://localhost:3001/interaction/page-6/federated?problem=sso-unknown')
+  })
+
+  it('begins in the browser that has the page open, and nowhere else', async () => {
+    const { code } = await somebody()
+    const { query, cookie } = await pageOpen(service, 'page-3')
+    const other = await pageOpen(service, 'page-4')
+    const status = async (search: string, header = '') =>
+      (await service.http.get(`/api/v1/auth/sso/${code}${search}`).set('cookie', header)).status
+    expect(await status(query, cookie)).toBe(302)
+    expect(await status(query)).toBe(400)
+    expect(await status(query, other.cookie)).toBe(400)
+    expect(await status('?interaction=page-3', cookie)).toBe(400)
+    expect(await status(query.replace('page-3', 'page-4'), cookie)).toBe(400)
+    await sql`update oidc_models set expires_at = now() - interval '1 second'`.execute(service.db)
+    const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', cookie)
+    expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
+  })
+
+  it('is not led anywhere else', async () => {
+    const { code } = await somebody()
+    for (const page of ['..', 'a/b', 'https://evil.example.org', '%0d%0a', 'a.b'])
+      await service.http.get(`/api/v1/auth/sso/${code}?interaction=${page}`).expect(400)
+    await service.http.get(`/api/v1/auth/sso/${code}?redirect=https://evil.example.org`).expect(400)
+  })
+})

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { goodPassword } from '../app-under-test.ts'
+import { applicationBody } from '../application-body.ts'
+import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
+import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { Browser } from './browser.ts'
+
+let installation: Installation
+let admin: string
+beforeAll(async () => {
+  installation = await startInstallation({ pipeline: true })
+  const login = { username: 'admin', password: goodPassword }
+  admin = (await ask(installation.identity[0]!, 'POST', '/auth/login', { body: login })).body.accessToken
+})
+afterAll(async () => {
+  await installation?.[Symbol.asyncDispose]()
+})
+
+const exchange = async (as: { ssoClientId: string; clientSecret?: string | null }, fields: Record<string, string>) => {
+  const answer = await fetch(`${installation.identity[0]}/oidc/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa(`${as.ssoClientId}:${as.clientSecret}`)}` },
+    body: new URLSearchParams(fields),
+  })
+  return (await answer.json()) as Record<string, string>
+}
+const pipelines = async (token: string) =>
+  (await ask(installation.pipeline, 'GET', '/data-pipelines', { token })).status
+const views = async (token: string) => (await ask(installation.pipeline, 'GET', '/schemas', { token })).status
+
+it('an application calls the pipeline for itself, as far as its roles go, and until it is removed', async () => {
+  const [identity = ''] = installation.identity
+  const body = applicationBody({ scopes: ['openid', 'ROLE_SEE_DATA_PIPELINE'] })
+  const made = await ask(identity, 'POST', '/sso-client-configs', { token: admin, body })
+  const { access_token = '' } = await exchange(body, { grant_type: 'client_credentials' })
+  expect(await pipelines(access_token)).toBe(200)
+  expect(await views(access_token)).toBe(403)
+  expect((await ask(identity, 'DELETE', `/sso-client-configs/${made.body.id}`, { token: admin })).status).toBe(204)
+  const since = Date.now()
+  expect(await lastOtherAnswerMs(() => pipelines(access_token), 401, since)).toBeLessThan(10_000)
+})
+
+it('an application calls the pipeline for its user, with no more than it asked for', async () => {
+  const [identity = ''] = installation.identity
+  const body = applicationBody({ scopes: ['openid', 'ROLE_SEE_DATA_PIPELINE'] })
+  expect((await ask(identity, 'POST', '/sso-client-configs', { token: admin, body })).status).toBe(201)
+  const verifier = 'v'.repeat(50)
+  const digest = await crypto.subtle.digest('SHA-256', Buffer.from(verifier))
+  const query = new URLSearchParams({
+    client_id: body.ssoClientId,
+    redirect_uri: body.redirectUris[0]!,
+    response_type: 'code',
+    scope: 'openid ROLE_SEE_DATA_PIPELINE',
+    code_challenge: Buffer.from(digest).toString('base64url'),
+    code_challenge_method: 'S256',
+  })
+  const browser = new Browser({ published: identity, actual: identity })
+  const question = await browser.submit(await browser.open(`/oidc/auth?${query}`), {
+    username: 'admin',
+    password: goodPassword,
+  })
+  const page = await browser.submit(question, { decision: 'allow' })
+  const tokens = await exchange(body, {
+    grant_type: 'authorization_code',
+    code: page.url.searchParams.get('code')!,
+    redirect_uri: body.redirectUris[0]!,
+    code_verifier: verifier,
+  })
+  // The admin may do everything; the application asked for this.
+  expect(await pipelines(tokens['access_token']!)).toBe(200)
+  expect(await views(tokens['access_token']!)).toBe(403)
+  expect((await ask(identity, 'GET', '/users', { token: tokens['access_token']! })).status).toBe(403)
+})

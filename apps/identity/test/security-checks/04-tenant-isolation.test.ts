@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { identityOperations, roles, type Signature } from '@sluice/contracts'
+import { applicationBody } from '../application-body.ts'
+import { startService, userBody, type Service } from '../app-under-test.ts'
+import { goodRequests, type GoodRequest, type GoodRequests } from '../good-requests/good-requests.ts'
+import { insertUserGroup } from '../user-group-fixtures.ts'
+
+type Person = Awaited<ReturnType<Service['as']>>
+const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
+const withIds = signatures
+  .filter(({ path, guard }) => path.includes(':') && guard !== 'anyone')
+  .map((signature): [string, Signature] => [signature.id, signature])
+const allButSuper = roles.filter((role) => role !== 'ROLE_SUPER_ADMIN')
+
+let service: Service
+/** Holds every role in their own client but the one that crosses clients. */
+let stranger: Person
+/** The client that is to be kept from the stranger, and good requests for what is in it. */
+let victim: Person
+let good: GoodRequests
+beforeAll(async () => {
+  service = await startService()
+  stranger = await service.as(allButSuper)
+  victim = await service.as(['ROLE_SUPER_ADMIN'])
+  good = goodRequests({ service, admin: victim })
+})
+afterAll(() => service.stop())
+
+const filled = (path: string, { uid, params = {} }: GoodRequest) =>
+  path.replaceAll(/:(\w+)/g, (_all, name: string) => params[name] ?? (name === 'uid' ? uid : undefined) ?? randomUUID())
+const random = (path: string) => path.replaceAll(/:\w+/g, () => randomUUID())
+const crossing = ({ guard }: Signature) => Array.isArray(guard) && guard.every((role) => role === 'ROLE_SUPER_ADMIN')
+
+/** Every row of every client but the stranger's, and of the stranger's too: nothing may change anywhere. */
+async function everything(): Promise<string> {
+  const tables = ['clients', 'users', 'user_groups', 'user_group_members', 'api_tokens', 'second_factors']
+  const parts = await Promise.all(
+    [...tables, 'sso_client_configs', 'sso_provider_configs', 'sessions', 'links'].map((table) => {
+      const row = ['sessions', 'api_tokens'].includes(table) ? sql`to_jsonb(t) - 'last_used_at'` : sql`to_jsonb(t)`
+      return sql<{ digest: string }>`
+        select md5(coalesce(string_agg((${row})::text, '' order by (${row})::text), '')) as digest from ${sql.table(table)} t`.execute(
+        service.db,
+      )
+    }),
+  )
+  return parts.map(({ rows }) => rows[0]!.digest).join()
+}
+
+const bare = ({ status, body: { requestId: _id, instance: _at, ...body } }: { status: number; body: any }) => ({
+  status,
+  body,
+})
+
+describe.each(withIds)('%s', (id, signature) => {
+  it('knows no id of another client, by any method, and answers as for one that there is not', async () => {
+    const request = await good[id]!()
+    const before = await everything()
+    const send = (path: string) => stranger[signature.method](path).send(request.body)
+    const foreign = bare(await send(filled(signature.path, request)))
+    expect(foreign.status).toBe(crossing(signature) ? 403 : 404)
+    expect(foreign).toEqual(bare(await send(random(signature.path))))
+    for (const method of ['get', 'post', 'put', 'delete'] as const) {
+      const { status } = await stranger[method](filled(signature.path, request)).send(request.body ?? {})
+      expect([method, [400, 403, 404, 405].includes(status)]).toEqual([method, true])
+    }
+    expect(await everything()).toBe(before)
+  })
+})
+
+describe('what is named inside of something else', () => {
+  it('must be of the same client too', async () => {
+    const group = await insertUserGroup(service.db, stranger.client)
+    const foreignGroup = await insertUserGroup(service.db, victim.client)
+    const [own, foreign] = [
+      await service.user({ client: stranger.client }),
+      await service.user({ client: victim.client }),
+    ]
+    const before = await everything()
+    const refused = [
+      stranger.post('/users').send(userBody({ ssoAuth: true, client: { id: victim.client } })),
+      stranger.post('/users').send(userBody({ ssoAuth: true, userGroups: [{ id: foreignGroup }] })),
+      stranger.post('/users/invite').send(userBody({ client: { id: victim.client } })),
+      stranger.put(`/users/${own.uid}`).send(userBody({ username: own.username, client: { id: victim.client } })),
+      stranger.put(`/users/${own.uid}`).send(userBody({ username: own.username, userGroups: [{ id: foreignGroup }] })),
+      stranger.post('/user-groups').send({ name: 'Odd', code: 'odd', client: { id: victim.client } }),
+      stranger.post('/sso-client-configs').send(applicationBody({ client: { id: victim.client } })),
+    ]
+    for (const [at, { status }] of (await Promise.all(refused)).entries()) expect([at, status]).toEqual([at, 422])
+    const unknown = [
+      stranger.put(`/user-groups/${group}/users/${foreign.uid}`).send({}),
+      stranger.put(`/user-groups/${foreignGroup}/users/${own.uid}`).send({}),
+      stranger.delete(`/user-groups/${group}/users/${foreign.uid}`),
+    ]
+    for (const [at, { status }] of (await Promise.all(unknown)).entries()) expect([at, status]).toEqual([at, 404])
+    expect(await everything()).toBe(before)
+  })
+})
+
+describe('lists, searches and reports', () => {
+  const lists = signatures.filter(
+    ({ path, guard, paged, id }) => !path.includes(':') && Array.isArray(guard) && (paged || id.startsWith('reports.')),
+  )
+
+  it.each(lists.map((signature): [string, Signature] => [signature.id, signature]))(
+    '%s tells nothing of another client, whatever it is asked for',
+    async (id, { method, path, body }) => {
+      // Audit rows have no id outside.
+      const name = id === 'reports.audit' ? 'object.id' : 'id'
+      const filters = [[], [`${name}:!null`], [`${name}:!null`, `${name}:null`]]
+      for (const filter of filters) {
+        const junction: Record<string, string> = filter.length > 1 ? { rootJunction: 'OR' } : {}
+        const terms = filter.map((one): [string, string] => ['filter', one])
+        const query = new URLSearchParams([...terms, ...Object.entries(junction)])
+        const asked = body
+          ? stranger[method](path).send({ filter, ...junction, paging: { pageSize: 1000 } })
+          : stranger[method](`${path}?${query}&pageSize=1000`)
+        const { text } = await asked.expect(200)
+        for (const secret of [victim.client, victim.uid, victim.username]) expect(text).not.toContain(secret)
+      }
+    },
+  )
+})

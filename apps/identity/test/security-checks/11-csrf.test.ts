@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { sql } from 'kysely'
+import { startService, type Service } from '../app-under-test.ts'
+import { linkFor, originOf, visitor } from '../pages/page-client.ts'
+
+/** Check 11: forms can be sent by nobody but the pages they are on, and looking at pages changes nothing. */
+
+let service: Service
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.stop())
+
+const password = 'seven otters fold the map'
+const chosen = { password, repeat: password }
+
+/** Somebody with a link to a new password, and the page for it open. */
+async function onThePage() {
+  const user = await service.user({ client: await service.client() })
+  const path = await linkFor(service, user.uid, 'PASSWORD_RESET')
+  const browser = visitor(service)
+  await browser.get(path)
+  const hash = async () =>
+    (await sql<{ password_hash: string }>`select password_hash from users where uid = ${user.uid}`.execute(service.db))
+      .rows[0]?.password_hash
+  return { browser, path, hash, before: await hash() }
+}
+
+const refusedWithAPage = ({
+  status,
+  headers,
+  text,
+}: {
+  status: number
+  headers: Record<string, string>
+  text: string
+}) => {
+  expect(status).toBe(403)
+  expect(headers['content-type']).toBe('text/html; charset=utf-8')
+  expect(text).toContain('This form cannot be sent')
+}
+
+describe('a form that comes from elsewhere', () => {
+  it.each([
+    ['another site, as the browser says', { 'sec-fetch-site': 'cross-site' }],
+    ['a neighbour under the same domain', { 'sec-fetch-site': 'same-site' }],
+    ['no page at all', { 'sec-fetch-site': 'none' }],
+  ])('is refused with everything else right: %s', async (_from, headers) => {
+    const { browser, hash, before } = await onThePage()
+    refusedWithAPage(await browser.post('/account/password', chosen, headers))
+    expect(await hash()).toBe(before)
+  })
+
+  it.each([
+    'https://evil.example',
+    'https://localhost:3001',
+    'http://localhost:3001.evil.example',
+    'http://localhost',
+    'x',
+  ])('is refused by its Origin where the browser says nothing else: %s', async (origin) => {
+    const { browser, hash, before } = await onThePage()
+    const { hidden, cookie } = browser
+    const answer = await service.http
+      .post('/account/password')
+      .type('form')
+      .set({ cookie: cookie(), origin })
+      .send({ ...hidden(), ...chosen })
+    refusedWithAPage(answer)
+    expect(await hash()).toBe(before)
+  })
+
+  it('is refused without the browser’s cookie, as other sites have to send it', async () => {
+    const { browser, hash, before } = await onThePage()
+    for (const headers of [{}, { origin: 'null' }, { origin: originOf(service), 'sec-fetch-site': 'same-origin' }])
+      refusedWithAPage(
+        await service.http
+          .post('/account/password')
+          .type('form')
+          .set(headers)
+          .send({ ...browser.hidden(), ...chosen }),
+      )
+    expect(await hash()).toBe(before)
+  })
+
+  it('is refused without a token, with a made-up one, and with one of another browser', async () => {
+    const { browser, hash, before } = await onThePage()
+    const other = await onThePage()
+    const tokens = ['', 'x', '.', `${'A'.repeat(16)}.${'A'.repeat(43)}`, other.browser.hidden()['csrf'] ?? '']
+    for (const csrf of tokens) refusedWithAPage(await browser.post('/account/password', { csrf, ...chosen }))
+    // A refusal shows no form: the hidden fields of the page are gone with it.
+    expect(await hash()).toBe(before)
+  })
+
+  it('is refused on every page that takes one', async () => {
+    for (const path of ['/account/invitation', '/account/password', '/account/forgot-password'])
+      refusedWithAPage(
+        await service.http
+          .post(path)
+          .type('form')
+          .send({ token: 'x', username: 'x', ...chosen }),
+      )
+  })
+
+  it('is refused as JSON and as plain text, which need no form', async () => {
+    const { browser } = await onThePage()
+    for (const type of ['application/json', 'text/plain'])
+      refusedWithAPage(
+        await service.http
+          .post('/account/password')
+          .set({ cookie: browser.cookie(), 'content-type': type })
+          .send(JSON.stringify({ ...browser.hidden(), ...chosen })),
+      )
+  })
+})
+
+describe('a form of ours', () => {
+  it.each([
+    ['a browser over https or at localhost', { 'sec-fetch-site': 'same-origin', origin: 'null' }],
+    ['a browser that names its origin', { origin: 'http://localhost:3001' }],
+    ['a browser over plain http, which names nothing', { origin: 'null' }],
+  ])('is taken from %s', async (_browser, headers) => {
+    const { browser, hash, before } = await onThePage()
+    const answer = await service.http
+      .post('/account/password')
+      .type('form')
+      .set({ cookie: browser.cookie(), ...headers })
+      .send({ ...browser.hidden(), ...chosen })
+    expect(answer.status).toBe(303)
+    expect(await hash()).not.toBe(before)
+  })
+
+  it('is taken from each of several tabs', async () => {
+    const { browser, path } = await onThePage()
+    const first = browser.hidden()
+    await browser.get(path)
+    expect(browser.hidden()['csrf']).not.toBe(first['csrf'])
+    expect((await browser.post('/account/password', { ...first, ...chosen })).status).toBe(303)
+  })
+
+  it('is known by a cookie that no script reads and no other host sets', async () => {
+    const plain = await service.http.get('/account/forgot-password')
+    expect(plain.headers['set-cookie']).toEqual([
+      expect.stringMatching(/^sluice-form=[\w-]{24}; Path=\/; HttpOnly; SameSite=Lax$/),
+    ])
+    const secure = await startService({ IDENTITY_PUBLIC_URL: 'https://id.example.org' })
+    try {
+      const { headers } = await secure.http.get('/account/forgot-password')
+      expect(headers['set-cookie']).toEqual([
+        expect.stringMatching(/^__Host-sluice-form=[\w-]{24}; Path=\/; HttpOnly; Secure; SameSite=Lax$/),
+      ])
+    } finally {
+      await secure.stop()
+    }
+  })
+})
+
+describe('looking at a page', () => {
+  it('changes nothing, with GET or HEAD, however often', async () => {
+    const { browser, path, hash, before } = await onThePage()
+    for (let times = 0; times < 3; times++) {
+      expect((await browser.get(path)).status).toBe(200)
+      expect((await browser.get(`${path}&password=${password}&repeat=${password}`)).status).toBe(200)
+      await service.http.head(path).expect(200)
+    }
+    expect(await hash()).toBe(before)
+    await browser.get(path)
+    expect((await browser.post('/account/password', chosen)).status).toBe(303)
+  })
+})

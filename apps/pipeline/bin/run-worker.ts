@@ -1,0 +1,198 @@
+import { mkdir } from 'node:fs/promises'
+import { setFlagsFromString } from 'node:v8'
+import { connect, missingKeysCheck } from '@sluice/database'
+import {
+  Redaction,
+  Semaphore,
+  createLogger,
+  createMetrics,
+  lowerCpuPriority,
+  main,
+  stopOnSignal,
+  armFailpoints,
+} from '@sluice/process'
+import { sql } from 'kysely'
+import { mailSenderFrom } from '@sluice/mail'
+import { catalogueClient } from '../src/warehouses/public-dataset-owner.ts'
+import { readConfig } from '../src/config.ts'
+import type { DB } from '../src/database.ts'
+import { startSendingAlerts } from '../src/alerts/send-alerts.ts'
+import { webhook } from '../src/alerts/webhook.ts'
+import { openDatasets } from '../src/warehouses/find-public-datasets.ts'
+import { openDestinations } from '../src/destinations/destinations.ts'
+import { openWorkerQueue } from '../src/queue/pg-boss-queue.ts'
+import { startScheduler } from '../src/schedules/scheduler.ts'
+import { schedulerMetrics } from '../src/schedules/scheduler-context.ts'
+import { keepReaderThreads } from '@sluice/file-formats/start-reader-thread'
+import { createConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
+import { clientWarehouses } from '../src/warehouses/client-warehouses.ts'
+import { routeWarehouses } from '../src/warehouses/warehouse-router.ts'
+import { warehouseDrivers } from '@sluice/warehouses/registry/warehouse-registry'
+import { alertNoSuccess } from '../src/worker/maintenance/alert-no-success.ts'
+import {
+  dropDeleted,
+  expirePrevious,
+  pruneLedgers,
+  sweepStaging,
+} from '../src/worker/maintenance/maintain-warehouses.ts'
+import { eraseDeletedClients } from '../src/worker/maintenance/erase-deleted-clients.ts'
+import { deleteOldRuns, maintainPartitions } from '../src/worker/maintenance/delete-old-runs.ts'
+import { namePublishers } from '../src/worker/maintenance/add-publishing-domain.ts'
+import { queueMissingRuns } from '../src/worker/maintenance/queue-missing-runs.ts'
+import { removeFiles } from '../src/worker/maintenance/remove-unused-files.ts'
+import { startMaintenance } from '../src/worker/maintenance/maintenance.ts'
+import { workerMetrics } from '../src/worker/metrics.ts'
+import { listenForProbes } from '../src/worker/health-server.ts'
+import { startWorker } from '../src/worker/worker.ts'
+import { advanceDueWorkflows } from '../src/run-lifecycle/advance-due-workflows.ts'
+import { filesHealthCheck } from '../src/files/files-health-check.ts'
+import { identityLookups } from '../src/identity/http-identity-lookups.ts'
+import { assertMigrated } from '../src/migrations.ts'
+import { durableSealedColumns } from '../src/secrets/sealed-secrets.ts'
+
+/** Deliveries beyond the slots. Runs without a slot are requeued, and must not block deliveries of other clients. */
+const extraDeliveries = 2
+
+// The threads inherit it. Rows are bytes, so few objects are created and a small heap suffices.
+setFlagsFromString('--optimize-for-size')
+// Lower the worker's CPU priority, so that the API stays fast.
+lowerCpuPriority(5)
+
+await main(async () => {
+  const config = readConfig()
+  armFailpoints(config.FAILPOINTS)
+  const redaction = new Redaction()
+  redaction.add(...config.secrets)
+  const logger = createLogger({ name: 'pipeline-worker', level: config.LOG_LEVEL, redaction })
+  const registry = createMetrics('pipeline-worker')
+  const metrics = workerMetrics(registry)
+  const filesDirectory = config.FILES_DIRECTORY
+  await mkdir(filesDirectory, { recursive: true })
+
+  const { db } = connect<DB>(config.PIPELINE_DATABASE_URL, {
+    name: 'pipeline worker',
+    // Log only the message; the error object contains the whole connection.
+    onError: ({ message }) => logger.warn({ reason: message }, 'a database connection broke'),
+  })
+  await assertMigrated(db)
+  const queue = await openWorkerQueue({
+    connectionString: config.PIPELINE_DATABASE_URL,
+    concurrency: config.WORKER_CONCURRENCY + extraDeliveries,
+    clientConcurrency: config.CLIENT_CONCURRENCY,
+    heartbeatSeconds: config.WORKER_HEARTBEAT_SECONDS,
+    logger,
+  })
+  const adminUrl = config.WAREHOUSE_DATABASE_URL
+  const databaseBytes = config.databaseBytes ? { databaseBytes: config.databaseBytes } : {}
+  const loads = Math.min(config.WORKER_CONCURRENCY, config.CLIENT_CONCURRENCY)
+  const keyRing = config.SECRET_KEYS
+  const niceness = config.WAREHOUSE_NICENESS
+  const keepDays = config.KEEP_PREVIOUS_DAYS
+  const warehouses = routeWarehouses(
+    clientWarehouses({ db, keyRing, adminUrl, logger, redaction, loads, niceness, keepDays, ...databaseBytes }),
+    {
+      db,
+      keyRing,
+      redaction,
+      others: warehouseDrivers(config, { keepDays }),
+    },
+  )
+  const identity = identityLookups(config)
+  const destinations = openDestinations({ allowed: config.OUTGOING_ALLOWED })
+
+  let stopping = false
+  const probes = await listenForProbes({
+    port: config.WORKER_PORT,
+    host: config.LISTEN_HOST,
+    registry,
+    isStopping: () => stopping,
+    parts: [
+      { name: 'database', check: () => sql`select 1`.execute(db) },
+      { name: 'queue', check: () => queue.check() },
+      filesHealthCheck(filesDirectory),
+      { name: 'secrets', optional: true, check: missingKeysCheck(db, config.SECRET_KEYS, durableSealedColumns) },
+      { name: 'warehouse', check: () => warehouses.check() },
+      ...warehouses.others.map((part) => ({ ...part, optional: true })),
+    ],
+  })
+  const worker = await startWorker({
+    db,
+    queue,
+    warehouses,
+    sources: createConnectorRegistry({
+      filesDirectory,
+      allowed: config.OUTGOING_ALLOWED,
+      datasets: openDatasets({ db, warehouses }),
+    }),
+    destinations,
+    keyRing: config.SECRET_KEYS,
+    clientConcurrency: config.CLIENT_CONCURRENCY,
+    slots: new Semaphore({ total: config.WORKER_CONCURRENCY, waiting: 0, title: 'Every slot is taken.' }),
+    sourceSilence: config.SOURCE_SILENCE_SECONDS,
+    mails: config.SMTP_URL !== undefined,
+    redaction,
+    logger,
+    metrics,
+    isClientActive: async (uid) => {
+      if (uid === catalogueClient) return true
+      // If the identity service is unavailable, assume that the client is active.
+      const client = await identity.client(uid).catch(() => 'unknown' as const)
+      return client === 'unknown' || (client !== undefined && !client.disabled && client.pipelinesEnabled)
+    },
+  })
+  keepReaderThreads()
+  const maintenance = startMaintenance({
+    db,
+    logger,
+    metrics,
+    jobs: [
+      queueMissingRuns({ db, queue }),
+      dropDeleted({ db, warehouses, logger }),
+      sweepStaging({ db, warehouses }),
+      expirePrevious({ db, warehouses }),
+      removeFiles({ db, filesDirectory }),
+      deleteOldRuns({ db, days: config.RUN_RETENTION_DAYS }),
+      pruneLedgers({ db, warehouses, days: config.RUN_RETENTION_DAYS }),
+      namePublishers({ db, identity }),
+      alertNoSuccess({ db, identity }),
+      eraseDeletedClients({ db, warehouses, filesDirectory, identity, logger }),
+      maintainPartitions({ db, days: config.RUN_RETENTION_DAYS }),
+    ],
+  })
+  const scheduler = startScheduler({
+    db,
+    queue,
+    clients: (uids) => identity.clients(uids),
+    logger,
+    metrics: schedulerMetrics(registry),
+    also: [{ name: 'workflows', run: () => advanceDueWorkflows(db, queue) }],
+  })
+  const { ALERT_WEBHOOK_URL, ALERT_WEBHOOK_SECRET: secret, OUTGOING_ALLOWED: allowed } = config
+  const publicUrl = config.PIPELINE_PUBLIC_URL
+  const alerts = startSendingAlerts({
+    db,
+    logger,
+    publicUrl,
+    registry,
+    sendMail: mailSenderFrom(config),
+    webhook: ALERT_WEBHOOK_URL && secret ? webhook({ url: ALERT_WEBHOOK_URL, secret, allowed, publicUrl }) : undefined,
+  })
+  if (config.CLIENT_CONCURRENCY >= config.WORKER_CONCURRENCY)
+    logger.warn(
+      { CLIENT_CONCURRENCY: config.CLIENT_CONCURRENCY, WORKER_CONCURRENCY: config.WORKER_CONCURRENCY },
+      'one organisation can use all slots of this worker except the last: lower CLIENT_CONCURRENCY',
+    )
+  logger.info({ port: config.WORKER_PORT, concurrency: config.WORKER_CONCURRENCY }, 'pipeline worker takes runs')
+
+  const steps = [
+    { name: 'scheduler', stop: () => scheduler.stop() },
+    { name: 'worker', stop: () => ((stopping = true), worker.stop()) },
+    { name: 'maintenance', stop: () => maintenance.stop() },
+    { name: 'alerts', stop: () => alerts.stop() },
+    { name: 'destinations', stop: () => destinations.close() },
+    { name: 'warehouses', stop: () => warehouses[Symbol.asyncDispose]() },
+    { name: 'probes', stop: () => probes.close() },
+    { name: 'database', stop: () => db.destroy() },
+  ]
+  stopOnSignal(logger, steps, 20_000)
+})

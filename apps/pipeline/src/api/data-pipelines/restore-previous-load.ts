@@ -1,0 +1,70 @@
+import type { ResultEnvelope, providerSchemas } from '@sluice/contracts'
+import { type OperationInput, Problem } from '@sluice/http-server'
+import type { Kysely } from 'kysely'
+import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
+import { startRun } from '../../run-lifecycle/start-run.ts'
+import { refusalTitle } from '../../problems/problem-catalogue.ts'
+import type { PipelineContext } from '../operation-context.ts'
+import { acceptedRun } from '../result-envelope.ts'
+import { alreadyRunning, assertSameAction } from '../runs/operations.ts'
+import { type DataPipelineRow, dataPipelines } from './records.ts'
+import type { DB } from '../../database.ts'
+import { undoRefusal, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
+
+type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/restore', undefined, undefined>
+
+/**
+ * Queues a run that publishes the previous load again. A disabled pipeline can be restored too: disabling it first
+ * keeps scheduled loads from replacing the restored rows.
+ */
+export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
+  const { db, caller, params, request, queue, warehouses, write } = input
+  // This precedes the transaction, which must not wait for a warehouse. The run checks it again.
+  const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
+  const { schema, provider } = await readTargetSchema(db, row)
+  assertUndoSupported(provider)
+  const warehouse = await warehouses.find(row.client)
+  // A deleted pipeline may have left a table that is still to be dropped. Its rows are not restored.
+  const isDropPending = await isTableDropPending(db, { client: row.client, schema, table: row.table_name })
+  const previous = isDropPending ? undefined : await warehouse?.loader.findPrevious(schema, row.table_name)
+  if (!previous)
+    throw new Problem(422, 'nothing-to-restore', refusalTitle('NOTHING_TO_RESTORE'), {
+      detail:
+        'The warehouse has no previous version of the table. A full load keeps the version that it replaces, for a limited time and while there is space. Load the old data again instead.',
+    })
+  const { run, existing } = await write(async (trx) => {
+    const { id, client } = await dataPipelines.lock(trx, caller, params.uid, undefined)
+    const started = await startRun(
+      trx,
+      queue,
+      { id, client, kind: 'DATA_PIPELINE' },
+      { trigger: 'MANUAL', action: 'RESTORE', createdBy: caller.uid },
+    )
+    assertSameAction(started, 'RESTORE')
+    request.audit(params.uid, { run: started.run.uid })
+    return started
+  })
+  if (existing) return alreadyRunning(run.uid)
+  const since = previous.publishedAt.toISOString()
+  return acceptedRun('restore-queued', `The restore of the rows that were published at ${since} is queued.`, run.uid)
+}
+
+/** Reads the name of the target schema of a pipeline, and the kind of its warehouse. */
+export async function readTargetSchema(
+  db: Kysely<DB>,
+  { schema_id }: DataPipelineRow,
+): Promise<{ schema: string; provider: WarehouseKind }> {
+  const row = await db
+    .selectFrom('schemas')
+    .select(['schema_name', 'provider_schema'])
+    .where('id', '=', schema_id)
+    .executeTakeFirstOrThrow()
+  return { schema: row.schema_name, provider: row.provider_schema as WarehouseKind }
+}
+
+/** Throws 422 `not-supported-here` for a schema whose warehouse has neither dry runs nor a previous publication. */
+export function assertUndoSupported(provider: (typeof providerSchemas)[number]): void {
+  const detail = undoRefusal(provider)
+  if (detail !== undefined)
+    throw new Problem(422, 'not-supported-here', 'The warehouse rejected the request.', { detail })
+}

@@ -1,0 +1,84 @@
+import { type CheckResult, type PageQuery, holds } from '@sluice/contracts'
+import { JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http-server'
+import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import {
+  type CheckOutcome,
+  type CheckStatus,
+  type CheckFindings,
+  couldNotBeRun,
+} from '../../quality-checks/run-checks.ts'
+import { presentQueryResult } from '../table-responses.ts'
+import { listCheckResults } from '../../quality-checks/check-result-repository.ts'
+import type { RequestContext, PipelineContext } from '../operation-context.ts'
+
+/** Returns the checks that the caller may read. Responses leave out the rows of all others. */
+export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
+  if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
+  const rows = await db
+    .selectFrom('data_quality_checks as r')
+    .select('r.uid')
+    .where('r.uid', 'in', [...uids])
+    .where(visibleTo(caller, 'READ'))
+    .execute()
+  return new Set(rows.map(({ uid }) => uid))
+}
+
+/** Presents the result of a check, with its rows if `readable`. */
+export function presentOutcome(
+  { check, status, message, found, completedAt }: Omit<CheckOutcome, 'toAll'>,
+  readable: boolean,
+): CheckResult {
+  return {
+    dataQualityCheckId: check.uid,
+    name: check.name,
+    status,
+    // The message of a server may repeat values of rows.
+    message: status === 'ERROR' && !readable ? couldNotBeRun : message,
+    completedAt: completedAt.toISOString(),
+    violations: found?.violations,
+    ...(found && readable && { data: presentQueryResult(check.name, { ...found, rowCount: found.violations }) }),
+  }
+}
+
+interface RunnableRow {
+  id: number
+  uid: string
+  version: number
+}
+
+type QualityResultsRequest = Pick<
+  OperationInput<PipelineContext, '/:uid/:taskId', PageQuery, undefined>,
+  'params' | 'query'
+> &
+  RequestContext
+
+/** Reads the results of the checks of a run. The caller must be allowed to read the object that was run. */
+export const qualityResultsOf =
+  <R extends RunnableRow>(records: Records<R, any, RequestContext>) =>
+  async (input: QualityResultsRequest): Promise<JsonResponse<CheckResult[]>> => {
+    const { db, caller, params, query, request } = input
+    const { id } = await records.read(db, caller, params.uid)
+    const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 20 }
+    const found = isUid(params.taskId) && (await listCheckResults(db, id, params.taskId, page))
+    if (!found) throw problems.notFound('run')
+    const readable = await findReadableUids(
+      db,
+      caller,
+      found.rows.map((row) => row.check_uid),
+    )
+    const answer = found.rows.map((row) =>
+      presentOutcome(
+        {
+          check: { uid: row.check_uid, name: row.check_name, query: '' },
+          status: row.status as CheckStatus,
+          message: row.message ?? '',
+          ...(row.data !== null && { found: row.data as unknown as CheckFindings }),
+          completedAt: row.completed_at,
+        },
+        readable.has(row.check_uid),
+      ),
+    )
+    return new JsonResponse(answer, pageHeaders({ ...page, total: found.total }, request.url))
+  }

@@ -1,0 +1,31 @@
+import type { KeyRing } from '@sluice/database'
+import { type Caller, type RequestFacts, operationsWith } from '@sluice/http-server'
+import type { Logger } from '@sluice/process'
+import type { DatabaseContext } from '@sluice/records'
+import type { DB } from '../database.ts'
+import type { Destinations } from '../destinations/destinations.ts'
+import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import type { ConnectorRegistry } from '@sluice/connectors/registry/connector-registry'
+import type { IdentityLookups } from '../identity/identity-lookups.ts'
+
+/** The dependencies of every handler of this service. */
+export interface PipelineContext extends DatabaseContext<DB> {
+  identity: IdentityLookups
+  warehouses: ClientWarehouses
+  queue: JobQueue
+  sources: ConnectorRegistry
+  destinations: Destinations
+  /** The directory of uploads, and the limits in bytes of one upload and of all files of a client. */
+  files: { directory: string; uploadLimit: number; clientLimit: number }
+  /** Seals the secrets of sources and targets. */
+  keyRing: KeyRing
+  /** True if a mail server is configured. */
+  mails: boolean
+  logger: Logger
+}
+
+/** The dependencies, and the data of one request. */
+export type RequestContext = PipelineContext & { caller: Caller; request: RequestFacts }
+
+export const operation = operationsWith<PipelineContext>()

@@ -1,0 +1,189 @@
+import { isIPv6 } from 'node:net'
+import { type PublicData, type PublicDataQuery, type PublicMetadata, pipelineOperations } from '@sluice/contracts'
+import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
+import { translatedProperty, isUid } from '@sluice/records'
+import type { Kysely } from 'kysely'
+import type { DB } from '../../database.ts'
+import { lastRuns } from '../../runs/read-runs.ts'
+import type { Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
+import { pageTooLargeProblem } from '../read-table-page.ts'
+import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
+import { slots } from '../read-concurrency-limits.ts'
+import type { DataPipelineRow } from '../data-pipelines/records.ts'
+import { type PipelineContext, operation } from '../operation-context.ts'
+import { findBuiltView } from '../views/operations.ts'
+import type { ViewRow } from '../views/records.ts'
+import { responseCache } from './response-cache.ts'
+
+/** Requests of one network per minute, and in one burst. */
+const perMinute = 300
+const burst = 100
+/** Maximum number of tracked networks. The least recently seen ones are removed first. */
+const maxNetworks = 20_000
+
+interface TokenBucket {
+  left: number
+  at: number
+}
+
+/**
+ * Token bucket per network: bursts of 100 requests, 300 requests per minute. Each process counts on its own. IPv6 addresses count by
+ * their /64 network, because a subscriber usually has all of its addresses.
+ */
+export function networkRateLimit(now: () => number = Date.now) {
+  const buckets = new Map<string, TokenBucket>()
+
+  /** Throws 429 with the seconds to wait. */
+  return (address: string): void => {
+    const key = parseNetwork(address)
+    const { left, at } = buckets.get(key) ?? { left: burst, at: now() }
+    const filled = Math.min(burst, left + ((now() - at) / 60_000) * perMinute)
+    buckets.delete(key)
+    buckets.set(key, { left: Math.max(0, filled - 1), at: now() })
+    if (buckets.size > maxNetworks) buckets.delete(buckets.keys().next().value!)
+    if (filled >= 1) return
+    const seconds = Math.ceil(((1 - filled) / perMinute) * 60)
+    throw problems.tooManyRequests(
+      seconds,
+      `Your network has sent too many requests. Wait ${seconds === 1 ? 'a second' : `${seconds} seconds`} before the next request.`,
+    )
+  }
+}
+
+function parseNetwork(address: string): string {
+  const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+  if (!isIPv6(plain)) return plain
+  const [head = '', tail] = plain.toLowerCase().split('%')[0]!.split('::')
+  const groups = head.split(':').filter(Boolean)
+  if (tail === undefined) return groups.slice(0, 4).join(':')
+  const after = tail.split(':').filter(Boolean)
+  const gap = Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0')
+  return [...groups, ...gap, ...after].slice(0, 4).join(':')
+}
+
+const { public: signatures } = pipelineOperations
+
+type PublicTable = 'data_pipelines' | 'views'
+type PublicRow = DataPipelineRow | ViewRow
+type PublicRequest<Query = undefined> = OperationInput<PipelineContext, '/public/views/:uid', Query, undefined>
+type WarehouseRelation = { warehouse: Warehouse; table: WarehouseTable }
+
+const assertWithinRate = networkRateLimit()
+const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 50 })
+// A response can have megabytes, so it is only shared by concurrent requests. A proxy can cache it, as Cache-Control allows.
+const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
+
+/** Proxies and browsers may cache the response as long as this service. */
+const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
+
+/** Returns the same problem for missing and for private objects, so that a response does not reveal which objects exist. */
+const notPublic = () => problems.notFound('public object with this id')
+
+/** Returns the row if its metadata or data is public and its organisation is active. Throws 404 otherwise. */
+async function readPublicRow(
+  { db, params, request, identity }: PublicRequest<unknown>,
+  table: PublicTable,
+  what: 'metadata' | 'data',
+) {
+  assertWithinRate(request.address)
+  const row = isUid(params.uid) ? await findPublicRow(db, table, params.uid, what) : undefined
+  const client = row && (await identity.client(row.client))
+  if (!row || !client || client.disabled || !client.pipelinesEnabled) throw notPublic()
+  return row
+}
+
+async function findPublicRow(
+  db: Kysely<DB>,
+  table: PublicTable,
+  uid: string,
+  what: 'metadata' | 'data',
+): Promise<PublicRow | undefined> {
+  const row = await db
+    .selectFrom(table)
+    .selectAll()
+    .where('uid', '=', uid)
+    .where(`anonymous_${what}`, '=', true)
+    .executeTakeFirst()
+  return row as PublicRow | undefined
+}
+
+async function readRelation(context: PublicRequest<unknown>, row: PublicRow): Promise<WarehouseRelation> {
+  if (!('query' in row)) {
+    const found = await findLoadedTable(context, row)
+    if (found) return found
+  } else {
+    const found = await findBuiltView(context, row)
+    if (found?.view.populated) return { warehouse: found.warehouse, table: found.view }
+  }
+  throw notPublic()
+}
+
+const presentColumn = ({ name, label, dataType }: WarehouseColumn) => ({ name, label, dataType })
+
+const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
+  const row = await readPublicRow(input, table, 'metadata')
+  const { locales } = input.request
+  const answer = await cachedMetadata(JSON.stringify([row.uid, row.version, locales]), async () => {
+    const { table: there } = await readRelation(input, row)
+    const last = (await lastRuns(input.db, [row.id])).get(row.id)?.lastSuccess?.finished_at
+    return {
+      id: row.uid,
+      name: row.name,
+      displayName: translatedProperty(row, 'name', row.name, locales),
+      description: row.description ?? undefined,
+      displayDescription: translatedProperty(row, 'description', row.description, locales),
+      tags: row.tags,
+      ...('query' in row ? {} : presentOrigin(row)),
+      lastUpdated: (last ?? ('query' in row ? row.filled_at : null))?.toISOString(),
+      rowCount: there.rowCount,
+      columns: there.columns.map(presentColumn),
+    }
+  })
+  return new JsonResponse(answer, headers)
+}
+
+/** Leaves out the owner, who may be a person. */
+const presentOrigin = ({ url, reference, source, terms_of_use }: DataPipelineRow) => ({
+  url: url ?? undefined,
+  reference: reference ?? undefined,
+  source: source ?? undefined,
+  termsOfUse: terms_of_use ?? undefined,
+})
+
+/** Seconds for the query of a page, and slots that anonymous readers leave to signed-in users. */
+const anonymousSeconds = 5
+const reservedSlots = 2
+
+/** Runs a query for an anonymous reader. Each organisation has one such query at a time. */
+function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const pages = slots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
+  return slots.anonymousPages.run(client, () => pages(read, signal), { signal })
+}
+
+const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
+  const row = await readPublicRow(input, table, 'data')
+  const { page = 1, pageSize = 100 } = input.query
+  const { socket } = input.request.stream
+  const answer = await cachedData(
+    JSON.stringify([row.uid, row.version, page, pageSize]),
+    async (signal) => {
+      const range = { limit: pageSize, offset: (page - 1) * pageSize }
+      const read = async () => {
+        const { warehouse, table: there } = await readRelation(input, row)
+        return warehouse.queries.readTable(there.schema, there.name, range, { signal, seconds: anonymousSeconds })
+      }
+      const { columns, rows, truncated } = await readAnonymously(row.client, read, signal)
+      if (truncated) throw pageTooLargeProblem(pageSize, rows.length)
+      return { id: row.uid, columns: columns.map(presentColumn), rows, height: rows.length, width: columns.length }
+    },
+    socket,
+  )
+  return new JsonResponse(answer, headers)
+}
+
+export const publicOperations = {
+  dataPipeline: operation(signatures.dataPipeline, readMetadata('data_pipelines')),
+  dataPipelineData: operation(signatures.dataPipelineData, readRows('data_pipelines')),
+  view: operation(signatures.view, readMetadata('views')),
+  viewData: operation(signatures.viewData, readRows('views')),
+}

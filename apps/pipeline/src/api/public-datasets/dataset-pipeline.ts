@@ -1,0 +1,100 @@
+import { type Transaction, sql } from 'kysely'
+import { warehouseTypes } from '@sluice/contracts/connector-types'
+import { problems } from '@sluice/http-server'
+import type { ReceivedFile } from '../../files/receive-file.ts'
+import { catalogueClient, catalogueSchema } from '../../warehouses/public-dataset-owner.ts'
+import type { DB } from '../../database.ts'
+import { startRun } from '../../run-lifecycle/start-run.ts'
+import type { RequestContext } from '../operation-context.ts'
+
+/** Inserts the pipeline that loads a public dataset: a CSV_UPLOAD of the catalogue client, which no user can see. Returns its key. */
+export async function insertPipeline(
+  trx: Transaction<DB>,
+  { key, headerRow }: { key: string; headerRow: boolean },
+): Promise<number> {
+  const schema = await ensureSchema(trx)
+  const { id } = await trx
+    .insertInto('data_pipelines')
+    .values({
+      client: catalogueClient,
+      name: key,
+      type: 'CSV_UPLOAD',
+      disabled: false,
+      run_trigger: 'NEVER',
+      schema_id: schema,
+      table_name: key,
+      settings: formatSettings(headerRow),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+const formatSettings = (headerRow: boolean): string => JSON.stringify({ csvOptions: { headerRow } })
+
+async function ensureSchema(trx: Transaction<DB>): Promise<number> {
+  await trx
+    .insertInto('schemas')
+    .values({
+      client: catalogueClient,
+      name: 'Public datasets',
+      schema_name: catalogueSchema,
+      permanent: true,
+      provider_schema: warehouseTypes.postgres,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const { id } = await trx
+    .selectFrom('schemas')
+    .select('id')
+    .where('client', '=', catalogueClient)
+    .where('schema_name', '=', catalogueSchema)
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** Sets whether the first row of the file is the header. */
+export async function setHeaderRow(trx: Transaction<DB>, pipeline: number, headerRow: boolean): Promise<void> {
+  await trx
+    .updateTable('data_pipelines')
+    .set({ settings: formatSettings(headerRow) })
+    .where('id', '=', pipeline)
+    .execute()
+}
+
+/** Replaces the file of the pipeline by a received one. Returns the uids of the replaced files. */
+export async function replaceFile(
+  trx: Transaction<DB>,
+  pipeline: number,
+  { uid, name, size, sha256, by }: Pick<ReceivedFile, 'size' | 'sha256'> & { uid: string; name: string; by: string },
+): Promise<string[]> {
+  const old = await trx.deleteFrom('uploaded_files').where('pipeline_id', '=', pipeline).returning('uid').execute()
+  await trx
+    .insertInto('uploaded_files')
+    .values({ uid, pipeline_id: pipeline, name, size, sha256, uploaded_by: by })
+    .execute()
+  return old.map((one) => one.uid)
+}
+
+/** Queues a run that loads the file of the pipeline, and returns its uid. Throws 409 during another load. */
+export async function startLoad(
+  trx: Transaction<DB>,
+  pipeline: number,
+  { queue, caller }: Pick<RequestContext, 'queue' | 'caller'>,
+  { rebuild = false } = {},
+): Promise<string> {
+  const runnable = { id: pipeline, client: catalogueClient, kind: 'DATA_PIPELINE' } as const
+  const { run, existing } = await startRun(trx, queue, runnable, {
+    trigger: 'MANUAL',
+    mode: 'FULL',
+    createdBy: caller.uid,
+    rebuild,
+  })
+  // The existing run reads the previous file.
+  if (existing) throw problems.conflict('/', 'The public dataset is being loaded. Wait for the end of the load.')
+  return run.uid
+}
+
+/** Serializes the transactions that create, replace or delete the dataset of this key. */
+export const lockKey = (trx: Transaction<DB>, key: string) =>
+  sql`select pg_advisory_xact_lock(hashtext(${`public dataset ${key}`}))`.execute(trx)

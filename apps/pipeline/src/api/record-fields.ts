@@ -1,0 +1,67 @@
+import { sql } from 'kysely'
+import { type Properties, translatedProperty } from '@sluice/records'
+import { ServiceUnavailable } from '@sluice/client'
+import type { IdentityLookups } from '../identity/identity-lookups.ts'
+
+/** The tags of a row as text[], for searching. */
+export const tagsColumn = sql<string[]>`array(select jsonb_array_elements_text(r.tags))`
+
+/** The properties by which every named object can be searched and ordered. */
+export const recordedProperties = {
+  id: { type: 'uid', column: 'r.uid' },
+  name: { type: 'string', column: 'r.name' },
+  created: { type: 'date-time', column: 'r.created_at' },
+  lastUpdated: { type: 'date-time', column: 'r.updated_at' },
+} satisfies Properties
+
+interface RecordedRow {
+  uid: string
+  client: string
+  name: string
+  translations: { locale: string; property: string; value: string }[]
+  created_at: Date
+  updated_at: Date
+  description: string | null
+  tags: string[]
+}
+
+/** The response fields of every named object. */
+export const recordedFields = (row: RecordedRow, locales: readonly string[]) => ({
+  id: row.uid,
+  client: row.client,
+  name: row.name,
+  translations: row.translations,
+  created: row.created_at.toISOString(),
+  lastUpdated: row.updated_at.toISOString(),
+  displayName: translatedProperty(row, 'name', row.name, locales),
+  description: row.description ?? undefined,
+  displayDescription: translatedProperty(row, 'description', row.description, locales),
+  tags: row.tags,
+  tagString: row.tags.join(', '),
+})
+
+interface AuthoredRow {
+  created_by: string | null
+  updated_by: string | null
+}
+
+/** Returns a look-up of these users' usernames. It has no deleted users, and no users at all while the identity service is down. */
+export async function lookUpUsernames(uids: Iterable<string | null>, identity: IdentityLookups) {
+  const known = [...new Set(uids)].filter((uid) => uid !== null)
+  const users = known.length > 0 ? await identity.users(known).catch(noUsersIfUnavailable) : new Map<string, never>()
+  return (uid: string | null): string | undefined => (uid === null ? undefined : users.get(uid)?.username)
+}
+
+/** Returns a look-up of the usernames of the users who created and last updated each of these rows. */
+export async function lookUpAuthors(rows: readonly AuthoredRow[], identity: IdentityLookups) {
+  const name = await lookUpUsernames(
+    rows.flatMap((row) => [row.created_by, row.updated_by]),
+    identity,
+  )
+  return (row: AuthoredRow) => ({ createdBy: name(row.created_by), lastUpdatedBy: name(row.updated_by) })
+}
+
+function noUsersIfUnavailable(error: unknown): Map<string, { username: string }> {
+  if (error instanceof ServiceUnavailable) return new Map()
+  throw error
+}

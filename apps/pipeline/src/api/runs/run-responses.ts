@@ -1,0 +1,101 @@
+import type { Kysely, Selectable } from 'kysely'
+import type { LogEntry, Run, RunFile, RunStatus } from '@sluice/contracts'
+import type { DB, Runs } from '../../database.ts'
+import type { LogLine } from '../../runs/follow-run-logs.ts'
+import type { PlannedTable } from '@sluice/warehouses/load-target'
+import { lastRuns, progressOf } from '../../runs/read-runs.ts'
+
+export const presentRun = (row: Selectable<Runs>, startedBy?: string): Run => ({
+  taskId: row.uid,
+  status: row.state as Run['status'],
+  trigger: row.trigger as Run['trigger'],
+  mode: row.mode as Run['mode'],
+  action: row.action as Run['action'],
+  scheduledFor: row.scheduled_for?.toISOString(),
+  attempt: row.attempt,
+  created: row.created_at.toISOString(),
+  started: row.started_at?.toISOString(),
+  finished: row.finished_at?.toISOString(),
+  duration: formatDuration(row.started_at, row.finished_at),
+  startedBy,
+  file: fileOf(row),
+  progress: progressOf(row),
+  rowsWritten: row.rows_written ?? undefined,
+  bytesWritten: row.bytes_written ?? undefined,
+  message: row.message ?? undefined,
+  errorCode: row.error_code ?? undefined,
+  plannedTables: (row.planned_tables as unknown as PlannedTable[] | null)?.map(presentPlan),
+})
+
+function fileOf({ input }: Selectable<Runs>): Run['file'] {
+  const { file } = input as { file?: RunFile }
+  if (!file) return undefined
+  const { name, size, sha256, uploaded } = file
+  return { name, size, sha256, uploaded }
+}
+
+export const presentLogEntry = (row: LogLine, pipeline: { uid: string; client: string }): LogEntry => ({
+  id: String(row.id),
+  created: row.created_at.toISOString(),
+  lastUpdated: row.created_at.toISOString(),
+  client: pipeline.client,
+  dataPipeline: pipeline.uid,
+  taskId: row.run_uid,
+  logLevel: row.level as LogEntry['logLevel'],
+  logImportance: row.importance as LogEntry['logImportance'],
+  message: row.message,
+})
+
+const maxChanges = 4_000
+
+const presentPlan = ({ changes, ...table }: PlannedTable) => ({
+  ...table,
+  changes: changes.slice(0, maxChanges).map(({ column, warning = false, ...change }) => ({
+    ...change,
+    ...(column && { column }),
+    warning,
+  })),
+})
+
+export interface LastRuns {
+  status: RunStatus
+  last?: Selectable<Runs>
+  lastSuccess?: Selectable<Runs>
+}
+
+/** Reads the status of each object: its last run, and the time of its next full load. */
+export async function runStatusesOf(
+  db: Kysely<DB>,
+  rows: readonly { id: number }[],
+): Promise<(id: number) => LastRuns> {
+  const ids = rows.map(({ id }) => id)
+  const [runs, runnables] = await Promise.all([
+    lastRuns(db, ids),
+    db
+      .selectFrom('runnables')
+      .select(['id', 'next_full_run_at'])
+      .where('id', 'in', [0, ...ids])
+      .where('next_full_run_at', 'is not', null)
+      .execute(),
+  ])
+  const nextFull = new Map(runnables.map((row) => [row.id, row.next_full_run_at!.toISOString()]))
+
+  return (id) => {
+    const { last, lastSuccess } = runs.get(id) ?? {}
+    const status: RunStatus = {
+      lastRunStatus: (last?.state as RunStatus['lastRunStatus'] | undefined) ?? 'NEVER_RUN',
+      lastRun: (last?.started_at ?? last?.created_at)?.toISOString(),
+      lastRunSuccess: lastSuccess?.finished_at?.toISOString(),
+      nextFullReplaceRun: nextFull.get(id),
+      lastRunDuration: last && formatDuration(last.started_at, last.finished_at),
+      jobId: last?.uid,
+    }
+    return { status, ...(last && { last }), ...(lastSuccess && { lastSuccess }) }
+  }
+}
+
+/** Formats a duration in ISO 8601 with milliseconds: `PT1.204S`. Undefined for an unfinished run. */
+function formatDuration(start: Date | null, end: Date | null): string | undefined {
+  if (!start || !end) return undefined
+  return `PT${Math.max(0, end.getTime() - start.getTime()) / 1000}S`
+}

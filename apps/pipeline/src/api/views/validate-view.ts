@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import type { ViewBody } from '@sluice/contracts'
+import { problems } from '@sluice/http-server'
+import type { Transaction } from 'kysely'
+import type { DB } from '../../database.ts'
+import { identifierProblem, identifiers } from '@sluice/row-stream'
+import type { RequestContext } from '../operation-context.ts'
+import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
+import { lockWritableSchema } from '../schemas/records.ts'
+import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
+import type { ViewRow } from './records.ts'
+import { splitSql } from '../../variables/split-sql.ts'
+
+/** The columns of a view that define it in the warehouse, among others. */
+export type ViewColumns = Pick<ViewRow, 'view_name' | 'query' | 'materialized'> & { uid?: string }
+
+/** Returns the columns of a body, and the name of its schema in the warehouse. */
+export async function viewColumns(
+  trx: Transaction<DB>,
+  body: ViewBody,
+  current: ViewRow | undefined,
+  { caller }: RequestContext,
+): Promise<{ columns: ViewColumns; schema: string }> {
+  const { name, field } = chooseViewName(body, current?.view_name)
+  const wrong = identifierProblem(name)
+  if (wrong) throw problems.refused(`/${field}`, wrong)
+  const schema = await readTargetSchema(trx, body, current, caller)
+  await assertRelationNameFree(trx, schema.id, name, current)
+  await assertNameFree(trx, caller.client, body.name, current)
+  const columns = {
+    ...(current ? {} : { uid: randomUUID(), client: caller.client }),
+    schema_id: schema.id,
+    view_name: name,
+    name: body.name,
+    translations: JSON.stringify(body.translations ?? []),
+    description: body.description ?? null,
+    tags: JSON.stringify(body.tags ?? []),
+    query: body.query,
+    materialized: body.materialized,
+    ...scheduleColumns(body),
+    visualization_id: body.status?.visualizationId ?? null,
+    visualization_href: body.status?.visualizationHref ?? null,
+    anonymous_metadata: body.anonymousAccess?.metadata ?? false,
+    anonymous_data: body.anonymousAccess?.data ?? false,
+    ...(await accessColumnsWithDefault(trx, body.access, current, caller.client)),
+  }
+  return { columns, schema: schema.schema_name }
+}
+
+/**
+ * Returns the name of the view in the warehouse, and the field of the body that it comes from. Each of the two fields counts only if it
+ * differs from the stored name, so that a client can read a view, change one of them and send it back.
+ */
+function chooseViewName(
+  { name, dataWarehouseViewName, warehouseAViewName }: ViewBody,
+  stored: string | undefined,
+): { name: string; field: 'dataWarehouseViewName' | 'warehouseAViewName' } {
+  const isNew = (given: string | undefined): given is string => given !== undefined && given !== stored
+  const isAliasNew = isNew(warehouseAViewName)
+  if (isAliasNew && isNew(dataWarehouseViewName) && warehouseAViewName !== dataWarehouseViewName)
+    throw problems.refused(
+      '/warehouseAViewName',
+      'Two different names are given. Set dataWarehouseViewName, and leave warehouseAViewName out.',
+    )
+  if (isAliasNew && !isNew(dataWarehouseViewName)) return { name: warehouseAViewName, field: 'warehouseAViewName' }
+  const field = 'dataWarehouseViewName'
+  return { name: dataWarehouseViewName ?? stored ?? identifiers([name])[0]!, field }
+}
+
+/** Returns the schema of the body. The caller must be allowed to write to a new schema, but can always keep the current one. */
+async function readTargetSchema(
+  trx: Transaction<DB>,
+  { schema: { id } }: ViewBody,
+  current: ViewRow | undefined,
+  caller: RequestContext['caller'],
+) {
+  const kept =
+    current && (await trx.selectFrom('schemas').selectAll().where('id', '=', current.schema_id).executeTakeFirst())
+  const found = kept?.uid === id.toLowerCase() ? kept : await lockWritableSchema(trx, caller, id)
+  if (!found) throw problems.refused('/schema/id', `No schema that you may write to has the id ${id}.`)
+  if (found.provider_schema === 'NA')
+    throw problems.refused('/schema/id', `The schema "${found.name}" has no warehouse (NA). Choose another one.`)
+  return found
+}
+
+/** Checks the constraints of the row now, because the warehouse creates the view before the row is written. */
+async function assertNameFree(
+  trx: Transaction<DB>,
+  client: string,
+  name: string,
+  current: ViewRow | undefined,
+): Promise<void> {
+  let others = trx.selectFrom('views').select('id').where('client', '=', client).where('name', '=', name)
+  if (current) others = others.where('id', '<>', current.id)
+  if (await others.executeTakeFirst())
+    throw problems.conflict('/name', 'Another view has this name. Choose another name.')
+}
+
+async function assertRelationNameFree(
+  trx: Transaction<DB>,
+  schema: number,
+  name: string,
+  current: ViewRow | undefined,
+): Promise<void> {
+  let views = trx.selectFrom('views').select('id').where('schema_id', '=', schema).where('view_name', '=', name)
+  if (current) views = views.where('id', '<>', current.id)
+  if (await views.executeTakeFirst())
+    throw problems.conflict('/dataWarehouseViewName', 'Another view has this name in the schema. Choose another name.')
+  const pipeline = await trx
+    .selectFrom('data_pipelines')
+    .select('name')
+    .where('schema_id', '=', schema)
+    .where('table_name', '=', name)
+    .executeTakeFirst()
+  if (pipeline)
+    throw problems.conflict('/dataWarehouseViewName', 'A data pipeline loads this table. Choose another name.')
+}
+
+/** Validates a body without the database. */
+export async function checkView(body: ViewBody, input: RequestContext): Promise<void> {
+  checkQuery(body.query)
+  assertSchedule(body)
+  await assertSharingTargets(body.access, input)
+}
+
+/** Throws 422 for a query with variables. The warehouse would store their values, readable for every user. */
+export function checkQuery(query: string): void {
+  if (query.trim() === '') throw problems.refused('/query', 'The query must not be blank.')
+  for (const { kind, text: piece } of splitSql(query)) {
+    const text = kind === 'comment' ? undefined : /\$\{[^{}\n]*\}/.exec(piece)?.[0]
+    if (text !== undefined)
+      throw problems.refused(
+        '/query',
+        `A view cannot use variables such as ${text.slice(0, 100)}, because the warehouse stores its query. Write the value itself, or filter when you read the view.`,
+      )
+  }
+}

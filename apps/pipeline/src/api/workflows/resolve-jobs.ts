@@ -1,0 +1,124 @@
+import { sql, type Transaction } from 'kysely'
+import type { JobType, Violation, WorkflowBody } from '@sluice/contracts'
+import { Problem, problems, type Caller } from '@sluice/http-server'
+import type { DB } from '../../database.ts'
+import type { RunnableKind } from '../../runs/runnable-kinds.ts'
+import { findVisibleObjects, jobKindOf, jobKinds } from './job-kinds.ts'
+import type { StoredJob } from './stored-steps.ts'
+
+/** A job of a body, with its JSON pointer. */
+interface NamedJob {
+  pointer: string
+  /** Undefined if only the object determines the kind. */
+  jobType: JobType | undefined
+  /** The uid or the primary key of the object that the job runs; undefined if the body names none. */
+  object: string | number | undefined
+  /** The uid of an existing job of the workflow. */
+  uid: string | undefined
+}
+
+export interface ResolvedJob {
+  uid: string | undefined
+  runnableId: number
+}
+
+/** Returns the jobs of a body by step. A job without `object` runs the object of the stored job with its id, or the object with its id. */
+function parseJobs({ steps }: WorkflowBody, current: readonly StoredJob[]): NamedJob[][] {
+  const known = new Map(current.map((job) => [job.uid, job]))
+  return (steps.steps ?? []).map(({ jobs = [] }, step) =>
+    jobs.map(({ jobType, object, id }, job) => {
+      const own = id === undefined ? undefined : known.get(id.toLowerCase())
+      if (own) known.delete(own.uid)
+      return {
+        pointer: `/steps/steps/${step}/jobs/${job}`,
+        jobType,
+        object: object?.uid?.toLowerCase() ?? object?.id ?? own?.object.uid ?? uidOf(id),
+        uid: own?.uid,
+      }
+    }),
+  )
+}
+
+/** Returns the job's id if it is a uid, because it may name the object to run. Other ids, which clients make up, are ignored. */
+const uidOf = (id: string | undefined): string | undefined =>
+  id && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id) ? id.toLowerCase() : undefined
+
+/**
+ * Resolves the objects that the jobs of a body run. A workflow runs them without further checks, so the caller must be allowed to run
+ * each new one; existing ones may stay. Throws 422 with all objects that are unknown, of another kind or not allowed.
+ */
+export async function resolveJobs(
+  trx: Transaction<DB>,
+  body: WorkflowBody,
+  current: readonly StoredJob[],
+  caller: Caller,
+): Promise<ResolvedJob[][]> {
+  const named = parseJobs(body, current)
+  const keys = [...new Set(named.flat().flatMap(({ object }) => object ?? []))]
+  const uids = keys.filter((key) => typeof key === 'string')
+  const ids = keys.filter((key) => Number.isSafeInteger(key))
+  // Locks the objects until the rows are written, so that they are not deleted.
+  const { rows } = await sql<{ id: number; uid: string; kind: RunnableKind; name: string }>`
+    select id, uid, kind, name from runnables where (uid = any(${uids}::uuid[]) or id = any(${ids}::bigint[])) and client = ${caller.client}
+    order by id for key share`.execute(trx)
+  const objects = new Map<string | number, (typeof rows)[number]>(
+    rows.flatMap((row) => [[row.uid, row] as const, [row.id, row] as const]),
+  )
+  const seen = await findVisibleObjects(trx, caller, rows)
+  const kept = new Set(current.map(({ object }) => object.id))
+
+  const violations: Violation[] = []
+  const resolved = named.map((step, index) => {
+    const parallel = body.steps.steps?.[index]?.executionMode === 'PARALLEL'
+    const inStep = new Set<number>()
+    return step.flatMap((job): ResolvedJob[] => {
+      const object = job.object === undefined ? undefined : objects.get(job.object)
+      const refused = refusal(job, object)
+      if (refused) {
+        violations.push(refused)
+        return []
+      }
+      const { id, name } = object!
+      if (parallel && inStep.has(id))
+        violations.push({
+          pointer: job.pointer,
+          detail: `"${name}" is in this parallel step twice, but can have only one run at a time. Remove one of the two jobs.`,
+        })
+      inStep.add(id)
+      return [{ uid: job.uid, runnableId: id }]
+    })
+  })
+  if (violations.length > 0) throw jobsRefused(violations)
+  return resolved
+
+  function refusal(
+    { pointer, jobType, object: uid }: NamedJob,
+    object: (typeof rows)[number] | undefined,
+  ): Violation | undefined {
+    const noun = jobType ? jobKindOf(jobType).noun : 'object'
+    const at = `${pointer}/object/uid`
+    if (uid === undefined) return { pointer: at, detail: `The job has no ${noun} to run. Set object.uid.` }
+    const known = object && (kept.has(object.id) || seen.has(object.id))
+    if (!known) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
+    const { kind, name } = object
+    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow. Choose another object.` }
+    if (jobType && jobKinds[kind].jobType !== jobType)
+      return {
+        pointer: `${pointer}/jobType`,
+        detail: `"${name}" is a ${jobKinds[kind].noun}. Set jobType to ${jobKinds[kind].jobType}.`,
+      }
+    if (!kept.has(object.id) && !seen.get(object.id)!.usable)
+      return {
+        pointer: at,
+        detail: `You may see the ${noun} "${name}", but not run it, so your workflow cannot run it. Ask its owner for the right to change it.`,
+      }
+    return undefined
+  }
+}
+
+function jobsRefused(errors: Violation[]): Problem {
+  const [first] = errors
+  const { status, code, title, message } = problems.refused(first!.pointer, first!.detail)
+  const more = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''
+  return new Problem(status, code, title, { detail: `${message}${more}`, errors })
+}

@@ -1,0 +1,144 @@
+import { sql, type Kysely, type Selectable, type Transaction } from 'kysely'
+import type { DB, WarehouseDrops } from '../database.ts'
+import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
+import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { listFurtherTables, isFilledByAnother, isTableTaken } from './table-ownership.ts'
+
+type Drop = Selectable<WarehouseDrops>
+
+/** A table or view to drop from a client's warehouse. Without `table`, the schema is dropped if it is then empty. */
+export interface DropRequest {
+  client: string
+  schema: string
+  table?: string
+}
+
+/** Codes for tables that this service does not manage. Such tables stay, and the drop is not retried. */
+const unmanagedCodes = new Set(['TABLE_NOT_OURS', 'INVALID_NAME'])
+
+/** Records a drop in the transaction that deletes the pipeline or schema. Maintenance executes it later. */
+export async function recordDrop(trx: Transaction<DB>, { client, schema, table }: DropRequest): Promise<void> {
+  await trx
+    .insertInto('warehouse_drops')
+    .values({ client, schema_name: schema, table_name: table ?? null })
+    .execute()
+}
+
+/** Whether a deleted pipeline left the table. Its rows must not be shown for a new pipeline with the same table name. */
+export async function isTableDropPending(
+  db: Kysely<DB>,
+  { client, schema, table }: Required<DropRequest>,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('warehouse_drops')
+    .select('id')
+    .where('client', '=', client)
+    .where('schema_name', '=', schema)
+    .where('table_name', '=', table)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/**
+ * Executes up to fifty due drops of one client or of all clients, tables before schemas. Returns the number of successful drops.
+ * Failed drops are reported to `failed`, and retried with exponential backoff of at most a day.
+ */
+export async function executeDueDrops(
+  db: Kysely<DB>,
+  warehouses: ClientWarehouses,
+  failed: (error: unknown, drop: Drop) => void,
+  client?: string,
+): Promise<number> {
+  let due = db.selectFrom('warehouse_drops').select('id').where('try_after', '<=', sql<Date>`now()`)
+  if (client) due = due.where('client', '=', client)
+  const waiting = await due.orderBy(sql`table_name is null`).orderBy('id').limit(50).execute()
+  let done = 0
+  for (const { id } of waiting) if (await executeDrop(db, warehouses, id, failed)) done += 1
+  return done
+}
+
+/**
+ * Before a load, drops the table that a deleted pipeline left under the target's name, and cancels a pending drop of the schema. Waits
+ * for a concurrent drop. Throws `WarehouseProblem` if the table cannot be dropped.
+ */
+export async function dropLeftover(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
+  const conflictingDrops = (on: Kysely<DB>) =>
+    on
+      .selectFrom('warehouse_drops')
+      .selectAll()
+      .where('client', '=', target.client)
+      .where('schema_name', '=', target.schema)
+      .where((eb) => eb.or([eb('table_name', 'is', null), eb('table_name', '=', target.table)]))
+  if ((await conflictingDrops(db).execute()).length === 0) return
+  await db.transaction().execute(async (trx) => {
+    // Read again under the lock, because a concurrent drop may have ended.
+    const rows = await conflictingDrops(trx).orderBy('id').forUpdate().execute()
+    if (rows.some((row) => row.table_name !== null)) await dropWithOtherTables(trx, warehouse, target)
+    const ids = rows.map(({ id }) => id)
+    await trx
+      .deleteFrom('warehouse_drops')
+      .where('id', 'in', [0, ...ids])
+      .execute()
+  })
+}
+
+/**
+ * Executes a drop while its row is locked, because a load into the same table waits for this lock. Returns whether it succeeded. Other
+ * transactions must not wait for the warehouse; here its statements end within seconds.
+ */
+async function executeDrop(
+  db: Kysely<DB>,
+  warehouses: ClientWarehouses,
+  id: number,
+  failed: (error: unknown, drop: Drop) => void,
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const found = trx.selectFrom('warehouse_drops').selectAll().where('id', '=', id)
+    const drop = await found.forUpdate().skipLocked().executeTakeFirst()
+    if (!drop) return false
+    try {
+      const warehouse = await warehouses.find(drop.client)
+      // A warehouse that was never provisioned contains nothing.
+      const [schema, table] = [drop.schema_name, drop.table_name ?? undefined]
+      if (warehouse && table === undefined) await dropRelation(warehouse, { schema })
+      else if (warehouse && table !== undefined)
+        await dropWithOtherTables(trx, warehouse, { client: drop.client, schema, table })
+    } catch (error) {
+      failed(error, drop)
+      const wait = sql<Date>`now() + make_interval(mins => ${Math.min(2 ** drop.tries, 1440)}::int)`
+      await trx
+        .updateTable('warehouse_drops')
+        .set({ tries: drop.tries + 1, try_after: wait })
+        .where('id', '=', id)
+        .execute()
+      return false
+    }
+    await trx.deleteFrom('warehouse_drops').where('id', '=', id).execute()
+    return true
+  })
+}
+
+/** Drops a table, after the further tables of its pipeline that no other object uses. */
+async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target: Required<DropRequest>): Promise<void> {
+  for (const table of await listFurtherTables(warehouse, target.schema, target.table))
+    if (
+      !(await isTableTaken(db, { ...target, table })) &&
+      !(await isFilledByAnother(db, { ...target, table }, target.table))
+    )
+      await dropRelation(warehouse, { ...target, table })
+  await dropRelation(warehouse, target)
+}
+
+async function dropRelation(
+  warehouse: Warehouse,
+  { schema, table }: { schema: string; table?: string },
+): Promise<void> {
+  try {
+    if (table === undefined) await warehouse.catalog.dropSchema(schema)
+    else if (await warehouse.views.find(schema, table)) await warehouse.views.drop(schema, table)
+    else await warehouse.catalog.dropTable(schema, table)
+  } catch (error) {
+    if (!(error instanceof WarehouseProblem && unmanagedCodes.has(error.code))) throw error
+  }
+}

@@ -1,0 +1,61 @@
+import type { ImportOptions } from './push-target.ts'
+
+/** Receives the progress of a push. */
+export interface PushReport {
+  /** Totals: rows of the view that were read, and bytes that were sent. */
+  progress(totals: { rowsRead: number; bytesRead: number }): void
+  /** Reports why a row was rejected. A row can have several reasons. */
+  reject(row: RejectedRow): void
+  /** Reports the number of rejected rows so far. */
+  rejected(rows: number): void
+  log(level: 'INFO' | 'WARN', importance: 'LOW' | 'MEDIUM' | 'HIGH', message: string): void
+}
+
+export interface PushResult {
+  /** Rows of the view. */
+  rows: number
+  /** Values that were sent. Excludes rows without a value and rows that cannot be sent. */
+  sent: number
+  bytes: number
+  empty: number
+  /** Rows that DHIS2 rejected, or that lack a required field. */
+  rejected: number
+  /** Reason of the first rejected row. */
+  firstRejected: string | undefined
+  /** Counts from DHIS2, which can count unchanged values as ignored. */
+  imported: number
+  updated: number
+  ignored: number
+  deleted: number
+  /** A warning from DHIS2 that concerns no single row. */
+  warning: string | undefined
+}
+
+/** A rejected row of the view, with the fields of a run's rejected rows. */
+export interface RejectedRow {
+  /** Row number from 1, in the order of reading. */
+  line: number
+  column?: string
+  reason: string
+  /** The value as JSON. */
+  raw: string
+}
+
+const formatNumber = (amount: number) => amount.toLocaleString('en')
+const formatCount = (amount: number, noun: string) => `${formatNumber(amount)} ${amount === 1 ? noun : `${noun}s`}`
+
+export function describePush(place: string, pushed: PushResult, { dryRun }: ImportOptions): string {
+  const { rows, sent, empty, rejected, firstRejected, imported, updated, ignored, deleted, warning } = pushed
+  if (rows === 0) return `${place} has no rows: nothing was sent.`
+  const without =
+    empty > 0 ? ` ${formatCount(empty, 'row')} without a value ${empty === 1 ? 'was' : 'were'} skipped.` : ''
+  const refused =
+    rejected > 0
+      ? ` ${formatCount(rejected, 'row')} ${rejected === 1 ? 'was' : 'were'} rejected, the first for this reason: ${firstRejected ?? 'DHIS2 gives no reason'}${/[.!?]$/.test(firstRejected ?? '') ? '' : '.'} See the rejected rows of the run, and correct them in the source.`
+      : ''
+  const warns = warning === undefined ? '' : ` DHIS2 warns: ${warning}`
+  if (sent === 0) return `Nothing of ${place} was sent.${without}${refused}`
+  const tense = dryRun ? 'A dry run, so nothing is stored. DHIS2 would have' : 'DHIS2 has'
+  const did = `${formatNumber(imported)} imported, ${formatNumber(updated)} updated, ${formatNumber(deleted)} deleted and ${formatNumber(ignored)} ignored`
+  return `Sent ${formatCount(sent, 'value')} of ${place}. ${tense} ${did}.${without}${refused}${warns}`
+}

@@ -1,0 +1,85 @@
+import { RemoteProblem, serviceClient } from '@sluice/client'
+import { holds, identityOperations, type Credential, type PrincipalState } from '@sluice/contracts'
+import { scopeHeaders } from '@sluice/process'
+import { batched, lookupCache } from './lookup-cache.ts'
+import type { IdentityLookups } from './identity-lookups.ts'
+
+const { lookups } = identityOperations
+
+/** Maximum number of ids in one request. */
+const maxBatchSize = 1_000
+
+/**
+ * Creates lookups that query the identity service over HTTP. They cache principals for five seconds, clients for ten and names for a
+ * minute, and for longer while the identity service is down. A principal of a session that can switch its client is not cached.
+ */
+export function identityLookups({
+  IDENTITY_URL,
+  SERVICE_SECRET,
+}: {
+  IDENTITY_URL: string
+  SERVICE_SECRET: string
+}): IdentityLookups {
+  const identity = serviceClient({ baseUrl: IDENTITY_URL, token: () => SERVICE_SECRET, headers: scopeHeaders })
+
+  const principal = lookupCache(readPrincipal, {
+    ttl: 5_000,
+    max: 10_000,
+    isCacheable: (principal) => !canSwitchClient(principal),
+  })
+  const user = cachedById((body) => identity.call(lookups.users, { body }), { ttl: 60_000, max: 50_000 })
+  const userGroup = cachedById((body) => identity.call(lookups.userGroups, { body }), { ttl: 60_000, max: 10_000 })
+  const client = cachedById((body) => identity.call(lookups.clients, { body }), { ttl: 10_000, max: 10_000 })
+
+  async function readPrincipal(key: string): Promise<PrincipalState | undefined> {
+    try {
+      return await identity.call(lookups.standing, { body: JSON.parse(key) as Credential })
+    } catch (error) {
+      if (error instanceof RemoteProblem && error.status === 404) return undefined
+      throw error
+    }
+  }
+
+  return {
+    // A fixed order of keys gives each credential one cache entry.
+    findPrincipal: ({ kind, id, session, application }) =>
+      principal(JSON.stringify({ kind, id, session, application })),
+    users: (uids) => findAll(uids, user),
+    userGroups: (uids) => findAll(uids, userGroup),
+    client,
+    clients: (uids) => findAll(uids, client),
+    async letPublish(uids) {
+      if (uids.length > 0)
+        await identity.call(lookups.datasetPublishers, { body: { ids: uids.slice(0, maxBatchSize) } })
+    },
+    deletedClients: (uids) => readBatches(uids, (body) => identity.call(lookups.deletedClients, { body })),
+  }
+}
+
+function cachedById<T extends { id: string }>(
+  read: (body: { ids: string[] }) => Promise<T[]>,
+  limits: { ttl: number; max: number },
+): (uid: string) => Promise<T | undefined> {
+  const readMany = async (ids: string[]) => new Map((await readBatches(ids, read)).map((one) => [one.id, one]))
+  return lookupCache(batched(readMany), limits)
+}
+
+async function readBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {
+  const found: T[] = []
+  for (let start = 0; start < uids.length; start += maxBatchSize)
+    found.push(...(await read({ ids: uids.slice(start, start + maxBatchSize) })))
+  return found
+}
+
+/** Returns the objects that exist, by uid. */
+async function findAll<T>(uids: readonly string[], find: (uid: string) => Promise<T | undefined>) {
+  const found = await Promise.all(Array.from(new Set(uids), async (uid) => [uid, await find(uid)] as const))
+  return new Map(found.flatMap(([uid, one]) => (one === undefined ? [] : [[uid, one] as const])))
+}
+
+/**
+ * Whether the principal is a session of a super admin, who can switch the organisation by PUT /session/client. A cached principal would
+ * execute the next request in the previous organisation.
+ */
+const canSwitchClient = ({ kind, roles }: PrincipalState): boolean =>
+  kind === 'session' && holds(roles, 'ROLE_SUPER_ADMIN')

@@ -1,0 +1,68 @@
+import { sql, type Kysely, type Selectable } from 'kysely'
+import type { DataQualityResults, DB } from '../database.ts'
+import type { Claim } from '../runs/claim-run.ts'
+import { storable } from '../runs/run-log.ts'
+import type { CheckOutcome } from './run-checks.ts'
+
+type Fence = Pick<Claim, 'id' | 'attempt'>
+
+/** Deletes the results of earlier attempts of a run, unless this attempt has lost the lease. */
+export async function deleteCheckResults(db: Kysely<DB>, { id, attempt }: Fence): Promise<void> {
+  await sql`delete from data_quality_results where run_id in
+    (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING')`.execute(db)
+}
+
+/** Stores the result of a check, unless this attempt has lost the lease. `position` counts from 1. */
+export async function insertCheckResult(
+  db: Kysely<DB>,
+  { id, attempt }: Fence,
+  position: number,
+  outcome: CheckOutcome,
+): Promise<void> {
+  const { check_uid, check_name, status, message, data, completed_at } = toColumns(outcome)
+  await sql`
+    insert into data_quality_results (run_id, check_uid, check_name, position, status, message, data, completed_at)
+    select id, ${check_uid}, ${check_name}, ${position}, ${status}, ${message}, ${data}::jsonb, ${completed_at} from runs
+    where id = ${id} and attempt = ${attempt} and state = 'RUNNING'
+    on conflict (run_id, position) do nothing`.execute(db)
+}
+
+/** Returns the columns of a stored result, without run and position. */
+export function toColumns({ check, status, message, found, completedAt }: CheckOutcome) {
+  return {
+    check_uid: check.uid,
+    check_name: check.name,
+    status,
+    message: storable(message, 5_000),
+    // jsonb cannot store NUL.
+    data: found ? JSON.stringify(found).toWellFormed().replaceAll('\\u0000', '␀') : null,
+    completed_at: completedAt,
+  }
+}
+
+/** Lists the check results of a run in order. Undefined if the object has no such run. `page` counts from 1. */
+export async function listCheckResults(
+  db: Kysely<DB>,
+  runnableId: number,
+  run: string,
+  { page, pageSize }: { page: number; pageSize: number },
+): Promise<{ rows: Selectable<DataQualityResults>[]; total: number } | undefined> {
+  const found = await db
+    .selectFrom('runs')
+    .select('id')
+    .where('runnable_id', '=', runnableId)
+    .where('uid', '=', run)
+    .executeTakeFirst()
+  if (!found) return undefined
+  const results = db.selectFrom('data_quality_results').where('run_id', '=', found.id)
+  const [rows, { total }] = await Promise.all([
+    results
+      .selectAll()
+      .orderBy('position')
+      .limit(pageSize)
+      .offset((page - 1) * pageSize)
+      .execute(),
+    results.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
+  ])
+  return { rows, total }
+}

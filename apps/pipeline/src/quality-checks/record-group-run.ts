@@ -1,0 +1,79 @@
+import type { Selectable, Transaction } from 'kysely'
+import type { DB, Runs } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { onRunFinished } from '../run-lifecycle/finish-run.ts'
+import { storable } from '../runs/run-log.ts'
+import { toColumns } from './check-result-repository.ts'
+import type { CheckOutcome, CheckStatus } from './run-checks.ts'
+
+/** The check group, the user who started the run, and its start time. */
+interface GroupRunSubject {
+  id: number
+  client: string
+  createdBy: string
+  startedAt: Date
+}
+
+/** Error code of a run with failed checks. */
+export const qualityFailedCode = 'DATA_QUALITY_FAILED'
+
+/**
+ * Stores a synchronous run of a check group with its results, after it has ended. If the service is killed during the run, nothing is stored.
+ */
+export async function recordGroupRun(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  { id, client, createdBy, startedAt }: GroupRunSubject,
+  { status, message }: Verdict,
+  outcomes: readonly CheckOutcome[],
+): Promise<Selectable<Runs>> {
+  const now = new Date()
+  const run = await trx
+    .insertInto('runs')
+    .values({
+      runnable_id: id,
+      client,
+      trigger: 'MANUAL',
+      created_by: createdBy,
+      input: '{}',
+      attempt: 1,
+      state: status === 'OK' ? 'OK' : 'FAILED',
+      message: storable(message, 5_000),
+      error_code: status === 'OK' ? null : qualityFailedCode,
+      created_at: startedAt,
+      started_at: startedAt,
+      heartbeat_at: now,
+      finished_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  const results = outcomes.map((outcome, index) => ({ run_id: run.id, position: index + 1, ...toColumns(outcome) }))
+  if (results.length > 0) await trx.insertInto('data_quality_results').values(results).execute()
+  await onRunFinished(trx, queue, run)
+  return run
+}
+
+/** The result of a group. The status is OK only if all checks are OK. Everyone who can see the run can see the message. */
+interface Verdict {
+  status: CheckStatus
+  message: string
+}
+
+/** Maximum number of checks in a message. */
+const maxNamedChecks = 5
+
+export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
+  if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks. Add checks to it.' }
+  const bad = outcomes.filter(({ status }) => status !== 'OK')
+  if (bad.length === 0)
+    return {
+      status: 'OK',
+      message: outcomes.length === 1 ? 'The check is OK.' : `All ${outcomes.length} checks are OK.`,
+    }
+  const status = bad.some((outcome) => outcome.status === 'ERROR') ? 'ERROR' : 'FAILED'
+  const reasons = bad.slice(0, maxNamedChecks).map(({ check, toAll }) => `“${check.name}”: ${toAll}`)
+  const more = bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results.` : ''
+  const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
+  const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${more}`
+  return { status, message: storable(message, 4_500) }
+}

@@ -1,0 +1,196 @@
+import { storable } from '../runs/run-log.ts'
+import {
+  type QueryRows,
+  type UserQuery,
+  type QueryRunner,
+  type WarehouseColumn,
+  WarehouseProblem,
+} from '@sluice/warehouses/warehouse'
+import { bindVariables } from '../variables/bind-variables.ts'
+import { VariableProblem } from '../variables/variable-problem.ts'
+import type { Variables } from '../variables/variables.ts'
+import { createRedactor } from './redact-variables.ts'
+import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface CheckToRun {
+  uid: string
+  name: string
+  query: string
+}
+
+/** OK: the query returned no rows. FAILED: it returned rows, which are the violations. ERROR: it could not be run. */
+export type CheckStatus = 'OK' | 'FAILED' | 'ERROR'
+
+/** The first violations that a check found, as stored with the results of a run. */
+export interface CheckFindings {
+  columns: WarehouseColumn[]
+  rows: QueryRows['rows']
+  /** Number of all violations; absent if counting took too long. */
+  violations?: number
+  startedAt: string
+  milliseconds: number
+}
+
+export interface CheckOutcome {
+  check: CheckToRun
+  status: CheckStatus
+  /** A sentence for users with read access to the check, without values of secured variables. */
+  message: string
+  /** A sentence for everyone who sees the run, its log or its alert. It omits the server's message, which can contain cells. */
+  toAll: string
+  found?: CheckFindings
+  completedAt: Date
+}
+
+export interface CheckRunContext {
+  /** Undefined if the client has no warehouse yet, because nothing was loaded. */
+  warehouse: { queries: Pick<QueryRunner, 'query'> } | undefined
+  variables: Variables
+  /** The schemas in which names without a schema are searched, in order. */
+  schemas: readonly string[]
+  /** Limits of each check: stored rows and bytes, and seconds for its query. */
+  limits: { rows: number; bytes: number; seconds: number }
+  /** Seconds for all checks. Checks for which no time remains are not run and have the status ERROR. */
+  seconds?: number
+  /** Seconds to wait for a free query slot of the client; without it, checks do not wait. */
+  slotTimeoutSeconds?: number
+  /** Called with each query before it runs. To refuse the query, it returns a sentence for everyone who sees the run. */
+  refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
+  signal: AbortSignal
+}
+
+/**
+ * Runs checks one after the other, each on its own connection. An error of a check is its outcome. Temporary errors (the warehouse
+ * is unavailable, a table is busy) and the signal's reason are thrown.
+ */
+export async function* runChecks(
+  checks: readonly CheckToRun[],
+  context: CheckRunContext,
+): AsyncGenerator<CheckOutcome> {
+  const { limits, seconds = Infinity } = context
+  const end = performance.now() + seconds * 1_000
+  for (const check of checks) {
+    context.signal.throwIfAborted()
+    const left = Math.floor((end - performance.now()) / 1_000)
+    if (left < 1) yield checkNotRun(check, `Not run: earlier checks used all ${seconds} seconds. Split the group.`)
+    else yield await runCheck(check, { ...context, limits: { ...limits, seconds: Math.min(limits.seconds, left) } })
+  }
+}
+
+export async function runCheck(check: CheckToRun, context: CheckRunContext): Promise<CheckOutcome> {
+  const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
+  if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')
+  const startedAt = new Date()
+  // Only the variables that a check uses can appear in its result.
+  let redact = createRedactor([])
+  try {
+    const bound = bindVariables(check.query, variables)
+    redact = createRedactor(
+      [...bound.names].filter((name) => variables.isSecured(name)).map((name) => variables.get(name)!),
+    )
+    const { text, values, texts } = bound
+    const query: UserQuery = { text, values, texts, schemas, limits }
+    const refused = await refusal?.(query, signal)
+    if (refused) return checkNotRun(check, redact.text(refused))
+    const { columns, rows, whole, none } = await readFirstRows(warehouse, query, slotTimeoutSeconds, signal)
+    const milliseconds = Date.now() - startedAt.getTime()
+    const violations = whole ? rows.length : await countRows(warehouse, query, signal)
+    const found = {
+      columns: columns.map((column) => ({
+        ...column,
+        name: redact.text(column.name),
+        label: redact.text(column.label),
+      })),
+      rows: rows.map((row) => row.map(redact.cell)),
+      ...(violations !== undefined && { violations }),
+      startedAt: startedAt.toISOString(),
+      milliseconds,
+    }
+    const message = none ? 'No row violates the check.' : describeViolations(found)
+    return { check, status: none ? 'OK' : 'FAILED', message, toAll: message, found, completedAt: new Date() }
+  } catch (error) {
+    signal.throwIfAborted()
+    const known = error instanceof VariableProblem || (error instanceof WarehouseProblem && !error.retryable)
+    if (!known) throw error
+    const message = redact.text(error.message)
+    return checkNotRun(
+      check,
+      message,
+      error instanceof VariableProblem || safeCodes.has(error.code) ? message : couldNotBeRun,
+    )
+  }
+}
+
+/** The message for users without read access to the check. */
+export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
+
+/** Codes of problems with messages that contain no text of the server. */
+const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
+
+/** Returns the outcome of a check that could not be run. */
+export function checkNotRun(check: CheckToRun, message: string, toAll = message): CheckOutcome {
+  return {
+    check,
+    status: 'ERROR',
+    message: storable(message, 2_000),
+    toAll: storable(toAll, 2_000),
+    completedAt: new Date(),
+  }
+}
+
+function describeViolations({ rows, violations }: Pick<CheckFindings, 'rows' | 'violations'>): string {
+  if (violations === undefined && rows.length === 0)
+    return 'Rows violate the check; the first is too large to be shown.'
+  if (violations === undefined) return `More than ${rows.length.toLocaleString('en')} rows violate the check.`
+  return violations === 1 ? '1 row violates the check.' : `${violations.toLocaleString('en')} rows violate the check.`
+}
+
+/** Seconds for counting the violations. */
+const countTimeout = 5
+
+/** Returns the number of rows of a query; undefined if counting fails or takes too long. */
+async function countRows(
+  warehouse: { queries: Pick<QueryRunner, 'query'> },
+  query: UserQuery,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  // The line break ends a comment in the last line of the query, which would otherwise include the bracket.
+  const text = `select count(*) from (\n${trimStatementEnd(query.text)}\n) as violations`
+  const counted = await warehouse.queries
+    .query({ ...query, text, limits: { rows: 1, seconds: countTimeout } }, signal)
+    .catch(() => undefined)
+  signal.throwIfAborted()
+  const count = Number(counted?.rows[0]?.[0])
+  return Number.isSafeInteger(count) ? count : undefined
+}
+
+interface FirstRows extends Pick<QueryRows, 'columns' | 'rows'> {
+  /** Whether these are all rows. */
+  whole: boolean
+  /** Whether the query has no rows. False if the first row is too large to be returned. */
+  none: boolean
+}
+
+/**
+ * Returns the first rows of a query. Waits for a free query slot of the client, so that a busy client does not fail a long load.
+ */
+async function readFirstRows(
+  warehouse: { queries: Pick<QueryRunner, 'query'> },
+  query: UserQuery,
+  slotTimeoutSeconds: number,
+  signal: AbortSignal,
+): Promise<FirstRows> {
+  const end = performance.now() + slotTimeoutSeconds * 1_000
+  for (;;) {
+    try {
+      const { columns, rows, more, truncated } = await warehouse.queries.query(query, signal)
+      return { columns, rows, whole: !more && !truncated, none: rows.length === 0 }
+    } catch (error) {
+      if (!(error instanceof WarehouseProblem)) throw error
+      if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], whole: false, none: false }
+      if (error.code !== 'WAREHOUSE_BUSY' || performance.now() > end) throw error
+      await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
+    }
+  }
+}

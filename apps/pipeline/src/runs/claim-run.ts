@@ -1,0 +1,115 @@
+import type { RunAction, RunMode, RunnableKind } from './runnable-kinds.ts'
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import { statesBefore } from './run-states.ts'
+
+/** A run that a worker has claimed. `attempt` is the fence token of every write: a write that changes no row has lost the lease. */
+export interface Claim {
+  id: number
+  uid: string
+  client: string
+  requestedAt: Date
+  attempt: number
+  /** Number of this attempt from 1. Attempts that were requeued as `unfinished` do not count. */
+  tries: number
+  mode: RunMode
+  action: RunAction
+  /** The input as it was when the run was requested. */
+  input: unknown
+  /** The rejected rows that an earlier attempt counted. */
+  rowsRejected: number
+  /** The runnable object. */
+  subject: { id: number; uid: string; kind: RunnableKind; name: string }
+}
+
+/** Number of attempts before a run fails. A further attempt only checks whether an earlier one published the rows. */
+export const mostTries = 5
+
+/**
+ * Claims a run: sets it RUNNING with a new attempt. Undefined if the run has ended or was deleted. A run of another worker is
+ * taken over, because the queue delivers it only after that worker's heartbeats have stopped.
+ */
+export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | undefined> {
+  const row = await db
+    .updateTable('runs as r')
+    .from('runnables as s')
+    .set((eb) => ({
+      state: 'RUNNING',
+      attempt: eb('r.attempt', '+', 1),
+      started_at: sql`now()`,
+      heartbeat_at: sql`now()`,
+      rows_per_second: null,
+      bytes_per_second: null,
+      estimated_end: null,
+      message: null,
+      error_code: null,
+    }))
+    .whereRef('s.id', '=', 'r.runnable_id')
+    .where('r.uid', '=', uid)
+    .where('r.state', 'in', statesBefore('RUNNING'))
+    .returning(['r.id', 'r.uid', 'r.client', 'r.created_at', 'r.attempt', 'r.handed_back', 'r.mode', 'r.input'])
+    .returning(['r.action', 'r.rows_rejected', 's.id as subject_id', 's.uid as subject_uid', 's.kind', 's.name'])
+    .executeTakeFirst()
+  if (!row) return undefined
+
+  return {
+    id: row.id,
+    uid: row.uid,
+    client: row.client,
+    requestedAt: row.created_at,
+    attempt: row.attempt,
+    tries: row.attempt - row.handed_back,
+    mode: row.mode as RunMode,
+    action: row.action as RunAction,
+    input: row.input,
+    rowsRejected: row.rows_rejected,
+    subject: { id: row.subject_id, uid: row.subject_uid, kind: row.kind as RunnableKind, name: row.name },
+  }
+}
+
+/**
+ * Returns whether the client may have another concurrent run. The limit of the queue is only approximate, because workers
+ * count concurrently. Here, an advisory lock serializes the claims of one client until the caller's transaction ends. Runs
+ * without a heartbeat for a minute do not count.
+ */
+export async function hasClientCapacity(trx: Transaction<DB>, uid: string, most: number): Promise<boolean> {
+  const run = await trx.selectFrom('runs').select(['id', 'client']).where('uid', '=', uid).executeTakeFirst()
+  if (!run) return true
+  await sql`select pg_advisory_xact_lock(hashtext(${`runs of ${run.client}`}))`.execute(trx)
+  const { count } = await trx
+    .selectFrom('runs')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('client', '=', run.client)
+    .where('id', '<>', run.id)
+    .where('state', '=', 'RUNNING')
+    .where('heartbeat_at', '>', sql<Date>`now() - interval '1 minute'`)
+    .executeTakeFirstOrThrow()
+  return count < most
+}
+
+/**
+ * Why a worker requeues a run. `unfinished`: the worker stops, or a server that the run needs is unavailable. Such an attempt
+ * does not count.
+ */
+export type RequeueReason = { unfinished: true } | { code: string; message: string; unfinished?: boolean }
+
+/** Makes a run QUEUED again. False if this attempt has lost the lease. The caller's transaction queues the job. */
+export async function requeueRun(
+  trx: Transaction<DB>,
+  { id, attempt }: Claim,
+  reason: RequeueReason,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('runs')
+    .set((eb) => ({
+      state: 'QUEUED',
+      heartbeat_at: null,
+      ...(reason.unfinished && { handed_back: eb('handed_back', '+', 1) }),
+      ...('code' in reason && { message: reason.message, error_code: reason.code }),
+    }))
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('state', 'in', statesBefore('QUEUED'))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}

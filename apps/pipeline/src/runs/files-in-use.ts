@@ -1,0 +1,65 @@
+import { type Kysely, type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import { keptDays } from './runs-to-keep.ts'
+import { underWay } from './run-states.ts'
+import { rm } from 'node:fs/promises'
+import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
+
+/**
+ * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
+ * have a row for the client that publishes them.
+ */
+const needed = sql`(
+  select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
+  union
+  select (input -> 'file' ->> 'uid')::uuid, client, (input -> 'file' ->> 'size')::bigint
+  from runs where state = any(${[...underWay]}::text[])
+  union
+  select f.uid, d.client, f.size from public_datasets d join uploaded_files f on f.pipeline_id = d.pipeline_id
+  union
+  select (r.input -> 'file' ->> 'uid')::uuid, d.client, (r.input -> 'file' ->> 'size')::bigint
+  from public_datasets d join runs r on r.runnable_id = d.pipeline_id where r.state = any(${[...underWay]}::text[])
+  union
+  select (r.input -> 'file' ->> 'uid')::uuid, r.client, (r.input -> 'file' ->> 'size')::bigint
+  from settings s join runs r on r.client = s.client
+  where s.key = 'RETAIN_TEMP_FILES' and s.value = 'true' and r.finished_at > now() - make_interval(days => ${keptDays}::int)
+) as needed`
+
+/** Returns the uids that are in use. */
+export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ uid: string }>`
+    select uid from ${needed} where uid = any(${uids}::uuid[])`.execute(db)
+  return new Set(rows.map(({ uid }) => uid))
+}
+
+/** Returns a subquery for the total bytes of a client's uploaded files that are in use. */
+export const neededBytes = (client: string) =>
+  sql`(select coalesce(sum(size), 0)::float8 from ${needed} where client = ${client})`
+
+/** Returns the uids of a pipeline's uploaded file and of the files that its runs read. Replaced files may already be removed. */
+export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {
+  const { rows } = await sql<{ uid: string }>`
+    select uid from uploaded_files where pipeline_id = ${pipeline}
+    union
+    select (input -> 'file' ->> 'uid')::uuid from runs where runnable_id = ${pipeline} and input -> 'file' ->> 'uid' is not null`.execute(
+    trx,
+  )
+  return rows.map(({ uid }) => uid)
+}
+
+/**
+ * Removes uploaded files that are not in use, such as replaced files. A maintenance job retries files that cannot be removed now.
+ * Never throws.
+ */
+export async function removeUnneededFiles(
+  { db, directory }: { db: Kysely<DB>; directory: string },
+  uids: readonly string[],
+): Promise<void> {
+  if (uids.length === 0) return
+  try {
+    const kept = await neededFiles(db, uids)
+    for (const uid of uids) if (!kept.has(uid)) await rm(getUploadPath(directory, uid), { force: true })
+  } catch {
+    // Maintenance removes it later.
+  }
+}

@@ -1,0 +1,98 @@
+import type { DB } from '../database.ts'
+import type { Transaction } from 'kysely'
+import { runTransaction } from '../runs/run-transaction.ts'
+import { computeNextRunOrDisable, writePlans } from './plan-runs.ts'
+import { type Schedule, toSchedule } from './schedule.ts'
+import type { SchedulerContext } from './scheduler-context.ts'
+import { listInstants, isKnownZone, getUtcOffset, toWallClockTime } from './wall-clock.ts'
+import { toCronExpression } from './schedule-to-cron.ts'
+import { type NextRun, computeNextRun } from './next-run.ts'
+import { findNextTick } from './next-tick.ts'
+
+const pageSize = 500
+
+/** Replans the schedules of clients that changed their time zone. Schedules that are already due are not replanned before their run starts. */
+export async function followClientZones(context: SchedulerContext): Promise<void> {
+  const { db, clients, logger, signal } = context
+  const planned = await db
+    .selectFrom('runnables')
+    .select(['client', 'zone'])
+    .distinct()
+    .where('zone', 'is not', null)
+    .where('next_run_at', 'is not', null)
+    .execute()
+  if (planned.length === 0) return
+  const found = await clients([...new Set(planned.map(({ client }) => client))])
+  for (const { client, zone: from } of planned) {
+    const to = found.get(client)?.timeZone
+    if (to === undefined || to === from || !isKnownZone(to)) continue
+    let moved: number
+    do {
+      if (signal.aborted) return
+      moved = await runTransaction(db, (trx) => replanPage(trx, context, client, from!, to))
+      if (moved > 0) logger.info({ client, from, to, count: moved }, 'schedules were replanned in the new time zone')
+    } while (moved === pageSize)
+  }
+}
+
+async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, client: string, from: string, to: string) {
+  const now = await clock(trx)
+  const rows = await trx
+    .selectFrom('runnables')
+    .selectAll()
+    .where('client', '=', client)
+    .where('zone', '=', from)
+    .where('planned', '=', true)
+    .where('next_run_at', '>', now)
+    .orderBy('id')
+    .limit(pageSize)
+    .forNoKeyUpdate()
+    .skipLocked()
+    .execute()
+  const plans = rows.map((row) => {
+    const next = computeNextRunOrDisable(
+      () => nextRunInNewZone(toSchedule(row), from, to, now.getTime()),
+      () => {},
+    )
+    return { id: row.id, zone: to, ...next }
+  })
+  await writePlans(trx, plans)
+  return rows.length
+}
+
+/** Milliseconds to search back for the last tick. */
+const maxLookBack = 40 * 86_400_000
+/** Milliseconds. Schedules with longer intervals always follow the calendar: zones differ by up to 26 hours, and a day has at least 23. */
+const maxComparedInterval = 20 * 3_600_000
+
+/**
+ * Returns the next run after a client changed its zone. Schedules with intervals longer than the difference of the zones follow the
+ * calendar: each day has one run, which is due at once if its time has passed in the new zone. Other schedules continue.
+ */
+export function nextRunInNewZone(schedule: Schedule, from: string, to: string, now: number): NextRun {
+  const regularNext = computeNextRun(schedule, to, now)
+  const expression = toCronExpression(schedule)
+  if (schedule.disabled || schedule.continuouslyUpdated || expression === undefined) return regularNext
+  const zoneDifference = Math.abs(getUtcOffset(from, now) - getUtcOffset(to, now))
+  const last = lastTick(expression, from, now)
+  const next = findNextTick(expression, from, now)
+  if (last === undefined || next === undefined || next - last <= Math.min(zoneDifference, maxComparedInterval))
+    return regularNext
+  // In a repeated hour of the new zone, use the instant that is nearest to the last tick.
+  const [sameInNew] = listInstants(to, toWallClockTime(from, last)).toSorted(
+    (one, other) => Math.abs(one - last) - Math.abs(other - last),
+  )
+  const run = findNextTick(expression, to, sameInNew!)
+  return run === undefined ? {} : { run, full: run }
+}
+
+/** Returns the last tick before or at `now`; undefined if the last 40 days have no tick. */
+function lastTick(expression: string, zone: string, now: number): number | undefined {
+  for (let back = 3_600_000; back <= maxLookBack; back *= 2) {
+    let last: number | undefined
+    let tick = findNextTick(expression, zone, now - back)
+    for (; tick !== undefined && tick <= now; tick = findNextTick(expression, zone, tick)) last = tick
+    if (last !== undefined) return last
+  }
+  return undefined
+}

@@ -1,0 +1,36 @@
+import type { SecretAddress } from '../secrets/sealed-secrets.ts'
+import { namesVariables, replaceVariables, variablesInSettings } from './replace-variables.ts'
+import { VariableProblem } from './variable-problem.ts'
+
+/** Returns the address for secrets that are stored now. Undefined if it has no variables, because it can then be compared as written. */
+export async function createSecretAddress(
+  address: unknown,
+  variables: () => Promise<ReadonlyMap<string, string>>,
+): Promise<SecretAddress | undefined> {
+  if (!namesVariables(address)) return undefined
+  return { address, was: resolveAddress(address, await variables()) }
+}
+
+/** Whether two addresses have the same values of variables. False if a variable was missing and was created later. */
+export const isSameAddress = ({ was }: SecretAddress, now: SecretAddress | undefined): boolean =>
+  JSON.stringify(was) === JSON.stringify(now?.was)
+
+/** Throws `VariableProblem` if a variable changed the address, or does not exist. */
+export function assertAddressUnchanged({ address, was }: SecretAddress, variables: ReadonlyMap<string, string>): void {
+  const now = replaceVariables(address, variables)
+  if (isSameAddress({ address, was }, { address, was: now })) return
+  const names = [...variablesInSettings(address)].map((name) => `\${${name.slice(0, 100)}}`).join(', ')
+  throw new VariableProblem(
+    'SECRET_FOR_OTHER_ADDRESS',
+    `No request was sent, because ${names} changed the address for which the password or token was stored. If the new address is right, save the pipeline with its password or token; if not, correct the variable.`,
+  )
+}
+
+function resolveAddress(address: unknown, variables: ReadonlyMap<string, string>): unknown {
+  try {
+    return replaceVariables(address, variables)
+  } catch (error) {
+    if (error instanceof VariableProblem) return null
+    throw error
+  }
+}

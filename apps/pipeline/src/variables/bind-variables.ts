@@ -1,0 +1,83 @@
+import { toIdentifier, splitListValue, splitAtVariables, getVariableValue } from './place-variables.ts'
+import { type SqlPiece, splitSql } from './split-sql.ts'
+import { VariableProblem } from './variable-problem.ts'
+
+/** The limit keeps parameters such as `$99` shorter than any `${name}`, so that padding can preserve positions in the text. */
+const maxParameters = 99
+
+/** The advice for an unknown variable. Only checks bind variables, and a request that runs a check can pass values. */
+const advice = 'Create it, correct its name, or pass its value in `variables` of the run.'
+
+/** SQL with bind parameters in place of variables. */
+export interface BoundQuery {
+  text: string
+  values: string[]
+  /** Indexes of values that the server must treat as texts, even if they look like numbers. */
+  texts: ReadonlySet<number>
+  /** The variables that were used. */
+  names: ReadonlySet<string>
+}
+
+/**
+ * Replaces variables by bind parameters. `${name}` and `'${name}'` become one parameter each, even if a name occurs twice, so that a
+ * variable can be compared with columns of several types. `${name:list}` becomes several parameters, and `${name:identifier}` a quoted
+ * identifier. Positions in the text are preserved for the server's error positions, unless a list or an identifier is longer. Comments
+ * stay unchanged. Throws `VariableProblem` for unknown names, and for any other use inside quotes and names.
+ */
+export function bindVariables(sql: string, variables: ReadonlyMap<string, string>): BoundQuery {
+  const values: string[] = []
+  const texts = new Set<number>()
+  const names = new Set<string>()
+  let text = ''
+  // Splitting the whole query first reports a misplaced variable before an unknown one.
+  const parts = [...splitAtVariables(withoutParameters(splitSql(sql)))]
+  for (const part of parts) {
+    if (!('name' in part)) {
+      text += part.text
+      continue
+    }
+    names.add(part.name)
+    const value = getVariableValue(part.name, variables, advice)
+    if (part.use === 'TEXT') texts.add(values.length)
+    const written =
+      part.use === 'IDENTIFIER'
+        ? `"${toIdentifier(part.name, value)}"`
+        : part.use === 'LIST'
+          ? splitListValue(value).map(parameter).join(', ') || 'null'
+          : parameter(value)
+    text += written.padEnd(part.text.length)
+  }
+  return { text, values, texts, names }
+
+  function parameter(value: string): string {
+    values.push(value)
+    if (values.length > maxParameters)
+      throw new VariableProblem(
+        'VARIABLE_MISPLACED',
+        `The query uses variables more than ${maxParameters} times. Select each variable once in a WITH clause, and use that clause elsewhere.`,
+      )
+    return `$${values.length}`
+  }
+}
+
+/** Returns the names of the variables in SQL that `bindVariables` would bind. */
+export function variablesInSql(sql: string): Set<string> {
+  const names = new Set<string>()
+  for (const { kind, text } of splitSql(sql)) {
+    const inside =
+      kind === 'variable' ? text.slice(2, -1) : kind === 'literal' ? /^'\$\{([^{}\n:]*)\}'$/.exec(text)?.[1] : undefined
+    if (inside !== undefined) names.add(inside.split(':')[0]!.trim())
+  }
+  return names
+}
+
+function* withoutParameters(pieces: Iterable<SqlPiece>): Generator<SqlPiece> {
+  for (const piece of pieces) {
+    if (piece.kind === 'parameter')
+      throw new VariableProblem(
+        'VARIABLE_MISPLACED',
+        `The query uses ${piece.text}, which has no value here. Write \${name} for a variable.`,
+      )
+    yield piece
+  }
+}

@@ -1,0 +1,51 @@
+import { expect, it } from '@jest/globals'
+import { namesVariables, replaceVariables } from './replace-variables.ts'
+import { placeVariables } from './place-variables.ts'
+import type { SqlLanguage } from './sql-language.ts'
+import { Variables } from './variables.ts'
+
+const variables = new Variables([
+  { name: 'host', value: 'db.example', secured: false },
+  { name: 'pass', value: 'hush ${host} $& now', secured: true },
+])
+
+it('puts values in place of variables, in every text of the settings', () => {
+  const settings = { url: 'https://${host}:${ host }/', list: ['${pass}'], port: 5, off: false, none: null }
+  expect(replaceVariables(settings, variables)).toEqual({
+    url: 'https://db.example:db.example/',
+    list: ['hush ${host} $& now'],
+    port: 5,
+    off: false,
+    none: null,
+  })
+})
+
+it('lets a doubled dollar sign stand for one', () => {
+  expect(replaceVariables('a$${host}b ${ $ {', variables)).toBe('a${host}b ${ $ {')
+})
+
+it('says which variable there is none of', () => {
+  expect(() => replaceVariables({ url: '${nobody}' }, variables)).toThrow('The variable ${nobody} does not exist.')
+})
+
+it('knows where there is nothing to do', () => {
+  expect(namesVariables({ a: ['b'] }, null)).toBe(false)
+  expect(namesVariables({ a: ['${b}'] })).toBe(true)
+})
+
+it('hides what is secured, and only that', () => {
+  expect(variables.hideIn('db.example refuses "hush ${host} $& now"')).toBe('db.example refuses "[redacted]"')
+  expect(variables.secured).toEqual(['hush ${host} $& now'])
+})
+
+it.each(["to'ken", 'to\\ken', "to\\'k\ne\\n", 'token-1'])('hides %j as the literal of any server', (value) => {
+  const secured = new Variables([{ name: 'token', value, secured: true }])
+  const languages: SqlLanguage[] = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle', 'clickhouse']
+  for (const language of languages) {
+    const literal = placeVariables('${token}', secured, language).trim()
+    expect(secured.hideIn(`near ${literal} at line 1`)).toBe('near [redacted] at line 1')
+    if (/^[EN]?'/.test(literal))
+      expect(secured.hideIn(`near ${literal.slice(literal.indexOf("'") + 1, -1)} .`)).toBe('near [redacted] .')
+  }
+  expect(secured.hideIn(`near X'${Buffer.from(value).toString('hex')}'`)).toBe("near X'[redacted]'")
+})

@@ -1,0 +1,57 @@
+import { connectorTypes } from '@sluice/contracts/connector-types'
+import type { SecretAddress } from '../secrets/sealed-secrets.ts'
+import { assertAddressUnchanged } from './assert-secret-address.ts'
+import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
+import { replaceVariables } from './replace-variables.ts'
+import type { SqlLanguage } from './sql-language.ts'
+import type { Variables } from './variables.ts'
+
+/** The SQL language of each pipeline type with SQL queries. */
+const languageByType: Readonly<Record<string, SqlLanguage>> = {
+  [connectorTypes.sqlServer]: 'sql-server',
+  [connectorTypes.mysql]: 'mysql',
+  [connectorTypes.oracle]: 'oracle',
+  [connectorTypes.postgres]: 'postgres',
+  [connectorTypes.redshift]: 'redshift',
+}
+
+/** Returns undefined for a type without SQL queries. */
+export const findSourceLanguage = (type: string): SqlLanguage | undefined =>
+  Object.hasOwn(languageByType, type) ? languageByType[type] : undefined
+
+interface SourceValues {
+  type: string
+  settings: unknown
+  secrets: Readonly<Record<string, string>>
+  givenFor?: SecretAddress | undefined
+}
+
+/**
+ * Replaces the variables in the settings and secrets of a source. In a database query, values become literals of that database;
+ * elsewhere they become text. Throws `VariableProblem`, also if a variable changed the address for which the secrets were stored.
+ */
+export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
+  { type, settings, secrets, givenFor }: SourceValues & { secrets: Secrets },
+  variables: Variables,
+): { settings: unknown; secrets: Secrets } {
+  if (givenFor) assertAddressUnchanged(givenFor, variables)
+  const language = findSourceLanguage(type)
+  const { sqlQuery, ...others } = settings as { sqlQuery?: unknown }
+  const ready = {
+    ...(replaceVariables(others, variables) as object),
+    ...(sqlQuery !== undefined && {
+      sqlQuery:
+        language && typeof sqlQuery === 'string'
+          ? placeVariables(sqlQuery, variables, language)
+          : replaceVariables(sqlQuery, variables),
+    }),
+  }
+  return { settings: ready, secrets: replaceVariables(secrets, variables) }
+}
+
+/** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
+export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
+  const language = findSourceLanguage(type)
+  const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
+  if (language && typeof sqlQuery === 'string') assertVariablesPlaced(sqlQuery, language)
+}

@@ -1,0 +1,123 @@
+import { sql, type Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { failpoint } from '@sluice/process'
+import { LeaseLost, type TablePlace, type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { definitionHash } from '@sluice/warehouses/view-store'
+import { listStaleInputs } from './wait-for-inputs.ts'
+import { isUnsaved, hasSelectAll } from './make-view.ts'
+import { storePendingReason, findPendingReason } from './pending-views.ts'
+import { storeViewSources, hasStoredSources } from './view-dependencies.ts'
+
+/** Seconds for one statement in a run. */
+const statementTimeout = 7_200
+
+interface StoredView {
+  id: number
+  uid: string
+  schema: string
+  name: string
+  query: string
+  materialized: boolean
+}
+
+/** The result of a refresh: the rows and bytes of a materialised view. */
+export interface RefreshResult {
+  message: string
+  /** Set if the view waits for a table that does not exist. `message` names the table. */
+  pending?: true
+  rows: number
+  bytes: number
+}
+
+/** Throws `LeaseLost` if the view was deleted. */
+async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
+  const row = await db
+    .selectFrom('views as v')
+    .innerJoin('schemas as s', 's.id', 'v.schema_id')
+    .select(['v.id', 'v.uid', 'v.view_name as name', 'v.query', 'v.materialized', 's.schema_name as schema'])
+    .where('v.id', '=', id)
+    // The lock waits for a concurrent change of the view. During a run, users cannot change the query.
+    .forShare('v')
+    .executeTakeFirst()
+  if (!row) throw new LeaseLost('The view was deleted.')
+  return row
+}
+
+/**
+ * Refreshes a materialised view, or reads a plain view to check it. First creates the view if the warehouse does not have its saved
+ * version. `say` writes a line to the run's log. Throws `WarehouseProblem`.
+ */
+export async function refreshView(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  id: number,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<RefreshResult> {
+  const view = await readView(db, id)
+  const place = `${view.schema}.${view.name}`
+  const startedAt = new Date()
+  let made: boolean
+  try {
+    made = await createIfOutdated(db, warehouse, view, { signal, say })
+  } catch (error) {
+    const pending = findPendingReason(error)
+    // An error in the query is not pending, because no later load can fix it.
+    if (pending === undefined && error instanceof WarehouseProblem && !error.retryable)
+      await storePendingReason(db, id, null)
+    if (pending === undefined || (await warehouse.views.isManaged(view.uid))) throw error
+    await storePendingReason(db, id, pending)
+    return { message: pending, pending: true, rows: 0, bytes: 0 }
+  }
+  await storePendingReason(db, id, null)
+  const stale = await listStaleInputs(db, id)
+  const older = stale.length === 0 ? '' : ` It reads outdated views; refresh them first: ${stale.join(', ')}.`
+  if (!view.materialized) {
+    const { columns } = await warehouse.queries.readTable(view.schema, view.name, { limit: 100, offset: 0 })
+    return { message: `${place} can be read: ${formatCount(columns.length, 'column')}.${older}`, rows: 0, bytes: 0 }
+  }
+  if (!made) await warehouse.views.refresh(view.schema, view.name, signal)
+  await failpoint('view-filled')
+  await db.updateTable('views').set({ filled_at: startedAt }).where('id', '=', id).execute()
+  const now = await warehouse.views.find(view.schema, view.name)
+  const { rowCount: rows = 0, size: bytes = 0 } = now ?? {}
+  return { message: `Refreshed ${place}: ${formatCount(rows, 'row')}.${older}`, rows, bytes }
+}
+
+/** Creates the view if the warehouse does not have its saved version. Returns whether it created, and thereby filled, the view. */
+async function createIfOutdated(
+  db: Kysely<DB>,
+  warehouse: Warehouse,
+  view: StoredView,
+  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+): Promise<boolean> {
+  const existing = await warehouse.views.find(view.schema, view.name)
+  const isCurrent = existing?.managed?.id === view.uid && existing.managed.definition === definitionHash(view)
+  const recreate = isCurrent && hasSelectAll(view.query)
+  if (isCurrent && !recreate) {
+    // Stores the sources, because the process that created the view may have been killed before it did so.
+    await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
+    return false
+  }
+  if (!recreate) say(`The warehouse lacks the saved version of ${view.schema}.${view.name}, so it is created now.`)
+  await warehouse.catalog.ensureSchema(view.schema)
+  const takesOver = await isUnsaved(db, existing)
+  const { reads } = await warehouse.views.define(
+    { ...view, id: view.uid, takesOver, recreate },
+    { seconds: statementTimeout },
+    signal,
+  )
+  await failpoint('view-made')
+  await storeReads(db, view, reads)
+  return true
+}
+
+async function storeReads(db: Kysely<DB>, { id }: StoredView, reads: readonly TablePlace[]): Promise<void> {
+  if (await hasStoredSources(db, id, reads)) return
+  await db.transaction().execute(async (trx) => {
+    // If another transaction deleted the view, its sources are not stored.
+    const { rows } = await sql`select from views where id = ${id} for update`.execute(trx)
+    if (rows.length > 0) await storeViewSources(trx, id, reads)
+  })
+}
+
+const formatCount = (amount: number, what: string) => `${amount.toLocaleString('en')} ${what}${amount === 1 ? '' : 's'}`

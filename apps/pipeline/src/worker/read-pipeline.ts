@@ -1,0 +1,106 @@
+import type { SchemaChanges } from '@sluice/contracts'
+import type { Kysely } from 'kysely'
+import type { DB } from '../database.ts'
+import { LeaseLost } from '@sluice/warehouses/warehouse'
+import { isFilledByAnother, isTableTaken } from '../deleted-tables/table-ownership.ts'
+import { LoadProblem } from '@sluice/warehouses/load-feeds'
+import type { RowStream } from '@sluice/row-stream'
+import type { SourceSecrets } from '@sluice/connectors/connector'
+import { unsealSource } from '../secrets/sealed-secrets.ts'
+import { namesVariables } from '../variables/replace-variables.ts'
+import { fillVariables } from '../variables/resolve-source-variables.ts'
+import { readVariables } from '../variables/variables.ts'
+import type { RunContext } from './run-handler.ts'
+
+/** A data pipeline as it was stored when the attempt started. */
+export interface PipelineToLoad {
+  id: number
+  uid: string
+  name: string
+  type: string
+  settings: unknown
+  /** Sealed. */
+  source_secrets: string | null
+  /** The transformation's statements in order. They run on the staging tables before the publication. */
+  sqlStatements: SqlStatement[]
+  schema: string
+  /** The kind of the schema's warehouse. */
+  provider: string
+  table: string
+  /** Set if a user has reset the cursor since the last load. */
+  reset: { from?: string } | null
+  schemaChanges: SchemaChanges
+  /** The check group of the quality gate. */
+  qualityGroupId: number | null
+}
+
+interface SqlStatement {
+  description?: string
+  statement: string
+}
+
+/** Throws `LeaseLost` if the pipeline was deleted. */
+export async function readPipeline(db: Kysely<DB>, id: number): Promise<PipelineToLoad> {
+  const row = await db
+    .selectFrom('data_pipelines as p')
+    .innerJoin('schemas as s', 's.id', 'p.schema_id')
+    .select(['p.id', 'p.uid', 'p.name', 'p.type', 'p.settings', 'p.source_secrets', 'p.transformation'])
+    .select('p.schema_changes as schemaChanges')
+    .select([
+      'p.table_name as table',
+      'p.cursor_reset as reset',
+      's.schema_name as schema',
+      's.provider_schema as provider',
+      'p.quality_group_id as qualityGroupId',
+    ])
+    .where('p.id', '=', id)
+    .executeTakeFirst()
+  if (!row) throw new LeaseLost('The pipeline was deleted.')
+  const { transformation, reset, schemaChanges, ...pipeline } = row
+  return {
+    ...pipeline,
+    reset: reset as PipelineToLoad['reset'],
+    schemaChanges: schemaChanges as SchemaChanges,
+    sqlStatements: (transformation as { sqlStatements?: SqlStatement[] }).sqlStatements ?? [],
+  }
+}
+
+/** Yields the feeds unchanged. Throws `LoadProblem` for a feed whose table belongs to another pipeline or a view. */
+export async function* assertTableOwnership(
+  db: Kysely<DB>,
+  { client }: { client: string },
+  { id, schema, table }: PipelineToLoad,
+  feeds: AsyncIterable<RowStream>,
+): AsyncGenerator<RowStream, void, void> {
+  for await (const feed of feeds) {
+    const other = feed.table !== '' && feed.table !== table
+    const name = { client, schema, table: feed.table }
+    if (other && ((await isTableTaken(db, name, id)) || (await isFilledByAnother(db, name, table))))
+      throw new LoadProblem(
+        'TABLE_TAKEN',
+        `The source also fills the table "${feed.table}", but another pipeline or a view of schema "${schema}" uses this name. Rename one of them.`,
+      )
+    yield feed
+  }
+}
+
+/**
+ * Returns a pipeline's source with the values of variables in its settings and secrets, and adds the secrets to the redaction of
+ * logs. Throws `VariableProblem` if a variable does not exist, or if it changed the address that the secrets were entered for.
+ */
+export async function readSource(
+  { db, keyRing, redaction }: Pick<RunContext, 'db' | 'keyRing' | 'redaction'>,
+  client: string,
+  pipeline: PipelineToLoad,
+): Promise<{ type: string; settings: unknown; secrets: SourceSecrets }> {
+  const { type, settings } = pipeline
+  const { secrets, givenFor } = unsealSource(pipeline, keyRing)
+  if (!namesVariables(settings, secrets)) {
+    redaction.add(...Object.values(secrets))
+    return { type, settings, secrets }
+  }
+  const variables = await readVariables(db, client, keyRing)
+  const ready = fillVariables({ type, settings, secrets, givenFor }, variables)
+  redaction.add(...variables.spellings, ...Object.values(ready.secrets))
+  return { type, ...ready }
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals'
+import { keyRing } from '@sluice/database'
+import { WarehouseProblem } from '@sluice/warehouses/warehouse'
+import { backoff, failureOf, firstError } from './run-failure.ts'
+
+const away = new WarehouseProblem('WAREHOUSE_UNAVAILABLE', 'Away.', { retryable: true })
+
+describe('a failure', () => {
+  it('is what went wrong first, however often clearing up after it failed as well', async () => {
+    const stack = new AsyncDisposableStack()
+    for (let times = 0; times < 2; times += 1) stack.defer(() => Promise.reject(new Error('dispose')))
+    stack.defer(() => Promise.reject(away))
+    const thrown = await stack.disposeAsync().catch((error: unknown) => error)
+    expect(thrown).not.toBe(away)
+    expect(firstError(thrown)).toBe(away)
+    expect(failureOf(thrown, 'run')).toMatchObject({
+      code: 'WAREHOUSE_UNAVAILABLE',
+      retryable: true,
+      isServerUnavailable: true,
+    })
+  })
+
+  it('knows what is only away', () => {
+    const lost = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    expect(failureOf(lost, 'run')).toMatchObject({ code: 'DATABASE_UNAVAILABLE', isServerUnavailable: true })
+    const busy = new WarehouseProblem('TABLE_BUSY', 'Busy.', { retryable: true })
+    expect(failureOf(busy, 'run')).toMatchObject({ retryable: true, isServerUnavailable: false })
+    expect(failureOf(new Error('?'), 'run')).toMatchObject({
+      code: 'INTERNAL_ERROR',
+      retryable: false,
+      isServerUnavailable: false,
+    })
+  })
+
+  it('says which key of stored secrets is missing', () => {
+    const sealed = keyRing(`new:${Buffer.alloc(32, 1).toString('base64')}`).seal('x', 'purpose')
+    const ring = keyRing(`old:${Buffer.alloc(32, 2).toString('base64')}`)
+    const thrown = (() => {
+      try {
+        return ring.open(sealed, 'purpose')
+      } catch (error) {
+        return error
+      }
+    })()
+    const { code, message, expected } = failureOf(thrown, 'run')
+    expect({ code, expected }).toEqual({ code: 'SECRET_KEY_MISSING', expected: true })
+    expect(message).toContain('sealed with key "new", which the key ring does not hold: add it to SECRET_KEYS.')
+  })
+
+  it('is tried again after seconds, then minutes, never more than five, give or take a fifth', () => {
+    expect([1, 2, 3, 4, 5, 6, 400].map((tries) => backoff(tries, () => 0.5))).toEqual([5, 15, 45, 135, 300, 300, 300])
+    expect([backoff(9, () => 0), backoff(9, () => 1)]).toEqual([240, 360])
+  })
+})

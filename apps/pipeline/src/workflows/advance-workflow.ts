@@ -1,0 +1,262 @@
+import { type Transaction, sql } from 'kysely'
+import type { DB } from '../database.ts'
+import type { JobQueue } from '../queue/job-queue.ts'
+import { type RunJob, chooseNextAction } from './next-step.ts'
+import { type StoredJob, type WorkflowRun, listJobs, lockRun, getStrategy, writeLog } from './workflow-run.ts'
+import { queueRun } from '../runs/queue-run.ts'
+import type { RunMode, RunnableKind } from '../runs/runnable-kinds.ts'
+import { failpoint } from '@sluice/process'
+import { isSerializationFailure } from '../runs/run-transaction.ts'
+
+/**
+ * Advances a workflow's run: copies the results of ended jobs, and queues the next jobs. Safe to repeat, because the state is in the
+ * database. Returns the run if this call ended it; the caller must then call `onRunFinished`.
+ */
+export async function advanceWorkflow(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  runId: number,
+): Promise<WorkflowRun | undefined> {
+  const run = await lockRun(trx, runId)
+  if (!run) return undefined
+  for (;;) {
+    await copyJobResults(trx, run)
+    if (run.state !== 'RUNNING') return undefined
+    const jobs = await listJobs(trx, run.id)
+    const next = chooseNextAction(jobs, getStrategy(run), await now(trx))
+    switch (next.act) {
+      case 'start':
+        for (const job of next.jobs) await startJob(trx, queue, run, job)
+        break
+      case 'skip':
+        await skipJobs(trx, run, next.jobs)
+        break
+      case 'wait':
+        if (next.until) await writeDueTime(trx, run, jobs, next.until)
+        return undefined
+      case 'end':
+        return end(trx, run, jobs, next.state)
+    }
+  }
+}
+
+/** Returns the database's time, because the end times of runs are database times. */
+async function now(trx: Transaction<DB>): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(trx)
+  return rows[0]!.now
+}
+
+async function skipJobs(trx: Transaction<DB>, run: WorkflowRun, jobs: readonly StoredJob[]): Promise<void> {
+  await trx
+    .updateTable('workflow_run_jobs')
+    .set({ state: 'SKIPPED', due_at: null })
+    .where('run_id', '=', run.id)
+    .where('state', '=', 'WAITING')
+    .execute()
+  const many = jobs.length === 1 ? '1 job' : `${jobs.length} jobs`
+  await writeLog(trx, run, 'WARN', 'HIGH', `The workflow stops after a failed job: ${many} skipped.`)
+}
+
+async function writeDueTime(
+  trx: Transaction<DB>,
+  run: WorkflowRun,
+  jobs: readonly StoredJob[],
+  due: Date,
+): Promise<void> {
+  const waiting = jobs.filter(({ state }) => state === 'WAITING')
+  if (waiting.some(({ dueAt }) => dueAt?.getTime() === due.getTime())) return
+  const first = waiting[0]!
+  await trx
+    .updateTable('workflow_run_jobs')
+    .set({ due_at: due })
+    .where('run_id', '=', run.id)
+    .where('step', '=', first.step)
+    .where('job', '=', first.job)
+    .execute()
+  await writeLog(trx, run, 'INFO', 'LOW', `Step ${first.step} starts at ${due.toISOString()}.`)
+}
+
+async function end(
+  trx: Transaction<DB>,
+  run: WorkflowRun,
+  jobs: readonly StoredJob[],
+  state: 'OK' | 'WARNING' | 'FAILED',
+): Promise<WorkflowRun> {
+  const message = workflowMessage(jobs)
+  const [level, importance] = (
+    { OK: ['INFO', 'MEDIUM'], WARNING: ['WARN', 'MEDIUM'], FAILED: ['ERROR', 'HIGH'] } as const
+  )[state]
+  await writeLog(trx, run, level, importance, message)
+  return trx
+    .updateTable('runs')
+    .set({ state, message, error_code: state === 'FAILED' ? 'JOBS_FAILED' : null, finished_at: sql`clock_timestamp()` })
+    .where('id', '=', run.id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+interface EndedJob {
+  name: string
+  state: keyof typeof jobEndPhrases
+}
+
+/**
+ * Copies the states of ended runs to their jobs. A job fails if its run was deleted. A cancelled run can become OK or WARNING later, if
+ * the warehouse had committed its rows before.
+ */
+async function copyJobResults(trx: Transaction<DB>, run: WorkflowRun): Promise<void> {
+  const { rows } = await sql<EndedJob>`
+    update workflow_run_jobs j
+    set state = coalesce(c.state, 'FAILED'), finished_at = coalesce(c.finished_at, now())
+    from workflow_run_jobs w left join runs c on c.id = w.child_run_id
+    where w.run_id = ${run.id} and (j.run_id, j.step, j.job) = (w.run_id, w.step, w.job) and case w.state
+      when 'RUNNING' then coalesce(c.state not in ('QUEUED', 'RUNNING'), true)
+      when 'CANCELLED' then coalesce(c.state in ('OK', 'WARNING'), false)
+      else false end
+    returning j.name, j.state`.execute(trx)
+  for (const { name, state } of rows) {
+    const level = state === 'OK' ? 'INFO' : state === 'WARNING' ? 'WARN' : 'ERROR'
+    await writeLog(trx, run, level, 'MEDIUM', `"${name}" ${jobEndPhrases[state]}`)
+  }
+}
+
+/**
+ * Queues the run of a job, or skips the job if its object is disabled or was deleted. If the object already has a queued or running run,
+ * the job waits for that run, because an object has one run at a time.
+ */
+async function startJob(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  workflowRun: WorkflowRun,
+  job: StoredJob,
+): Promise<void> {
+  const runnable =
+    job.runnableId === null
+      ? undefined
+      : await trx
+          .selectFrom('runnables')
+          .select(['id', 'client', 'kind', 'disabled', 'continuously_updated'])
+          .where('id', '=', job.runnableId)
+          .executeTakeFirst()
+  if (!runnable || runnable.disabled) {
+    await updateJob(trx, workflowRun, job, { state: 'SKIPPED', due_at: null })
+    const why = runnable ? 'is disabled' : 'was deleted'
+    await writeLog(trx, workflowRun, 'WARN', 'MEDIUM', `"${job.name}" ${why}, so it is skipped.`)
+    return
+  }
+
+  const isContinuous = runnable.kind === 'DATA_PIPELINE' && runnable.continuously_updated
+  const mode: RunMode = isContinuous ? (workflowRun.mode as RunMode) : 'FULL'
+  const { run, existing } = await queueRun(
+    trx,
+    queue,
+    { id: runnable.id, client: runnable.client, kind: runnable.kind as RunnableKind },
+    { trigger: 'WORKFLOW', workflowRunId: workflowRun.id, mode, createdBy: workflowRun.created_by },
+  )
+  // With this lock, the transaction that ends the run either finds the job later, or has ended it and the next iteration sees that.
+  if (existing) await trx.selectFrom('runs').select('id').where('id', '=', run.id).forShare().executeTakeFirst()
+  await updateJob(trx, workflowRun, job, {
+    state: 'RUNNING',
+    due_at: null,
+    child_run_id: run.id,
+    started_at: sql`now()`,
+  })
+  const sentence = existing ? 'has a queued or running run already; the workflow waits for it.' : 'is queued.'
+  await writeLog(trx, workflowRun, 'INFO', existing ? 'MEDIUM' : 'LOW', `"${job.name}" ${sentence}`)
+}
+
+async function updateJob(trx: Transaction<DB>, { id }: WorkflowRun, { step, job }: StoredJob, columns: object) {
+  await trx
+    .updateTable('workflow_run_jobs')
+    .set(columns)
+    .where('run_id', '=', id)
+    .where('step', '=', step)
+    .where('job', '=', job)
+    .execute()
+}
+
+interface NamedJob extends RunJob {
+  name: string
+}
+
+/** Maximum number of jobs that a message names. */
+const maxNamed = 5
+
+/** Returns the final message of a workflow's run. */
+function workflowMessage(jobs: readonly NamedJob[]): string {
+  const of = (...states: NamedJob['state'][]) => jobs.filter(({ state }) => states.includes(state))
+  const [done, warned, failed, cancelled, skipped] = [
+    of('OK', 'WARNING'),
+    of('WARNING'),
+    of('FAILED'),
+    of('CANCELLED'),
+    of('SKIPPED'),
+  ]
+  if (failed.length + cancelled.length + done.length === 0)
+    return 'No job ran, because the workflow has no enabled jobs. Add or enable jobs.'
+  return [
+    failed.length > 0 && `${countJobs(failed)} failed: ${joinNames(failed)}.`,
+    cancelled.length > 0 && `${countJobs(cancelled)} cancelled: ${joinNames(cancelled)}.`,
+    done.length > 0 && `${countJobs(done)} ended${warned.length > 0 ? '' : ' well'}.`,
+    warned.length > 0 && `With warnings: ${joinNames(warned)}.`,
+    skipped.length > 0 && `Skipped: ${joinNames(skipped)}.`,
+    failed.length + cancelled.length > 0 && 'Correct the errors of their runs, then run the workflow again.',
+  ]
+    .filter((sentence) => sentence !== false)
+    .join(' ')
+}
+
+const countJobs = ({ length }: readonly NamedJob[]) => (length === 1 ? '1 job' : `${length} jobs`)
+
+function joinNames(jobs: readonly NamedJob[]): string {
+  const names = jobs.slice(0, maxNamed).map(({ name }) => `"${name}"`)
+  if (jobs.length > maxNamed) names.push(`${jobs.length - maxNamed} more`)
+  const last = names.pop()!
+  return names.length > 0 ? `${names.join(', ')} and ${last}` : last
+}
+
+const jobEndPhrases: Readonly<Record<'OK' | 'WARNING' | 'FAILED' | 'CANCELLED', string>> = {
+  OK: 'ended well.',
+  WARNING: 'ended with a warning.',
+  FAILED: 'failed.',
+  CANCELLED: 'was cancelled.',
+}
+
+/** Advances the workflows that waited for this run. Returns the workflow runs that ended. */
+export async function advanceWaitingWorkflows(
+  trx: Transaction<DB>,
+  queue: JobQueue,
+  { id }: { id: number },
+): Promise<WorkflowRun[]> {
+  const waiting = await trx
+    .selectFrom('workflow_run_jobs')
+    .select('run_id')
+    .distinct()
+    .where('child_run_id', '=', id)
+    .orderBy('run_id')
+    .execute()
+  const ended: WorkflowRun[] = []
+  for (const { run_id } of waiting) {
+    const run = await withSavepoint(trx, () => advanceWorkflow(trx, queue, run_id))
+    if (run) ended.push(run)
+  }
+  if (waiting.length > 0) await failpoint('workflow-advanced')
+  return ended
+}
+
+/**
+ * Rolls back to a savepoint if the workflow cannot be advanced, so that the job's run can still end. `advanceDueWorkflows` retries the
+ * workflow and logs the error. A serialization failure is rethrown, because the whole transaction must be repeated.
+ */
+async function withSavepoint<T>(trx: Transaction<DB>, work: () => Promise<T>): Promise<T | undefined> {
+  await sql`savepoint workflow`.execute(trx)
+  try {
+    const result = await work()
+    await sql`release savepoint workflow`.execute(trx)
+    return result
+  } catch (error) {
+    if (isSerializationFailure(error)) throw error
+    await sql`rollback to savepoint workflow`.execute(trx)
+    return undefined
+  }
+}

@@ -1,0 +1,23 @@
+import { expect, it } from '@jest/globals'
+import { checker } from '@sluice/contracts'
+import { openapi } from '@sluice/http-server'
+import { operations } from '../src/api/operations.ts'
+import { info } from '../src/openapi-info.ts'
+
+it('the reference names every group of operations in words, says what it is about, and knows no other', () => {
+  for (const { name, description } of openapi(operations, info).tags) {
+    expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
+    expect(description).toMatch(/^[A-Z].+\.$/)
+  }
+  const nouns = new Set(operations.map(({ signature }) => signature.id.split('.')[0]!))
+  expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
+})
+
+it('the reference says which bodies may be left out: those that may be empty', () => {
+  const { paths } = openapi(operations, info)
+  for (const { signature } of operations) {
+    if (!signature.body) continue
+    const { requestBody } = paths[signature.path.replaceAll(/:(\w+)/g, '{$1}')][signature.method]
+    expect([signature.id, requestBody.required]).toEqual([signature.id, 'violations' in checker(signature.body)({})])
+  }
+})

@@ -1,0 +1,118 @@
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
+import { until } from '@sluice/testing/wait-until'
+import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
+
+let service: Service
+let worker: WorkerProcess
+let owner: Asking
+let schema: string
+beforeAll(async () => {
+  service = await startService()
+  worker = await spawnWorker(service.environment)
+  const { id } = await service.identity.client()
+  owner = service.as(await service.identity.person(id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']))
+  schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
+})
+afterAll(async () => {
+  await worker?.[Symbol.asyncDispose]()
+  await service?.stop()
+})
+
+/** Uploads a file to a new pipeline. */
+async function upload(content: Buffer, changes: object = {}, name = 'cases') {
+  const { body: made } = await owner.post('/data-pipelines').send(pipelineBody(schema, changes)).expect(201)
+  const path = `/data-pipelines/${made.id}`
+  const answer = owner
+    .post(`${path}/file?name=${name}`)
+    .type('application/octet-stream')
+    .serialize((sent) => sent as string)
+    .send(content as unknown as string)
+  return { path, answer }
+}
+
+/** Uploads and loads a file. Returns the run and the rows of the table. */
+async function load(content: Buffer, changes: object = {}, name = 'cases') {
+  const { path, answer } = await upload(content, changes, name)
+  await answer.expect(200)
+  await owner.post(`${path}/run`).expect(202)
+  const run = await until(async () => {
+    const { body } = await owner.get(`${path}/runs`).expect(200)
+    return body[0].finished && body[0]
+  })
+  const data = run.rowsWritten ? (await owner.get(`${path}/data`).expect(200)).body : undefined
+  const columns = data?.columns.map((column: { name: string; dataType: string }) => `${column.name} ${column.dataType}`)
+  return { run, columns, rows: data?.rows }
+}
+
+describe('an uploaded file', () => {
+  it('may be text in any encoding, packed, with a dialect of its own', async () => {
+    const text = Buffer.from('Stand 2026\nÄmter;Wert\nKöln;1,5\nn.v.;2,25\n', 'latin1')
+    const csvOptions = { encoding: 'windows-1252', skipLines: 1, decimal: 'COMMA', nullValues: ['n.v.'] }
+    const { run, columns, rows } = await load(gzipSync(text), { csvOptions })
+    expect(run).toMatchObject({ status: 'OK', rowsWritten: 2, progress: { percentage: 100 } })
+    expect(columns).toEqual([expect.stringMatching(/ TEXT$/), 'wert DECIMAL'])
+    expect(rows).toEqual([
+      ['Köln', '1.50'],
+      [null, '2.25'],
+    ])
+  })
+
+  it('may be JSON, or one document in each line', async () => {
+    const documents = [
+      { id: 1, name: 'Ä', more: { a: [1] } },
+      { id: 2, name: null, more: null },
+    ]
+    const [whole, lines] = await Promise.all([
+      load(Buffer.from(JSON.stringify(documents))),
+      load(Buffer.from(documents.map((one) => JSON.stringify(one)).join('\n'))),
+    ])
+    expect(whole.columns).toEqual(['id SMALLINT', 'name TEXT', 'more JSONB'])
+    expect(whole.rows).toEqual([
+      [1, 'Ä', { a: [1] }],
+      [2, null, null],
+    ])
+    expect([lines.columns, lines.rows]).toEqual([whole.columns, whole.rows])
+  })
+
+  it('may be Parquet', async () => {
+    const file = parquetWriteBuffer({
+      columnData: [
+        { name: 'id', data: [1, 2, 3], type: 'INT32' },
+        { name: 'name', data: ['a', null, 'Ä'], type: 'STRING' },
+      ],
+    })
+    const { run, columns, rows } = await load(Buffer.from(file), { type: 'PARQUET_UPLOAD' }, 'cases.parquet')
+    expect(run).toMatchObject({ status: 'OK', rowsWritten: 3 })
+    expect(columns).toEqual(['id INTEGER', 'name TEXT'])
+    expect(rows).toEqual([
+      [1, 'a'],
+      [2, null],
+      [3, 'Ä'],
+    ])
+  })
+
+  it('that is not for this type of pipeline is refused with the reason', async () => {
+    const csv = await upload(Buffer.from('a,b\n1,2\n'), { type: 'PARQUET_UPLOAD' })
+    await csv.answer.expect(422)
+    const file = parquetWriteBuffer({ columnData: [{ name: 'id', data: [1], type: 'INT32' }] })
+    const parquet = await upload(Buffer.from(file))
+    const { body } = await parquet.answer.expect(422)
+    expect(body).toMatchObject({
+      code: 'source-unreadable',
+      detail: expect.stringContaining('PARQUET_UPLOAD pipeline'),
+    })
+  })
+
+  it('is changed by SQL before anybody sees it', async () => {
+    const sqlStatements = [{ description: 'Only the good ones.', statement: `delete from "cases" where b < 3` }]
+    const target = {
+      dataWarehouseTarget: { schema: { id: schema }, tableName: 'cases' },
+      transformation: { sqlStatements },
+    }
+    const { run, rows } = await load(Buffer.from('a,b\n1,2\n3,4\n'), target)
+    expect([run.status, run.message, rows]).toEqual(['OK', expect.any(String), [[3, 4]]])
+  })
+})

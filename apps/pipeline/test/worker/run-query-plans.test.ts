@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { addMonthPartitions } from '@sluice/database'
+import { type Kysely, sql } from 'kysely'
+import type { DB } from '../../src/database.ts'
+import { listCheckResults } from '../../src/quality-checks/check-result-repository.ts'
+import { hasClientCapacity } from '../../src/runs/claim-run.ts'
+import { findStartKey, findRun, listLines } from '../../src/runs/follow-run-logs.ts'
+import { lastRuns, listLogs, listRejectedRows, listRuns } from '../../src/runs/read-runs.ts'
+import { advanceDueWorkflows } from '../../src/run-lifecycle/advance-due-workflows.ts'
+import { overheard, planOf } from './captured-queries.ts'
+import { virtualScheduler } from './schedule-fixtures.ts'
+import { startStack, type Stack } from './worker-stack.ts'
+
+const client = randomUUID()
+/** One of a hundred things with 80 runs each; five lines, two results and two rejected rows for every run. */
+const one = 40
+const page = { page: 1, pageSize: 50 }
+let stack: Stack
+/** A run in the middle of its runs. */
+let run: { id: number; uid: string }
+
+beforeAll(async () => {
+  stack = await startStack()
+  const { db } = stack
+  await addMonthPartitions(db, { table: 'run_logs', column: 'created_at' }, new Date())
+  await sql`
+    insert into runnables (id, uid, client, kind, name, disabled, run_trigger, continuously_updated, planned, zone, next_run_at)
+    select i, gen_random_uuid(), ${client}, 'VIEW', 'View ' || i, false, 'EVERY_DAY_0AM', false, true, 'UTC',
+      '2026-11-23T00:00Z'::timestamptz + i * interval '1 second'
+    from generate_series(1, 5000) i`.execute(db)
+  await sql`
+    insert into runs (runnable_id, client, trigger, state, attempt, input, created_at, started_at, finished_at)
+    select t, ${client}, 'SCHEDULE', case when n % 10 = 0 then 'FAILED' else 'OK' end, 1, '{}', at, at, at + interval '1 minute'
+    from generate_series(1, 80) n, generate_series(1, 100) t,
+      lateral (select now() - interval '20 hours' + n * interval '15 minutes' as at) x
+    order by n`.execute(db)
+  await sql`
+    insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
+    select r.id, r.runnable_id, r.started_at, case when i = 3 then 'WARN' else 'INFO' end, 'LOW', 'A line of the usual length, ' || i
+    from runs r, generate_series(1, 5) i order by r.id, i`.execute(db)
+  await sql`
+    insert into data_quality_results (run_id, check_uid, check_name, position, status)
+    select r.id, gen_random_uuid(), 'A check', i, 'OK' from runs r, generate_series(1, 2) i`.execute(db)
+  await sql`
+    insert into rejected_rows (run_id, attempt, line, reason, raw)
+    select r.id, 1, i, 'It does not fit.', 'a,b' from runs r, generate_series(1, 2) i`.execute(db)
+  await sql`vacuum analyze`.execute(db)
+  run = await db
+    .selectFrom('runs')
+    .select(['id', 'uid'])
+    .where('runnable_id', '=', one)
+    .orderBy('id')
+    .offset(40)
+    .limit(1)
+    .executeTakeFirstOrThrow()
+})
+afterAll(() => stack?.[Symbol.asyncDispose]())
+
+/** How each query is answered that a piece of work asks. */
+async function plansOf(work: (db: Kysely<DB>) => Promise<unknown>): Promise<string[]> {
+  const { db, asked } = overheard(stack.db)
+  await work(db)
+  expect(asked.length).toBeGreaterThan(0)
+  const reads = asked.filter((query) => /^\s*(with|select)\b[^]*\bfrom\b/i.test(query.sql))
+  return Promise.all(reads.map((query) => planOf(stack.db, query)))
+}
+const followed = { runnableId: one }
+const lastLine = async () => (await findStartKey(stack.db, followed, 0)) - 20
+
+/** Tables that are read from one end to the other, but for partitions with nothing in them. */
+const readWhole = (plan: string): string[] =>
+  plan
+    .split('\n')
+    .filter((line) => / Seq Scan on (runs|run_logs\w*|rejected_rows|data_quality_results)\b/.test(` ${line}`))
+    .filter((line) => !line.includes('(cost=0.00..0.00 '))
+
+/** By what: partitions name their indexes by their columns. */
+const [newestRuns, newestLines, linesOfRun] = [/runs_runnable_newest/, /runnable_id_id_idx/, /run_id_id_idx/]
+
+describe('at some thousand runs, by the planner’s own choice', () => {
+  it.each<[what: string, index: RegExp, work: (db: Kysely<DB>) => Promise<unknown>]>([
+    ['the newest runs of a thing', newestRuns, (db) => listRuns(db, one, page)],
+    ['a later page of them', newestRuns, (db) => listRuns(db, one, { page: 20, pageSize: 50 })],
+    ['the last runs of many things', newestRuns, (db) => lastRuns(db, [1, 2, 3, 17, one])],
+    ['the newest run', newestRuns, (db) => findRun(db, followed)],
+    ['the newest lines of a thing', newestLines, (db) => listLogs(db, one, {}, page)],
+    ['the oldest lines of a thing', newestLines, (db) => listLogs(db, one, { order: 'ASC' }, page)],
+    ['the lines behind one', newestLines, async (db) => listLines(db, followed, await lastLine())],
+    ['the lines of a run', linesOfRun, (db) => listLogs(db, one, { taskId: run.uid }, page)],
+    ['where the lines of a run begin', linesOfRun, (db) => findStartKey(db, followed, run.id)],
+    [
+      'what the checks of a run found',
+      /data_quality_results_check_key/,
+      (db) => listCheckResults(db, one, run.uid, page),
+    ],
+    ['the rejected rows of a run', /rejected_rows_run/, (db) => listRejectedRows(db, one, run.uid, page)],
+    [
+      'whether a client has room',
+      /runs_/,
+      (db) => db.transaction().execute((trx) => hasClientCapacity(trx, run.uid, 4)),
+    ],
+    ['the workflows that are due', /./, (db) => advanceDueWorkflows(db, stack.queue)],
+  ])('%s are found by their index, and nothing is read whole or sorted', async (_what, index, work) => {
+    const plans = await plansOf(work)
+    expect(plans.join('\n\n')).toMatch(index)
+    for (const plan of plans) expect(readWhole(plan)).toEqual([])
+  })
+
+  it('a page of the newest, of runs and of lines, is read in its order and not sorted', async () => {
+    const few = { page: 1, pageSize: 10 }
+    for (const work of [(db: Kysely<DB>) => listRuns(db, one, few), (db: Kysely<DB>) => listLogs(db, one, {}, few)]) {
+      const [plan] = await plansOf(work)
+      expect(plan).toMatch(/Limit/)
+      expect(plan).not.toMatch(/Sort +\(cost/)
+    }
+  })
+
+  it('what is due, and whose it is, is found by its index', async () => {
+    const { db, asked } = overheard(stack.db)
+    const scheduler = virtualScheduler({ ...stack, db }, '2026-11-23T00:00:03Z')
+    await scheduler.start()
+    const due = asked.filter((query) => /next_run_at <= /.test(query.sql))
+    expect(due.length).toBeGreaterThanOrEqual(2)
+    for (const query of due) {
+      const plan = await planOf(stack.db, query)
+      expect(plan).toMatch(/runnables_due/)
+      expect(plan).not.toMatch(/Seq Scan/)
+    }
+  })
+})

@@ -1,0 +1,20 @@
+import { expect, it } from '@jest/globals'
+import { badNames } from './file-names.ts'
+
+it('refuses bags by name, as folders and as files', () => {
+  const bad = [
+    'apps/a/src/utils/x.ts',
+    'apps/a/src/helpers.ts',
+    'apps/a/src/index.ts',
+    'packages/a/src/lib/x.sql',
+    'infra/FooBar.ts',
+  ]
+  const good = [
+    'packages/a/src/index.ts',
+    'apps/a/src/identity-service.ts',
+    'apps/a/migrations/0001_first_tables.sql',
+    'README.md',
+    'jest.config.js',
+  ]
+  expect(badNames([...bad, ...good])).toEqual(bad)
+})

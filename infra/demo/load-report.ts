@@ -1,0 +1,105 @@
+import type { Colors } from 'picocolors/types.js'
+import type { LoadedCsv } from './load-csv.ts'
+import { byteRate, bytesText, rowRate, rowsText, secondsText } from './format-units.ts'
+import { printable, textTable } from './text-table.ts'
+
+export interface Reporting {
+  colors: Colors
+  /** Columns of the terminal. */
+  width: number
+  identityUrl: string
+  pipelineUrl: string
+  username: string
+}
+
+const numeric = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
+
+/** Describes the result of a load: first rows, column types, times, and where to continue. */
+export function report(loaded: LoadedCsv, reporting: Reporting): string {
+  const sections = [
+    outcome(loaded, reporting),
+    ...(loaded.data ? [firstRows(loaded, reporting), columnTypes(loaded, reporting)] : []),
+    ...(loaded.rejected.length > 0 ? [rejectedRows(loaded, reporting)] : []),
+    timing(loaded, reporting),
+    ...(loaded.table ? [next(loaded, reporting)] : []),
+  ]
+  return sections.map((lines) => lines.map((line) => `  ${line}`.trimEnd()).join('\n')).join('\n\n')
+}
+
+function outcome({ run, table, pipeline }: LoadedCsv, { colors }: Reporting): string[] {
+  const message = run.message ? printable(run.message) : ''
+  if (run.status === 'OK' || run.status === 'WARNING') {
+    const sign = run.status === 'OK' ? colors.green('●') : colors.yellow('▲')
+    const rows = rowsText(run.rowsWritten ?? table?.rowCount ?? 0)
+    const place = colors.bold(table?.qualifiedTableName ?? '')
+    // The report has the first sentence of the message already.
+    const more = message.replace(/^Loaded [^.]*\.\S* ?/, '')
+    return [`${sign} ${rows} loaded into ${place}`, ...(more ? [`  ${colors.yellow(more)}`] : [])]
+  }
+  const name = printable(pipeline.name)
+  return [`${colors.red('✗')} The run of "${name}" ended ${run.status}: ${message || 'it does not say why.'}`]
+}
+
+function firstRows({ data }: LoadedCsv, { colors, width }: Reporting): string[] {
+  const { columns, rows } = data!
+  const { lines, columnsShown } = textTable([columns.map(({ name }) => name), ...rows], {
+    width: width - 2,
+    right: columns.map(({ dataType }) => numeric.has(dataType)),
+  })
+  const more = columns.length - columnsShown
+  return [
+    colors.dim(`First rows${more > 0 ? ` (and ${more} more column${more === 1 ? '' : 's'})` : ''}`),
+    ...lines.map((line, index) => (index === 0 ? colors.bold(line) : line)),
+  ]
+}
+
+const mostColumns = 40
+
+function columnTypes({ data }: LoadedCsv, { colors, width }: Reporting): string[] {
+  const { columns } = data!
+  const shown = columns.slice(0, mostColumns)
+  const { lines } = textTable(
+    shown.map(({ name, dataType, label }) => [name, dataType, label === name ? '' : label]),
+    { width: width - 2, right: [] },
+  )
+  const rest = columns.length - shown.length
+  return [colors.dim('Column types'), ...lines, ...(rest > 0 ? [colors.dim(`… and ${rest} more`)] : [])]
+}
+
+/** Shows reasons in full, because they say what to do, and as much of the rows as fits the line. */
+function rejectedRows({ rejected, run, pipeline }: LoadedCsv, { colors, width, pipelineUrl }: Reporting): string[] {
+  const lines = rejected.map(({ line, column, reason, raw }) => {
+    const said = `line ${line}: ${column ? `${printable(column)}: ` : ''}${printable(reason)}`
+    const room = Math.max(20, width - 6 - said.length)
+    const row = printable(raw)
+    return `${said}  ${colors.dim(row.length > room ? `${row.slice(0, room - 1)}…` : row)}`
+  })
+  const all = `${pipelineUrl}/api/v1/data-pipelines/${pipeline.id}/runs/${run.taskId}/rejected-rows`
+  return [
+    colors.yellow(`${rowsText(run.progress.rowsRejected)} did not fit`),
+    ...lines,
+    colors.dim(`All of them: ${all}`),
+  ]
+}
+
+function timing({ file, run, timing: { upload, queued, load } }: LoadedCsv, { colors }: Reporting): string[] {
+  const rows = run.rowsWritten ?? run.progress.rowsRead
+  return [
+    colors.dim('Timing'),
+    `upload  ${secondsText(upload).padStart(8)}  ${bytesText(file.size)}, ${byteRate(file.size, upload)}`,
+    `queued  ${secondsText(queued).padStart(8)}`,
+    `load    ${secondsText(load).padStart(8)}  ${rowsText(rows)}, ${rowRate(rows, load)}, ${byteRate(file.size, load)}`,
+  ]
+}
+
+function next({ pipeline }: LoadedCsv, { colors, identityUrl, pipelineUrl, username }: Reporting): string[] {
+  const login = JSON.stringify({ username, password: '…' }).replaceAll("'", String.raw`'\''`)
+  return [
+    colors.dim('Next'),
+    `Everything that can be asked: ${colors.cyan(`${pipelineUrl}/docs`)}`,
+    'The same rows with curl (put the password for …):',
+    `  TOKEN=$(curl -s ${identityUrl}/api/v1/auth/login -H 'content-type: application/json' \\`,
+    `    -d '${login}' | sed 's/.*"accessToken":"\\([^"]*\\)".*/\\1/')`,
+    `  curl -s -H "authorization: Bearer $TOKEN" '${pipelineUrl}/api/v1/data-pipelines/${pipeline.id}/data?pageSize=3'`,
+  ]
+}

@@ -1,0 +1,17 @@
+import { Refusal } from '../user-error.ts'
+import { type Program, startProgram } from './program.ts'
+
+/**
+ * Runs a program until it ends, or until `stopped` aborts. Returns its standard output. Throws Refusal with its last
+ * output.
+ */
+export const runOnce = async (name: string, program: Program, stopped: AbortSignal): Promise<string> => {
+  stopped.throwIfAborted()
+  const { child, ended, output, lastWords } = startProgram(program, true)
+  const end = (): void => void child.kill('SIGTERM')
+  stopped.addEventListener('abort', end)
+  const failure = await ended
+  stopped.removeEventListener('abort', end)
+  if (failure) throw new Refusal(`${name} failed (${failure}):\n${lastWords() || `see ${program.log}`}`)
+  return output()
+}

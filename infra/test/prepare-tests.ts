@@ -1,0 +1,15 @@
+import { join } from 'node:path'
+import { bringUpToDate } from '../bundle/update-bundles.ts'
+import { root, state } from '../paths.ts'
+import { installMissingPackages } from './debian-packages.ts'
+import { installMissingPrograms } from './npm-programs.ts'
+
+/** The bundles that tests start as programs. */
+export const bundles = join(state, 'built-for-tests')
+
+/** Installs the programs that tests run against, where they are missing, and bundles the programs that tests start. */
+export const prepare = async (): Promise<void> => {
+  await Promise.all([installMissingPackages(), installMissingPrograms(), bringUpToDate(root, bundles)])
+}
+
+if (import.meta.main) await prepare()

@@ -1,0 +1,48 @@
+import { connect, type Socket } from 'node:net'
+import type { SessionParameters } from './database-session.ts'
+
+const keepAliveInitialDelay = 30_000
+
+/** A function that starts a connection to an address. */
+type ConnectSocket = (options: { host: string; family: number; port: number; keepAliveInitialDelay: number }) => Socket
+
+/**
+ * Opens a socket to the first address that accepts a connection. If all addresses fail, throws the error of the last one; its
+ * code is ETIMEDOUT after a timeout.
+ */
+export async function openSocket(
+  { addresses, config, limits, openedSockets: opened }: SessionParameters,
+  connectSocket: ConnectSocket = connectWithKeepAlive,
+): Promise<Socket> {
+  let failure: unknown
+  for (const { address, family } of addresses) {
+    try {
+      const socket = connectSocket({ host: address, family, port: config.port, keepAliveInitialDelay })
+      await waitForConnection(socket, limits.connect)
+      opened.push(socket)
+      return socket
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure ?? Object.assign(new Error('no address'), { code: 'ENOTFOUND' })
+}
+
+const connectWithKeepAlive: ConnectSocket = (options) => connect({ ...options, noDelay: true, keepAlive: true })
+
+function waitForConnection(socket: Socket, timeLimit: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      socket.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' }))
+    }, timeLimit)
+    socket.once('error', (error) => {
+      clearTimeout(timer)
+      reject(error)
+    })
+    socket.once('connect', () => {
+      clearTimeout(timer)
+      socket.removeAllListeners('error')
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals'
+import { createServer as createTlsServer, TLSSocket } from 'node:tls'
+import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
+import { testDatabaseConnection } from '../database-source.ts'
+import { selfSigned } from './certificate.ts'
+import { rawServers, somewhere } from './raw-servers.ts'
+import { here } from './load-feed.ts'
+
+const never = new AbortController().signal
+const kinds = ['postgres', 'mysql', 'sql-server', 'oracle']
+const limits = { ...databaseLimits, connect: 500, signIn: 1_500 }
+
+describe('a database that cannot be reached', () => {
+  const serve = rawServers()
+
+  async function problem(changes: Partial<DatabaseConfig>, connectable = here) {
+    const config = { ...somewhere, ...changes }
+    const error = await testDatabaseConnection(config, connectable, never, limits).catch((thrown: Error) => thrown)
+    expect(error).toMatchObject({ name: 'SourceProblem', message: expect.stringMatching(/\.$|It says: /) })
+    expect((error as Error).message + (error as Error).stack).not.toContain(config.password)
+    return (error as { code?: string } | undefined)?.code
+  }
+
+  it.each(kinds)('is refused, has no name, or may not be asked (%s)', async (kind) => {
+    expect(await problem({ kind })).toBe('CONNECTION_REFUSED')
+    const unknown = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
+    expect(await problem({ kind }, unknown)).toBe('HOST_UNKNOWN')
+    const inside = () => Promise.reject(new Error('source.example leads to an address that is private.'))
+    expect(await problem({ kind }, inside)).toBe('ADDRESS_NOT_ALLOWED')
+  })
+
+  it.each(kinds)('says nothing, or hangs up (%s)', async (kind) => {
+    expect(await problem({ kind, port: await serve(() => {}) })).toBe('CONNECTION_TIMEOUT')
+    expect(await problem({ kind, port: await serve((socket) => socket.end()) })).toBe('CONNECTION_CLOSED')
+  })
+
+  it('says nothing where MySQL would greet: it may be something else', async () => {
+    const port = await serve(() => {})
+    const config = { ...somewhere, kind: 'mysql' as const, port }
+    const began = performance.now()
+    const error = await testDatabaseConnection(config, here, never, { ...databaseLimits, greeting: 300 }).catch(
+      (thrown) => thrown,
+    )
+    expect(error).toMatchObject({
+      code: 'CONNECTION_TIMEOUT',
+      message: expect.stringContaining('Check the type and the port.'),
+    })
+    expect(performance.now() - began).toBeLessThan(databaseLimits.signIn / 2)
+  })
+
+  it.each<[string, string[]]>([
+    ['postgres', ['OTHER_PROTOCOL']],
+    // What it takes for the beginning of a long packet never ends.
+    ['mysql', ['OTHER_PROTOCOL', 'CONNECTION_TIMEOUT', 'CONNECTION_CLOSED']],
+    ['sql-server', ['OTHER_PROTOCOL', 'CONNECTION_CLOSED', 'CONNECTION_TIMEOUT']],
+    ['oracle', ['OTHER_PROTOCOL', 'CONNECTION_CLOSED', 'CONNECTION_TIMEOUT']],
+  ])('speaks another language (%s)', async (kind, codes) => {
+    const http = 'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
+    const port = await serve((socket) => socket.once('data', () => socket.end(http)))
+    expect(codes).toContain(await problem({ kind, port }))
+    const ssh = await serve((socket) => socket.write('SSH-2.0-OpenSSH_9.2p1\r\n'))
+    expect(codes).toContain(await problem({ kind, port: ssh }))
+  })
+
+  it('connects to the next address when the first does not answer', async () => {
+    const port = await serve((socket) => socket.end())
+    const both = async () => [
+      { address: '127.0.0.3', family: 4 },
+      { address: '127.0.0.1', family: 4 },
+    ]
+    expect(await problem({ port }, both)).toBe('CONNECTION_CLOSED')
+  })
+
+  describe('with a certificate that nobody signed', () => {
+    const certificate = selfSigned()
+
+    it('is not trusted by PostgreSQL’s driver', async () => {
+      if (!certificate) return console.warn('openssl is not installed')
+      const { key, cert } = certificate
+      const port = await serve((socket) => {
+        socket.once('data', () => {
+          socket.write('S')
+          new TLSSocket(socket, { isServer: true, key, cert }).on('error', () => {})
+        })
+      })
+      expect(await problem({ port, ssl: true })).toBe('CERTIFICATE_NOT_TRUSTED')
+    })
+
+    it('is not trusted by Oracle’s driver', async () => {
+      if (!certificate) return console.warn('openssl is not installed')
+      const server = createTlsServer(certificate, () => {}).on('tlsClientError', () => {})
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as { port: number }
+      expect(await problem({ kind: 'oracle', port, ssl: true })).toBe('CERTIFICATE_NOT_TRUSTED')
+      server.close()
+    })
+  })
+
+  it('does not let Oracle’s names be more than names', async () => {
+    expect(await problem({ kind: 'oracle', host: 'h)(address=(host=10.0.0.1)' })).toBe('HOST_UNKNOWN')
+    expect(await problem({ kind: 'oracle', database: 'x))(connect_data=(sid=y' })).toBe('DATABASE_MISSING')
+  })
+})

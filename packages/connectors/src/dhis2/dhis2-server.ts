@@ -1,0 +1,69 @@
+import type { connectorTypes } from '@sluice/contracts/connector-types'
+import type { SettingsOf } from '../http-connector/http-system-interface.ts'
+import { parseRelease } from './dhis2-api.ts'
+import { parseObject, createResponseProblem, toText } from '../http-connector/parse-response.ts'
+import type { HttpSession } from '../http-connector/http-session.ts'
+import { overlapSeconds, subtractSeconds } from '../http-connector/paging.ts'
+import { parseExactNumber } from '../http-connector/exact-json.ts'
+
+export type Dhis2Settings = SettingsOf<typeof connectorTypes.dhis2>
+
+export interface Dhis2Server {
+  /** The full version, such as `2.41.3`. */
+  version: string
+  /** The minor version, such as 41. 0 if it is unknown. */
+  release: number
+  /** The cursor of the next increment: the current time of the server minus five minutes. Undefined if the server does not return its time. */
+  nextCursor: string | undefined
+  isoCalendar: boolean
+}
+
+/** Reads the version and time of the server. Throws `SourceProblem`, with the code OTHER_PROTOCOL if the server is not DHIS2. */
+export async function readServerInfo(http: HttpSession): Promise<Dhis2Server> {
+  const me = parseObject(await http.getJson('api/me', { query: { fields: 'id,username' } }), 'DHIS2')
+  const info = parseObject(await http.getJson('api/system/info'), 'DHIS2')
+  const version = toText(info['version'])
+  if (toText(me['id']) === undefined || version === undefined) throw createResponseProblem('DHIS2', 'user and version')
+  const date = toText(info['serverDate'])
+  const calendar = toText(info['calendar']) ?? 'iso8601'
+  return {
+    version,
+    release: parseRelease(version),
+    nextCursor: date && subtractSeconds(date, overlapSeconds),
+    isoCalendar: calendar === 'iso8601',
+  }
+}
+
+/** Returns the selected organisation units. The default is the units of the account. */
+export async function listUnitIds(http: HttpSession, selected: readonly string[] = []): Promise<readonly string[]> {
+  if (selected.length > 0) return selected
+  const me = parseObject(await http.getJson('api/me', { query: { fields: 'organisationUnits[id]' } }), 'DHIS2')
+  const units = Array.isArray(me['organisationUnits']) ? (me['organisationUnits'] as { id?: unknown }[]) : []
+  return units.map(({ id }) => toText(id)).filter((id) => id !== undefined)
+}
+
+/** The subject of error messages about requests for several selected objects. */
+export const selectedObjects = 'One of the selected objects'
+
+/** Value types that are always text, such as codes, telephone numbers and names. */
+const textTypePattern =
+  /^(TEXT|LONG_TEXT|LETTER|PHONE_NUMBER|EMAIL|USERNAME|ORGANISATION_UNIT|FILE_RESOURCE|IMAGE|URL|MULTI_TEXT|COORDINATE|GEOJSON|REFERENCE|TRACKER_ASSOCIATE)$/
+
+export const isTextual = (valueType: unknown): boolean =>
+  typeof valueType !== 'string' || textTypePattern.test(valueType)
+
+/** Converts a text by its DHIS2 value type. A text that does not match the type stays a text. */
+export function parseValue(text: string, valueType: unknown): string | boolean | object {
+  if (isTextual(valueType)) return text
+  if (valueType === 'BOOLEAN' || valueType === 'TRUE_ONLY')
+    return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text
+  return /NUMBER|INTEGER|PERCENTAGE|INTERVAL/.test(String(valueType)) ? (parseExactNumber(text) ?? text) : text
+}
+
+/** Number of objects on each page of a list. */
+export const objectsPerPage = 500
+
+export function isLastPage(response: unknown, objects: number): boolean {
+  const { nextPage } = parseObject(parseObject(response, 'DHIS2')['pager'] ?? {}, 'DHIS2')
+  return objects === 0 || (toText(nextPage) === undefined && objects < objectsPerPage)
+}

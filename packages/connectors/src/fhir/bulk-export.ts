@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SourceProblem } from '@sluice/row-stream'
+import { parseObject, parseList, createResponseProblem, toText } from '../http-connector/parse-response.ts'
+import type { DownloadedBody, HttpSession } from '../http-connector/http-session.ts'
+import { parseRetryAfter } from '@sluice/http-client'
+import { parseJson, maxRecordValues } from '../http-connector/exact-json.ts'
+import type { SystemContext, RecordPage } from '../http-connector/http-system-interface.ts'
+
+export interface ExportRequest {
+  /** The path of the FHIR API on the host. */
+  prefix: string
+  types: readonly string[]
+  /** The number of streams that read the export. The export is deleted after the last one. */
+  streams: number
+  /** The id of the group that is exported. The default is all data. */
+  group?: string | undefined
+}
+
+interface ExportManifest {
+  transactionTime: string
+  files: { type: string; url: string }[]
+  needsToken: boolean
+}
+
+/** Maximum bytes of the manifest, which is read into memory. */
+const maxManifestBytes = 32_000_000
+
+/** Seconds before the second status request, and the maximum. Without a Retry-After header, each delay is 1.5 times the previous one. */
+const [firstPollDelay, maxPollDelay] = [2, 30]
+
+/**
+ * Returns a function that reads one resource type with the FHIR Bulk Data API. The first call makes the server export files of
+ * all types, which later calls share. An increment exports the changes since the last export.
+ */
+export function createBulkExport(
+  { http, signal, log }: Pick<SystemContext, 'http' | 'signal' | 'log'>,
+  request: ExportRequest,
+): (type: string, since?: string) => AsyncGenerator<RecordPage, void, void> {
+  /** Exports by their start timestamp. Types can have different ones, because a type with rejected resources starts earlier. */
+  const exports = new Map<string | undefined, Promise<{ statusPath: string; manifest: ExportManifest }>>()
+  let remainingStreams = request.streams
+
+  async function prepareExport(since: string | undefined) {
+    const statusPath = await startExport(http, request, since)
+    log('INFO', 'LOW', 'The server is preparing the export.')
+    const manifest = await waitForManifest(http, statusPath, signal)
+    log('INFO', 'LOW', `The export is ready: ${manifest.files.length} files, as of ${manifest.transactionTime}.`)
+    return { statusPath, manifest }
+  }
+
+  return async function* (type, since) {
+    if (!exports.has(since)) exports.set(since, prepareExport(since))
+    const { manifest } = await exports.get(since)!
+    for (const file of manifest.files.filter((item) => item.type === type)) {
+      using body = await downloadFile(http, file.url, manifest.needsToken)
+      for await (const records of readResourceLines(body.chunks(), type)) yield { records }
+    }
+    yield { records: [], cursor: manifest.transactionTime }
+    remainingStreams -= 1
+    // The export is deleted, because servers otherwise keep its files for a long time.
+    if (remainingStreams > 0) return
+    for (const { statusPath } of await Promise.all(exports.values()))
+      await http.download(statusPath, { method: 'DELETE' }).then(
+        (response) => response[Symbol.dispose](),
+        () => {},
+      )
+  }
+}
+
+/** Starts an export. Returns the path at which its status can be requested. */
+async function startExport(
+  http: HttpSession,
+  { prefix, types, group }: ExportRequest,
+  since: string | undefined,
+): Promise<string> {
+  const operation = group === undefined ? '$export' : `Group/${encodeURIComponent(group)}/$export`
+  using response = await http.download(`${prefix}/${operation}`, {
+    query: { _type: types.join(), _since: since },
+    headers: { prefer: 'respond-async' },
+    subject: group === undefined ? 'The export of all data' : `The export of the group "${group}"`,
+  })
+  const location = response.headers.get('content-location')
+  if (location === null) throw createResponseProblem('FHIR', 'address of the export (Content-Location)')
+  return http.resolveLink(location)
+}
+
+/** Requests the status until the response contains the manifest, which means that the files are ready. */
+async function waitForManifest(http: HttpSession, statusPath: string, signal: AbortSignal): Promise<ExportManifest> {
+  for (let attempt = 0; ; attempt += 1) {
+    using response = await http.download(statusPath, { subject: 'The export' })
+    const manifest = await parseManifest(response)
+    if (manifest) return manifest
+    const delay = parseRetryAfter(response.headers) ?? firstPollDelay * 1.5 ** attempt
+    const seconds = Math.min(maxPollDelay, Math.max(delay, 0.1))
+    await sleep(seconds * 1000, undefined, { signal }).catch(() => signal.throwIfAborted())
+  }
+}
+
+async function parseManifest(response: DownloadedBody): Promise<ExportManifest | undefined> {
+  if (response.size === 0 || response.headers.has('x-progress')) return undefined
+  if (response.size > maxManifestBytes)
+    throw new SourceProblem(
+      'ANSWER_TOO_LARGE',
+      'The list of files of the export is larger than 32 MB. Select fewer types of resources, or choose the method SEARCH.',
+    )
+  const chunks: Buffer[] = []
+  for await (const chunk of response.chunks()) chunks.push(Buffer.from(chunk))
+  let manifest: unknown
+  try {
+    manifest = parseJson(Buffer.concat(chunks).toString())
+  } catch (error) {
+    if (error instanceof SourceProblem) throw error
+    return undefined
+  }
+  const { transactionTime, requiresAccessToken, output } = manifest as Record<string, unknown>
+  if (output === undefined) return undefined
+  const time = toText(transactionTime)
+  if (time === undefined) throw createResponseProblem('FHIR', 'transactionTime in the export')
+  const files = parseList(output, 'FHIR').map((file) => {
+    const { type, url } = parseObject(file, 'FHIR')
+    return { type: toText(type) ?? '', url: toText(url) ?? '' }
+  })
+  return { transactionTime: time, files, needsToken: requiresAccessToken === true }
+}
+
+/** Downloads a file. A file on another host is requested without credentials. */
+async function downloadFile(http: HttpSession, url: string, needsToken: boolean): Promise<DownloadedBody> {
+  const headers = { accept: 'application/fhir+ndjson' }
+  const address = URL.canParse(url, http.base) ? new URL(url, http.base) : undefined
+  if (!address || !/^https?:$/.test(address.protocol))
+    throw new SourceProblem(
+      'OTHER_PROTOCOL',
+      `The list of files of the export contains the invalid file address "${http.redactText(url).slice(0, 100)}". Correct the public address in the settings of the server.`,
+    )
+  const { origin, hostname, pathname, search } = address
+  if (hostname === new URL(http.base).hostname) return await http.download(http.resolveLink(url), { headers })
+  if (needsToken)
+    throw new SourceProblem(
+      'REDIRECTED',
+      `The files of the export are at ${hostname}, which is another host, so Sluice does not send the token to it. Configure the server to serve the files itself, or choose the method SEARCH.`,
+    )
+  return await http.createPublicSession(origin).download(`${pathname}${search}`, { headers })
+}
+
+/** Maximum resources and characters of a batch. A limit on the number alone is not enough, because one resource can contain a million values. */
+const maxBatchResources = 200
+const maxBatchLength = 4_000_000
+/** Maximum characters of a resource. */
+const maxResourceLength = 32_000_000
+
+/**
+ * Parses an NDJSON file and yields its resources without their type. Throws `SourceProblem` OTHER_PROTOCOL for a line that is
+ * not a resource, and ANSWER_TOO_LARGE for a resource with too many values.
+ */
+export async function* readResourceLines(
+  chunks: AsyncIterable<Buffer>,
+  type: string,
+): AsyncGenerator<unknown[], void, void> {
+  const decoder = new TextDecoder()
+  let records: unknown[] = []
+  let characters = 0
+  let incompleteLine = ''
+
+  function addLine(line: string): void {
+    if (line.trim() === '') return
+    const { resourceType, ...fields } = parseResource(line)
+    if (resourceType !== type) return
+    records.push(fields)
+    characters += line.length
+  }
+
+  for await (const chunk of chunks) {
+    const lines = (incompleteLine + decoder.decode(chunk, { stream: true })).split('\n')
+    incompleteLine = lines.pop()!
+    if (incompleteLine.length > maxResourceLength) throw createResponseProblem('FHIR', 'end of a line in its export')
+    for (const line of lines) {
+      addLine(line)
+      if (records.length < maxBatchResources && characters < maxBatchLength) continue
+      yield records
+      records = []
+      characters = 0
+    }
+  }
+  addLine(incompleteLine + decoder.decode())
+  if (records.length > 0) yield records
+}
+
+function parseResource(line: string): Record<string, unknown> {
+  let resource: unknown
+  try {
+    resource = parseJson(line, maxRecordValues)
+  } catch (error) {
+    if (error instanceof SourceProblem) throw error
+  }
+  if (typeof resource === 'object' && resource !== null) return resource as Record<string, unknown>
+  throw createResponseProblem('FHIR', 'resource in each line of its export')
+}

@@ -1,0 +1,209 @@
+import { SourceProblem } from '@sluice/row-stream'
+import type { HttpSystem, SettingsOf, SystemContext } from '../http-connector/http-system-interface.ts'
+import type { SourceSecrets } from '../connector.ts'
+import { toText } from '../http-connector/parse-response.ts'
+import type { HttpSession, HttpConnection } from '../http-connector/http-session.ts'
+import { connectToLambda, explainRejectedKey, getInvocationPath, listFunctions } from './lambda.ts'
+import { type connectorTypes, type DataType, dataTypes } from '@sluice/contracts'
+import { parseJson } from '../http-connector/exact-json.ts'
+import type { KnownColumn } from '../http-connector/record-tables.ts'
+
+type FunctionSettings = SettingsOf<typeof connectorTypes.functionCall>
+type FunctionAddress = FunctionSettings['functionSource']
+
+/** Returns whether the function is in AWS Lambda. An access key shows this before a function is selected. */
+const isLambda = ({ functionName }: FunctionAddress, { accessKey }: SourceSecrets): boolean =>
+  functionName !== undefined || accessKey !== undefined
+
+/** Reads the rows that a function returns. The function is in AWS Lambda or at an HTTP address. */
+export const functionSystem: HttpSystem<FunctionSettings> = {
+  name: 'the function',
+
+  connect: ({ functionSource: address }, secrets) =>
+    isLambda(address, secrets) ? connectToLambda(address, secrets) : connectToAddress(address, secrets),
+
+  async testConnection(context) {
+    const { functionSource: address } = context.settings
+    // A function at an address has no test mode, so it is called.
+    if (address.functionName === undefined) return void (await callFunction(context, 1))
+    using _response = await explainRejectedKey(
+      context.http.download(getInvocationPath(address), {
+        method: 'POST',
+        body: {},
+        headers: { 'x-amz-invocation-type': 'DryRun' },
+        isIdempotent: true,
+        subject: describeFunction(address),
+      }),
+    )
+  },
+
+  listOptions: (kind, { http, settings, secrets }) =>
+    kind === 'functions' && isLambda(settings.functionSource, secrets) ? listFunctions(http) : undefined,
+
+  async openStreams(context) {
+    // The first response contains the key and the columns of all rows.
+    const first = await callFunction(context, 1)
+    return {
+      name: 'rows',
+      key: first.key,
+      columns: first.columns,
+      async *readPages() {
+        let list: RowList | undefined = first
+        for (let page = 1; ; page += 1) {
+          yield { records: list.rows }
+          const { nextToken }: RowList = list
+          // The rows are released, so that they do not stay in memory during the next call.
+          list = undefined
+          if (nextToken === undefined) return
+          list = await callFunction(context, page + 1, nextToken)
+          if (list.nextToken === nextToken) throw createRepeatedTokenProblem(page + 1)
+        }
+      },
+    }
+  },
+}
+
+/** Connects to the origin of the address. Requests add the path and query unchanged, because a trailing slash can be significant. */
+function connectToAddress({ url = '', headerName }: FunctionAddress, { authToken }: SourceSecrets): HttpConnection {
+  const origin = URL.canParse(url) ? new URL(url).origin : url
+  if (!authToken) return { url: origin }
+  const headers = headerName === undefined ? { authorization: `Bearer ${authToken}` } : { [headerName]: authToken }
+  return { url: origin, headers }
+}
+
+function getRequestPath(address: FunctionAddress): string {
+  if (address.functionName !== undefined) return getInvocationPath(address)
+  const { url = '' } = address
+  // A pipeline with an access key can lack both, because its function may not be selected yet.
+  if (!URL.canParse(url))
+    throw new SourceProblem(
+      'ADDRESS_INVALID',
+      'The pipeline has neither a function nor a valid address. Select a function, or enter an address like https://example.org/rows.',
+    )
+  const { pathname, search } = new URL(url)
+  return pathname === '/' ? search : `${pathname}${search}`
+}
+
+const describeFunction = ({ functionName }: FunctionAddress): string =>
+  functionName === undefined ? 'The function' : `The function "${functionName}"`
+
+/** Calls the function with the payload of the settings, the page number, and the token of the previous response. */
+async function callFunction(
+  { http, settings, log }: SystemContext<FunctionSettings>,
+  page: number,
+  nextToken?: string | number,
+): Promise<RowList> {
+  const { functionSource: address, payload } = settings
+  const { json, headers } = await explainRejectedKey(
+    http.getResponse(getRequestPath(address), {
+      method: 'POST',
+      body: { ...payload, page, nextToken: nextToken ?? null },
+      isIdempotent: true,
+      ...(address.functionName !== undefined && { subject: describeFunction(address) }),
+    }),
+  )
+  if (headers.has('x-amz-function-error')) throw createFunctionProblem(json, http, address)
+  return parseRows(json, http.redactText, (column, type) =>
+    log(
+      'WARN',
+      'LOW',
+      `The function declares the unknown type "${http.redactText(type)}" for the column "${column}". Sluice infers the type from the values instead.`,
+    ),
+  )
+}
+
+/**
+ * Returns the problem of a Lambda function that threw an error, or exceeded its time, memory or 6 MB of response. AWS reports these with status 200.
+ */
+function createFunctionProblem(response: unknown, http: HttpSession, address: FunctionAddress): SourceProblem {
+  const { errorType, errorMessage } = (response ?? {}) as Record<string, unknown>
+  const parts = [toText(errorType), toText(errorMessage)].filter((part) => part !== undefined)
+  const errorText = http.redactText(parts.join(': '))
+  const says = errorText === '' ? '' : ` It says: ${errorText}`
+  const name = describeFunction(address)
+  return /ResponseSizeTooLarge|payload size exceeded/i.test(errorText)
+    ? new SourceProblem(
+        'ANSWER_TOO_LARGE',
+        `${name} returned more than 6 MB, the maximum of AWS Lambda. Return fewer rows per call, with a nextToken for the next call.${says}`,
+      )
+    : new SourceProblem('SOURCE_FAILED', `${name} failed. Check the function, then run again.${says}`)
+}
+
+const createRepeatedTokenProblem = (page: number): SourceProblem =>
+  new SourceProblem(
+    'OTHER_PROTOCOL',
+    `The function returned the same nextToken for page ${page} as for the page before, which would repeat forever. Return a different token for each page, and no token for the last page.`,
+  )
+
+interface RowList {
+  rows: readonly unknown[]
+  /** The token for the next call. Absent in the last response. */
+  nextToken?: string | number
+  columns: KnownColumn[]
+  key: string[]
+}
+
+/** A function that reports a column type that this version does not know. */
+type ReportUnknownType = (column: string, type: string) => void
+
+/**
+ * Parses the rows of a response. It is a list of objects, or `{ rows, nextToken?, columns?, key? }`, or an API gateway response
+ * with either of them as its `body`. Throws `SourceProblem`.
+ */
+export function parseRows(
+  response: unknown,
+  redactText: (text: string) => string,
+  reportUnknownType: ReportUnknownType,
+): RowList {
+  const content = unwrapGatewayResponse(response, redactText)
+  if (Array.isArray(content)) return { rows: content as unknown[], columns: [], key: [] }
+  const { rows, nextToken, columns, key } = (content ?? {}) as Record<string, unknown>
+  if (!Array.isArray(rows)) throw createNoRowsProblem()
+  return {
+    rows: rows as unknown[],
+    ...(toText(nextToken) !== undefined && { nextToken: nextToken as string | number }),
+    columns: toArray(columns).flatMap((column) => parseDeclaredColumn(column, reportUnknownType)),
+    key: toArray(typeof key === 'string' ? [key] : key).flatMap((path) => toText(path) ?? []),
+  }
+}
+
+/** Returns the body of an API gateway response `{statusCode, headers, body}`, and any other response unchanged. */
+function unwrapGatewayResponse(response: unknown, redactText: (text: string) => string): unknown {
+  if (typeof response !== 'object' || response === null || !('statusCode' in response) || 'rows' in response)
+    return response
+  const { statusCode, body, isBase64Encoded } = response as Record<string, unknown>
+  const content = isBase64Encoded === true ? Buffer.from(String(body), 'base64').toString() : body
+  if (Number(statusCode) >= 400) {
+    const errorText = typeof content === 'string' ? content : JSON.stringify(content)
+    const says = content === undefined ? '' : ` It says: ${redactText(errorText)}`
+    throw new SourceProblem(
+      'SOURCE_FAILED',
+      `The function returned status ${String(statusCode)} in its response. Check the function, then run again.${says}`,
+    )
+  }
+  if (typeof content !== 'string') return content
+  try {
+    return parseJson(content)
+  } catch (error) {
+    throw error instanceof SourceProblem ? error : createNoRowsProblem()
+  }
+}
+
+const createNoRowsProblem = (): SourceProblem =>
+  new SourceProblem(
+    'OTHER_PROTOCOL',
+    'The response of the function has no rows. Return a list of objects, or {"rows": [ … ], "nextToken": …}.',
+  )
+
+const toArray = (value: unknown): unknown[] => (Array.isArray(value) ? (value as unknown[]) : [])
+
+function parseDeclaredColumn(column: unknown, reportUnknownType: ReportUnknownType): KnownColumn[] {
+  if (typeof column === 'string') return [{ path: column }]
+  if (typeof column !== 'object' || column === null) return []
+  const { name, type } = column as Record<string, unknown>
+  const [path, typeName] = [toText(name), toText(type)]
+  if (path === undefined) return []
+  const dataType = dataTypes.find((known): known is DataType => known === typeName?.toUpperCase())
+  if (typeName !== undefined && !dataType) reportUnknownType(path, typeName)
+  return [{ path, ...(dataType && { dataType }) }]
+}

@@ -1,0 +1,138 @@
+import { type Nulled, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
+import { type MysqlField, Types, toColumnType, isBinary, isJson, isUnsigned } from './columns.ts'
+import type { PacketCursor } from './packet-cursor.ts'
+import { createDirectWriter } from './direct-writers.ts'
+
+/**
+ * Reads the values of one column. `write` and `read` both move the cursor past the value. `write` throws `Misfit` for a value
+ * that the stored type cannot hold.
+ */
+export interface CellReader {
+  write(cursor: PacketCursor, out: TupleBuffer): void
+  read: ReadValue
+  nulled: Nulled
+}
+
+/** Returns a value without loss: integers as number or bigint, decimals, times and texts as text, binary data as bytes. */
+export type ReadValue = (cursor: PacketCursor) => unknown
+
+/** Returns the reader of a column. If the stored type equals the column type, it copies bytes; otherwise it converts values. */
+export function createCellReader(field: MysqlField, stored: StoredType): CellReader {
+  const nulled = { zeroDates: 0 }
+  const read = createValueReader(field)
+  const direct =
+    stored.dataType === toColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
+  if (direct) return { read, nulled, write: direct }
+  const writeValue = valueWriter(stored, nulled)
+  return {
+    read,
+    nulled,
+    write: (cursor, out) => {
+      const value = read(cursor)
+      if (isZeroDate(field, value)) {
+        nulled.zeroDates++
+        out.writeNull()
+      } else writeValue(value, out)
+    },
+  }
+}
+
+/** Returns whether the value is a date such as 2026-00-00. It becomes null, because other systems have no such dates. */
+const isZeroDate = ({ columnType }: MysqlField, value: unknown): boolean =>
+  (columnType === Types.DATE || columnType === Types.DATETIME || columnType === Types.TIMESTAMP) &&
+  typeof value === 'string' &&
+  /^0000|-00/.test(value)
+
+function createValueReader(field: MysqlField): ReadValue {
+  const positive = isUnsigned(field)
+  switch (field.columnType) {
+    case Types.TINY:
+      return positive ? (on) => on.view.getUint8(on.skip(1)) : (on) => on.view.getInt8(on.skip(1))
+    case Types.SHORT:
+    case Types.YEAR:
+      return positive ? (on) => on.view.getUint16(on.skip(2), true) : (on) => on.view.getInt16(on.skip(2), true)
+    case Types.LONG:
+    case Types.INT24:
+      return positive ? (on) => on.view.getUint32(on.skip(4), true) : (on) => on.view.getInt32(on.skip(4), true)
+    case Types.LONGLONG:
+      return positive ? (on) => on.view.getBigUint64(on.skip(8), true) : (on) => on.view.getBigInt64(on.skip(8), true)
+    case Types.FLOAT:
+      return (on) => on.view.getFloat32(on.skip(4), true)
+    case Types.DOUBLE:
+      return (on) => on.view.getFloat64(on.skip(8), true)
+    case Types.DATE:
+    case Types.NEWDATE:
+      return readDate
+    case Types.DATETIME:
+    case Types.TIMESTAMP:
+      return readTimestamp
+    case Types.TIME:
+      return readTime
+    case Types.BIT:
+      return field.columnLength === 1 ? (on) => readBits(on) === 1n : readBits
+    default:
+      return isBinary(field) && !isJson(field) && !isDecimal(field) ? readBytes : readText
+  }
+}
+
+/** Returns whether the type is a decimal, which the server sends as digits although it marks it as binary. */
+const isDecimal = ({ columnType }: MysqlField): boolean =>
+  columnType === Types.NEWDECIMAL || columnType === Types.DECIMAL
+
+function readBits(on: PacketCursor): bigint {
+  const length = on.readLength()
+  const from = on.skip(length)
+  let value = 0n
+  for (let index = 0; index < length; index++) value = (value << 8n) | BigInt(on.bytes[from + index]!)
+  return value
+}
+
+function readBytes(on: PacketCursor): Uint8Array {
+  const length = on.readLength()
+  const from = on.skip(length)
+  return on.bytes.subarray(from, from + length)
+}
+
+function readText(on: PacketCursor): string {
+  const length = on.readLength()
+  const from = on.skip(length)
+  return on.bytes.toString('utf8', from, from + length)
+}
+
+const padTwoDigits = (value: number): string => String(value).padStart(2, '0')
+
+/** Formats a date as `2026-11-21`. Parts can be zero. */
+function readDate(on: PacketCursor): string {
+  return formatDate(on, on.readLength())
+}
+
+/** Formats a timestamp as `2026-11-21 09:30:00`, with six decimal places if it has microseconds. */
+function readTimestamp(on: PacketCursor): string {
+  const length = on.readLength()
+  const date = formatDate(on, Math.min(length, 4))
+  return length <= 4 ? `${date} 00:00:00` : `${date} ${formatClock(on, 0, length === 11)}`
+}
+
+/** Formats a TIME as `-838:59:59`. It can be negative, and longer than a day. */
+function readTime(on: PacketCursor): string {
+  const length = on.readLength()
+  if (length === 0) return '00:00:00'
+  const negative = on.view.getUint8(on.skip(1)) === 1
+  const days = on.view.getUint32(on.skip(4), true)
+  return (negative ? '-' : '') + formatClock(on, days * 24, length === 12)
+}
+
+function formatDate(on: PacketCursor, length: number): string {
+  if (length === 0) return '0000-00-00'
+  const year = on.view.getUint16(on.skip(2), true)
+  const at = on.skip(2)
+  return `${String(year).padStart(4, '0')}-${padTwoDigits(on.bytes[at]!)}-${padTwoDigits(on.bytes[at + 1]!)}`
+}
+
+function formatClock(on: PacketCursor, hoursBefore: number, withFraction: boolean): string {
+  const at = on.skip(3)
+  const seconds = `${padTwoDigits(hoursBefore + on.bytes[at]!)}:${padTwoDigits(on.bytes[at + 1]!)}:${padTwoDigits(on.bytes[at + 2]!)}`
+  if (!withFraction) return seconds
+  const fraction = on.view.getUint32(on.skip(4), true)
+  return fraction === 0 ? seconds : `${seconds}.${String(fraction).padStart(6, '0')}`
+}

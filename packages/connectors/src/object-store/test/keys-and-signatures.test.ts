@@ -1,0 +1,195 @@
+import { describe, expect, it } from '@jest/globals'
+import { buildTextToSign } from '../../azure-blob/azure-connector.ts'
+import { encodeKey, parseErrorResponse } from '../object-store.ts'
+import { prefetchInOrder } from '../object-cache.ts'
+import { compileKeyPattern } from '../key-pattern.ts'
+import { TupleLayout } from '../remap-columns.ts'
+import { buildBucketUrl, signHeaders } from '../../s3/s3-connector.ts'
+import { createS3Problem } from '../../s3/s3-problems.ts'
+import { findCommonType } from '../combined-table.ts'
+import { parseXml, getChildText } from '../xml.ts'
+import { SourceProblem } from '@sluice/row-stream'
+import { tuple } from '@sluice/warehouses/testing/tuples'
+import { never } from './load-from-store.ts'
+
+describe('a key', () => {
+  it.each([
+    ['data/', ['data/a.csv', 'data/b/c.csv'], ['dat/a.csv', 'other/data/a.csv']],
+    ['/', ['a', 'b/c'], []],
+    ['data/*.csv', ['data/a.csv', 'data/.csv'], ['data/b/a.csv', 'data/a.csv.gz']],
+    ['data/**/cases_*.csv', ['data/cases_1.csv', 'data/x/y/cases_.csv'], ['data/xcases_1.csv', 'cases_1.csv']],
+    ['**/a', ['a', 'b/a', 'b/c/a'], ['ba']],
+    ['a/**', ['a/b', 'a/b/c'], ['ab', 'b/a']],
+    ['20[0-2]?.{csv,json}', ['2011.csv', '2029.json'], ['2031.csv', '201/.csv', '2011.xml']],
+    ['[!a]b', ['cb', '-b'], ['ab', '/b', 'b']],
+    [String.raw`a\*b{,c}`, ['a*b', 'a*bc'], ['axb']],
+    ['æ?', ['æø', 'æ😀'], ['æ']],
+  ])('%s means some and not others', (pattern, some, others) => {
+    const { matches, prefix } = compileKeyPattern(pattern)
+    for (const key of some) expect([key, matches(key), key.startsWith(prefix)]).toEqual([key, true, true])
+    for (const key of others) expect([key, matches(key)]).toEqual([key, false])
+  })
+
+  it('without signs of a pattern means one, whatever it holds', () => {
+    expect(compileKeyPattern('/data/a b.csv').single).toBe('data/a b.csv')
+    expect(compileKeyPattern(String.raw`a\[1\]\*.csv`).single).toBe('a[1]*.csv')
+    expect(compileKeyPattern('a?').single).toBeUndefined()
+  })
+
+  it('of any pattern is looked at once', () => {
+    const { matches } = compileKeyPattern(`${'*a'.repeat(200)}*b`)
+    expect(matches('a'.repeat(1000))).toBe(false)
+    expect(() => compileKeyPattern('{a,b}'.repeat(40))).toThrow('expand to more than 200 alternatives')
+  })
+
+  it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is none, and says so', (pattern) => {
+    expect(() => compileKeyPattern(pattern)).toThrow(/^The key ".*" is not a valid key pattern\. /)
+  })
+
+  it('is compared with no key that no store keeps, and with long ones at a bounded price', () => {
+    const pattern = compileKeyPattern(`{${'b,'.repeat(20)}c}${'*a'.repeat(200)}*z`)
+    expect(pattern.matches(`b${'a'.repeat(100_000_000)}`)).toBe(false)
+    expect(pattern.matches(`b${'a'.repeat(1_023)}`)).toBe(false)
+    expect(pattern.matches(`c${'xa'.repeat(400)}z`)).toBe(true)
+    expect(() => compileKeyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('longer than 10000 characters')
+  })
+
+  it('is written so that every address holds it, but for folders that addresses have not', () => {
+    expect(encodeKey("a+b c/%?#'(1)*/ø")).toBe('a%2Bb%20c/%25%3F%23%27%281%29%2A/%C3%B8')
+    expect(() => encodeKey('a/../b')).toThrow(SourceProblem)
+  })
+})
+
+it('a bucket is asked where its kind of store has it', () => {
+  const at = (config: Partial<Parameters<typeof buildBucketUrl>[0]>) =>
+    buildBucketUrl({ bucket: 'my-bucket', ...config }, 'eu-west-1').href
+  expect(at({})).toBe('https://my-bucket.s3.eu-west-1.amazonaws.com/')
+  expect(at({ bucket: 'a.b' })).toBe('https://s3.eu-west-1.amazonaws.com/a.b/')
+  expect(at({ endpoint: 'https://store.example.org:9000/s3/' })).toBe('https://store.example.org:9000/s3/my-bucket/')
+  expect(at({ endpoint: 'https://store.example.org', pathStyle: false })).toBe('https://my-bucket.store.example.org/')
+  expect(buildBucketUrl({ bucket: 'b' }, 'cn-north-1').host).toBe('b.s3.cn-north-1.amazonaws.com.cn')
+})
+
+it('what Azure signs has its lines where it wants them', () => {
+  const url = new URL('https://a.blob.core.windows.net/c?restype=container&comp=list&prefix=x%20y')
+  const headers = new Headers({
+    'x-ms-version': '2021-12-02',
+    'x-ms-date': 'now',
+    range: 'bytes=0-9',
+    'if-match': '"e"',
+  })
+  expect(buildTextToSign(url, headers, 'a').split('\n')).toEqual([
+    'GET',
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
+    '"e"',
+    '',
+    '',
+    'bytes=0-9',
+    'x-ms-date:now',
+    'x-ms-version:2021-12-02',
+    '/a/c',
+    'comp:list',
+    'prefix:x y',
+    'restype:container',
+  ])
+})
+
+describe('an answer of a store', () => {
+  it('is read where it is XML, and refused where it is anything else', () => {
+    const page = parseXml('<?xml version="1.0"?><!-- x --><a:R x=">"><K>1 &amp; &#x41;<![CDATA[<]]></K><E/></a:R>', 'h')
+    expect([page.name, getChildText(page, 'K'), getChildText(page, 'E'), getChildText(page, 'Z')]).toEqual([
+      'R',
+      '1 & A<',
+      '',
+      '',
+    ])
+    const hostile = [
+      '',
+      'text',
+      '<a>',
+      '<a></b>',
+      '</a>',
+      '<a/><b/>',
+      '<!DOCTYPE a [<!ENTITY b "c">]><a/>',
+      '<a',
+      '<'.repeat(9),
+    ]
+    for (const text of [...hostile, `<${'a'.repeat(1e6)}`, '<!--'.repeat(1e5), '<a>'.repeat(50)])
+      expect(() => parseXml(text, 'h')).toThrow('is not an object store')
+  })
+
+  it('is no list where it has more elements than one can have', () => {
+    expect(() => parseXml(`<L>${'<a/>'.repeat(300_000)}</L>`, 'h')).toThrow('is not an object store')
+  })
+
+  it('that refuses becomes a sentence without secrets, and passes where waiting helps', () => {
+    const config = { bucket: 'b', accessKey: 'AKIA', secretKey: 'top/secret' }
+    const body = '<Error><Code>Odd</Code><Message>no top/secret AKIA\n here</Message></Error>'
+    const odd = createS3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
+    expect(odd.message).toBe('h returned the status 400 for bucket "b". It says: Odd: no … … here')
+    const busy = createS3Problem(parseErrorResponse(503, new Headers({ 'retry-after': '2' }), '', 'h'), {
+      config,
+      host: 'h',
+      key: 'k',
+    })
+    expect(busy).toMatchObject({ name: 'TransientError', retryAfter: 2, error: { code: 'SOURCE_FAILED' } })
+  })
+})
+
+it('types widen to what holds both', () => {
+  const decimal = (precision: number, scale: number) => ({ dataType: 'DECIMAL' as const, precision, scale })
+  expect(findCommonType({ dataType: 'SMALLINT' }, { dataType: 'BIGINT' })).toEqual({ dataType: 'BIGINT' })
+  expect(findCommonType({ dataType: 'INTEGER' }, decimal(5, 2))).toEqual(decimal(12, 2))
+  expect(findCommonType({ dataType: 'INTEGER' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DOUBLE' })
+  expect(findCommonType({ dataType: 'BIGINT' }, { dataType: 'DOUBLE' })).toEqual({ dataType: 'DECIMAL' })
+  expect(findCommonType(decimal(38, 0), decimal(38, 10))).toEqual({ dataType: 'DECIMAL' })
+  expect(findCommonType({ dataType: 'DATE' }, { dataType: 'TIMESTAMPTZ' })).toEqual({ dataType: 'TIMESTAMPTZ' })
+  expect(findCommonType({ dataType: 'DATE' }, { dataType: 'INTEGER' })).toEqual({ dataType: 'TEXT' })
+})
+
+it('rows are laid out anew, in memory that is used again once it is free', () => {
+  const bytes = Buffer.concat([tuple([1, 'a', null]), tuple([2, 'x'.repeat(300_000), 'c'])])
+  const layout = new TupleLayout([2, null, 0, 1, Buffer.from('key'), 'ROW_NUMBER'], 3)
+  const number = (row: number) => Buffer.from([0, 0, 0, 0, 0, 0, 0, row]).toString('latin1')
+  const wanted = Buffer.concat([
+    tuple([null, null, 1, 'a', 'key', number(1)]),
+    tuple(['c', null, 2, 'x'.repeat(300_000), 'key', number(2)]),
+  ])
+  let released = 0
+  const first = layout.lay({ bytes, release: () => void (released += 1) })
+  expect([Buffer.compare(first.bytes, wanted), released]).toEqual([0, 1])
+  const second = layout.lay({ bytes: tuple([3, 'b', null]) })
+  expect(second.bytes.buffer).not.toBe(first.bytes.buffer)
+  first.release?.()
+  expect(layout.lay({ bytes: tuple([4, 'b', null]) }).bytes.buffer).toBe(first.bytes.buffer)
+})
+
+it('things are made ahead within bounds, come in order, and are given back when nobody takes them', async () => {
+  const made: number[] = []
+  const gone: number[] = []
+  const make = async (index: number) => {
+    made.push(index)
+    return { index, [Symbol.dispose]: () => void gone.push(index) }
+  }
+  const weights = [1, 1, 9, 1, 1]
+  for await (const { index } of prefetchInOrder({ weights, mostAhead: { things: 3, weight: 5 }, make }, never)) {
+    if (index === 0) expect(made).toEqual([0, 1])
+    if (index === 2) break
+  }
+  expect(made.toSorted()).toEqual([0, 1, 2])
+  expect(gone).toEqual([])
+})
+
+describe('a request to S3', () => {
+  it.each(['AKIA€', 'AKIA 0', 'AKIA\n0'])('is not signed with %j, which no access key is', async (accessKey) => {
+    const config = { bucket: 'b', accessKey, secretKey: 'any €' }
+    const asked = signHeaders(new URL('https://s3.example.org/b'), {}, config, 'eu-west-1')
+    await expect(asked).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
+  })
+})

@@ -1,0 +1,33 @@
+import type { CsvOptions } from '@sluice/contracts'
+import { findRememberedDialect } from '@sluice/file-formats/csv/remembered-dialect'
+import { previewUpload } from '@sluice/file-formats/preview/preview-upload'
+import { type FileOptions, readParquetUpload, readUpload } from '@sluice/file-formats/upload/read-upload'
+import { columnsBefore, SourceProblem } from '@sluice/row-stream'
+import type { Connector, ConnectorContext, ReadRequest } from '../connector.ts'
+import { getUploadPath } from './upload-path.ts'
+
+/** Creates a connector that reads uploaded files: delimited text, Excel or JSON. */
+export const createCsvUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
+  read(request, report, signal) {
+    const options = { ...createFileOptions(request), columnsBefore: columnsBefore(request.remembered) }
+    return readUpload(getUploadedFile(request, filesDirectory), options, report, signal)
+  },
+  preview: (request, rows, signal) =>
+    previewUpload(getUploadedFile(request, filesDirectory), createFileOptions(request), rows, signal),
+})
+
+export const createParquetUploadConnector = ({ filesDirectory }: ConnectorContext): Connector => ({
+  read: (request, report, signal) => readParquetUpload(getUploadedFile(request, filesDirectory), report, signal),
+})
+
+function getUploadedFile({ input }: ReadRequest, filesDirectory: string) {
+  const { file } = input as { file?: { uid: string; name: string } }
+  if (!file) throw new SourceProblem('FILE_MISSING', 'The run has no uploaded file. Upload one, then run again.')
+  return { path: getUploadPath(filesDirectory, file.uid), name: file.name, filesDirectory }
+}
+
+function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
+  const { csvOptions } = settings as { csvOptions?: CsvOptions }
+  const known = findRememberedDialect(remembered)
+  return { ...csvOptions, ...(known && { remembered: known }) }
+}

@@ -1,0 +1,41 @@
+import { Type, type TProperties } from 'typebox'
+import { closed, contract } from '../../contract.ts'
+import { body } from '../../field-types.ts'
+import { baseFields, baseIgnored, baseResponse, sourceBody } from './base-fields.ts'
+import type { PipelineType } from './connector-types.ts'
+
+interface Own<Given extends TProperties, Answered extends TProperties> {
+  /** Body fields. */
+  given: Given
+  /** Response fields. */
+  answered: Answered
+  /** Response fields that a body may contain and that are ignored. */
+  ignored?: readonly string[]
+}
+
+/** Returns the contracts of one pipeline type: the body, the source for previews, and the response. */
+export function variant<const Token extends PipelineType, Given extends TProperties, Answered extends TProperties>(
+  token: Token,
+  { given, answered, ignored = [] }: Own<Given, Answered>,
+) {
+  const type = Type.Literal(token)
+  const title = titleOf(token)
+  const ignoredInBody = [...baseIgnored, ...ignored]
+  return {
+    type: token,
+    own: Object.keys(given),
+    body: contract(`${title}PipelineBody`, body({ ...baseFields, type, ...given }, ignoredInBody)),
+    /** The body as a client sends it. The type is optional if other fields identify it. */
+    sent: contract(`${title}PipelineBody`, body({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody)),
+    source: contract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
+    resource: contract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, closed)),
+  }
+}
+
+/** Returns the title of a type in OpenAPI: `CsvUpload` for CSV_UPLOAD. */
+const titleOf = (token: PipelineType): string =>
+  token
+    .toLowerCase()
+    .split('_')
+    .map((word) => word[0]!.toUpperCase() + word.slice(1))
+    .join('')

@@ -1,0 +1,42 @@
+import { Type } from 'typebox'
+import { closed, contract, type TypeOf } from '../contract.ts'
+import { Line } from '../field-types.ts'
+import { databaseQuery } from './data-pipeline/database-query.ts'
+import { functionAccess } from './data-pipeline/sources/function.ts'
+import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
+import { TargetLookupBody } from './destination.ts'
+
+/** The connection to a source for a look-up. The type of the source determines the required fields. */
+export const SourceLookupBody = contract(
+  'SourceLookupBody',
+  Type.Object(
+    {
+      jdbcSource: Type.Optional(databaseQuery.jdbcSource),
+      functionSource: Type.Optional(functionAccess.given),
+      /** Fields of an HTTP system with a token. */
+      spreadsheetSource: Type.Optional(spreadsheetAccess.given),
+      /** Fields for HTTP systems. */
+      ...TargetLookupBody.properties,
+      within: Type.Optional({
+        ...Line,
+        description: 'The parent of nested options, such as the project of forms. Absent for a saved pipeline.',
+      }),
+    },
+    closed,
+  ),
+)
+export type SourceLookupBody = TypeOf<typeof SourceLookupBody>
+
+/** An item of a source, such as a form, that a pipeline can load. The code of a table is its schema. */
+export const LookedUp = contract(
+  'LookedUp',
+  Type.Object(
+    {
+      id: Type.String({ maxLength: 600 }),
+      code: Type.String({ maxLength: 300 }),
+      name: Type.String({ maxLength: 300 }),
+    },
+    closed,
+  ),
+)
+export type LookedUp = TypeOf<typeof LookedUp>

@@ -1,0 +1,88 @@
+import { COLUMN_BYTES, COLUMNS } from './memory-layout'
+
+/** Kinds of the observed values of a column, as bits. */
+export const BOOLEAN: u8 = 1
+export const INTEGER: u8 = 2
+export const DECIMAL: u8 = 4
+export const DOUBLE: u8 = 8
+export const DATE: u8 = 16
+export const TIMESTAMP: u8 = 32
+export const TIMESTAMPTZ: u8 = 64
+export const TEXT: u8 = 128
+
+export const NUMBERS: u8 = INTEGER | DECIMAL | DOUBLE
+export const TIMES: u8 = DATE | TIMESTAMP | TIMESTAMPTZ
+
+/** Stored types of a column; src/delimited/column-state.ts has the same list. */
+export const AS_TEXT: u8 = 0
+export const AS_BOOLEAN: u8 = 1
+export const AS_SMALLINT: u8 = 2
+export const AS_INTEGER: u8 = 3
+export const AS_BIGINT: u8 = 4
+export const AS_DECIMAL: u8 = 5
+export const AS_DOUBLE: u8 = 6
+export const AS_DATE: u8 = 7
+export const AS_TIMESTAMP: u8 = 8
+export const AS_TIMESTAMPTZ: u8 = 9
+export const AS_REAL: u8 = 10
+export const AS_VARCHAR: u8 = 11
+export const AS_JSON: u8 = 12
+/** An inferred type only: the column had no value, so any value disproves it. */
+export const AS_NOTHING: u8 = 13
+
+/**
+ * How values are checked, as bits. PROVEN: the type is inferred, and writing every value proves it; otherwise the type is given, and
+ * a row that does not fit is rejected. APART: the stored type is wider.
+ */
+export const PROVEN: u8 = 1
+export const APART: u8 = 2
+
+/*
+ * The state of a column. Observed: kinds u8 @0, integer size u8 @1, integer digits u8 @2, scale u8 @3, date spellings that fit all
+ * values u8 @4, date spellings that were the only one for some value u8 @13. Written: stored type u8 @5, check u8 @6; the inferred or
+ * given type u8 @7, its integer digits u8 @8, scale u8 @9 and spellings u8 @10; stored integer digits u8 @11, scale u8 @12, maximum
+ * characters u16 @14.
+ */
+
+@inline export function stateOf(column: i32): usize {
+  return COLUMNS + <usize>column * COLUMN_BYTES
+}
+
+@inline export function kindsAt(state: usize): u8 { return load<u8>(state) }
+@inline export function roomAt(state: usize): u8 { return load<u8>(state, 1) }
+@inline export function integerDigitsAt(state: usize): u8 { return load<u8>(state, 2) }
+@inline export function scaleAt(state: usize): u8 { return load<u8>(state, 3) }
+@inline export function spellingsAt(state: usize): u8 { return load<u8>(state, 4) }
+@inline export function storedAt(state: usize): u8 { return load<u8>(state, 5) }
+@inline export function checkAt(state: usize): u8 { return load<u8>(state, 6) }
+@inline export function typeAt(state: usize): u8 { return load<u8>(state, 7) }
+@inline export function digitsLimitAt(state: usize): u8 { return load<u8>(state, 8) }
+@inline export function scaleLimitAt(state: usize): u8 { return load<u8>(state, 9) }
+@inline export function spellingsTakenAt(state: usize): u8 { return load<u8>(state, 10) }
+@inline export function storedDigitsAt(state: usize): u8 { return load<u8>(state, 11) }
+@inline export function storedScaleAt(state: usize): u8 { return load<u8>(state, 12) }
+@inline export function mostCharactersAt(state: usize): u16 { return load<u16>(state, 14) }
+
+/** Widens the observed digits of a column by those of a number. */
+@inline export function widenDigits(state: usize, integerDigits: i32, scale: i32): void {
+  if (integerDigits > <i32>load<u8>(state, 2)) store<u8>(state, <u8>integerDigits, 2)
+  if (scale > <i32>load<u8>(state, 3)) store<u8>(state, <u8>scale, 3)
+}
+
+@inline export function widen(state: usize, kind: u8): void {
+  store<u8>(state, load<u8>(state) | kind)
+}
+
+@inline export function widenRoom(state: usize, room: u8): void {
+  if (room > load<u8>(state, 1)) store<u8>(state, room, 1)
+}
+
+@inline export function narrowSpellings(state: usize, spellings: u8): void {
+  store<u8>(state, load<u8>(state, 4) & spellings, 4)
+  if (popcnt<u32>(spellings) == 1) store<u8>(state, load<u8>(state, 13) | spellings, 13)
+}
+
+/** Resets the observed values and the types of all columns. */
+export function forgetColumns(columns: i32): void {
+  memory.fill(COLUMNS, 0, <usize>columns * COLUMN_BYTES)
+}

@@ -1,0 +1,65 @@
+import {
+  AS_BIGINT, AS_BOOLEAN, AS_DATE, AS_DECIMAL, AS_DOUBLE, AS_INTEGER, AS_SMALLINT, AS_TEXT, AS_TIMESTAMP, AS_TIMESTAMPTZ,
+  BOOLEAN, DATE, DECIMAL, DOUBLE, INTEGER, NUMBERS, TIMES, TIMESTAMP, TIMESTAMPTZ,
+  typeAt, digitsLimitAt, scaleLimitAt, spellingsTakenAt, integerDigitsAt, kindsAt, roomAt, scaleAt, spellingsAt, stateOf,
+} from './column-state'
+import { BIG, HUGE, MAX_PRECISION, MIDDLE } from './parse-number'
+
+/** The number of digits before the point that a double always keeps. */
+export const DOUBLE_DIGITS: i32 = 15
+
+/** Whether a column with these kinds is TEXT, whatever values follow. */
+@inline export function isText(state: usize): bool {
+  const kinds = kindsAt(state)
+  if ((kinds & ~BOOLEAN) == 0 || (kinds & ~NUMBERS) == 0) return false
+  if ((kinds & ~(DATE | TIMESTAMP)) == 0 || (kinds & ~TIMESTAMPTZ) == 0) return spellingsAt(state) == 0
+  return true
+}
+
+/** Returns the narrowest type for all observed values, one of AS_…; the state has the digits of a DECIMAL. */
+export function typeOf(state: usize): u8 {
+  const kinds = kindsAt(state)
+  if (kinds == 0 || isText(state)) return AS_TEXT
+  if (kinds & BOOLEAN) return AS_BOOLEAN
+  if (kinds & TIMES) {
+    // 02/03 may still be in February or in March.
+    if (popcnt<u32>(spellingsAt(state)) != 1) return AS_TEXT
+    return kinds & TIMESTAMPTZ ? AS_TIMESTAMPTZ : kinds & TIMESTAMP ? AS_TIMESTAMP : AS_DATE
+  }
+  return numberType(state, kinds)
+}
+
+/** A double cannot hold every integer part: a mixture with longer ones stays TEXT. */
+function numberType(state: usize, kinds: u8): u8 {
+  const room = roomAt(state)
+  const digits = <i32>integerDigitsAt(state)
+  if (kinds == INTEGER && room < HUGE) return room == BIG ? AS_BIGINT : room == MIDDLE ? AS_INTEGER : AS_SMALLINT
+  if ((kinds & DOUBLE) == 0 && digits + <i32>scaleAt(state) <= MAX_PRECISION) return AS_DECIMAL
+  return digits <= DOUBLE_DIGITS && kinds != INTEGER ? AS_DOUBLE : AS_TEXT
+}
+
+/** `typeOf` of a column, for the host. */
+export function columnType(column: i32): i32 {
+  return typeOf(stateOf(column))
+}
+
+/** Whether a value has needed the inferred type of the column in full, so that fitting values cannot change it. */
+export function isSettled(state: usize): bool {
+  const guess = typeAt(state)
+  const kinds = kindsAt(state)
+  if (kinds == 0 || typeOf(state) != guess) return false
+  switch (guess) {
+    case AS_TEXT:
+      return isText(state) || (kinds & ~NUMBERS) == 0
+    case AS_DECIMAL: {
+      const seen = <i32>integerDigitsAt(state)
+      return (seen > 1 ? seen : 1) >= <i32>digitsLimitAt(state) && scaleAt(state) == scaleLimitAt(state)
+    }
+    case AS_DATE:
+    case AS_TIMESTAMP:
+    case AS_TIMESTAMPTZ:
+      return spellingsAt(state) == spellingsTakenAt(state)
+    default:
+      return true
+  }
+}

@@ -1,0 +1,42 @@
+import { AS_TEXT, checkAt, PROVEN, stateOf, storedAt } from './column-state'
+import { fieldOf } from './fields'
+import { REFUSED, UNFIT } from './value-result-codes'
+import { writeField } from './write-value'
+
+/** Maximum bytes of a field besides its text: the length, and the header and first digits of a decimal. */
+export const FIELD_OVERHEAD: usize = 20
+
+/** The column that prevented the last record from being written, and whether it is rejected or disproves an inferred type. */
+export let blamed: i32 = -1
+export let refused: bool = false
+
+/** Writes the current record as a row of binary COPY. Returns the position after it, or 0 if a value does not fit its column. */
+export function encodeRecord(width: i32, out: usize): usize {
+  store<u16>(out, bswap<u16>(<u16>width))
+  let at = out + 2
+  for (let column = 0; column < width; column++) {
+    const length = writeField(at + 4, fieldOf(column), stateOf(column))
+    if (length <= UNFIT) {
+      blamed = column
+      refused = length == REFUSED
+      return 0
+    }
+    store<i32>(at, bswap<i32>(length))
+    at += 4
+    if (length > 0) at += <usize>length
+  }
+  return at
+}
+
+/** Whether a value of the current record does not fit the given type of its column, which `blamed` then holds. Overwrites `scratch`. */
+export function isRefused(width: i32, scratch: usize): bool {
+  for (let column = 0; column < width; column++) {
+    const state = stateOf(column)
+    if ((checkAt(state) & PROVEN) != 0 || (checkAt(state) == 0 && storedAt(state) == AS_TEXT)) continue
+    if (writeField(scratch, fieldOf(column), state) != REFUSED) continue
+    blamed = column
+    refused = true
+    return true
+  }
+  return false
+}

@@ -1,0 +1,44 @@
+import { NULLS } from './memory-layout'
+
+let count: i32 = 0
+/** Bit n: a spelling has n bytes; the last bit stands for 63 or more. */
+let lengths: u64 = 0
+
+/** Applies the spellings that the host wrote to NULLS: for each, a byte with its length and its bytes. */
+export function setNulls(spellings: i32): void {
+  count = spellings
+  lengths = 0
+  let at = NULLS
+  for (let i = 0; i < spellings; i++) {
+    const length = load<u8>(at)
+    lengths |= (<u64>1) << (length < 63 ? <u64>length : 63)
+    at += <usize>length + 1
+  }
+}
+
+/** Whether this is an empty field or one of the spellings of null. */
+@inline export function isNull(from: usize, to: usize): bool {
+  return from == to || isSpelledNull(from, to)
+}
+
+/** The same for the host, before it unescapes a field: spellings are compared with the written text. */
+export function spellsNull(from: usize, to: usize): bool {
+  return isSpelledNull(from, to)
+}
+
+@inline export function isSpelledNull(from: usize, to: usize): bool {
+  if (lengths == 0) return false
+  const length = to - from
+  return ((lengths >>> (length < 63 ? <u64>length : 63)) & 1) != 0 && isSpelling(from, to)
+}
+
+function isSpelling(from: usize, to: usize): bool {
+  const length = to - from
+  let at = NULLS
+  for (let i = 0; i < count; i++) {
+    const bytes = <usize>load<u8>(at)
+    if (bytes == length && memory.compare(from, at + 1, length) == 0) return true
+    at += bytes + 1
+  }
+  return false
+}

@@ -1,0 +1,116 @@
+import { DECIMAL, DOUBLE, INTEGER, TEXT } from './column-state'
+
+/** The smallest size of an integer: SMALLINT, INTEGER, BIGINT, or larger. */
+export const SMALL: u8 = 0
+export const MIDDLE: u8 = 1
+export const BIG: u8 = 2
+export const HUGE: u8 = 3
+
+/** Digits of a DECIMAL that every warehouse supports. */
+export const MAX_PRECISION: i32 = 38
+export const LONGEST_NUMBER: i32 = 128
+
+const MINUS: u32 = 45
+const PLUS: u32 = 43
+
+/** The decimal sign: a point or a comma. */
+export let decimal: u8 = 46
+
+export function setDecimal(byte: u8): void {
+  decimal = byte
+}
+
+/** The digits that the last number needs. A lone zero before the point does not count. */
+export let room: u8 = SMALL
+export let integerDigits: u8 = 0
+export let scale: u8 = 0
+
+/** The host checks the rare numbers whose exponent has three digits or more against the range of a double. */
+@external('host', 'exponentFits')
+declare function exponentFits(from: usize, length: i32): i32
+
+@inline function digitAt(at: usize): u32 {
+  return <u32>load<u8>(at) - 48
+}
+
+@inline export function afterDigits(from: usize, to: usize): usize {
+  let at = from
+  while (at < to && digitAt(at) <= 9) at++
+  return at
+}
+
+/**
+ * Returns the narrowest kind that holds the number exactly. TEXT for values that a number type would change and for codes: leading
+ * zeros, a leading plus, spaces, thousands separators, a point without digits after it, values out of the range of a double, and
+ * codes that look like numbers with an exponent (see isCode). DOUBLE for exponents, for more than 38 digits with a point, and for
+ * `-0`, whose sign no exact type keeps.
+ */
+export function numberKind(from: usize, to: usize): u8 {
+  if (<i32>(to - from) > LONGEST_NUMBER) return TEXT
+  const negative = <u32>load<u8>(from) == MINUS
+  const start = negative ? from + 1 : from
+  let at = start
+  // Overflows after 19 digits, where it is not used.
+  let value: u64 = 0
+  while (at < to) {
+    const digit = digitAt(at)
+    if (digit > 9) break
+    value = value * 10 + <u64>digit
+    at++
+  }
+  const digits = <i32>(at - start)
+  if (digits > 1 && load<u8>(start) == 48) return TEXT
+  const whole = digits == 1 && value == 0 ? 0 : digits
+  integerDigits = <u8>whole
+  scale = 0
+  room = SMALL
+  if (at == to) {
+    if (digits == 0) return TEXT
+    if (negative && whole == 0) return DOUBLE
+    room = roomOf(digits, negative, value)
+    return INTEGER
+  }
+  if (load<u8>(at) == decimal) {
+    const fraction = at + 1
+    at = afterDigits(fraction, to)
+    const places = <i32>(at - fraction)
+    if (places == 0) return TEXT
+    scale = <u8>places
+    if (at == to) return whole + places <= MAX_PRECISION ? DECIMAL : DOUBLE
+  } else if (digits == 0) return TEXT
+  // The digits of a number with an exponent do not determine its size.
+  integerDigits = 0
+  scale = 0
+  return hasExponent(from, at, to) && !isCode(start, to) ? DOUBLE : TEXT
+}
+
+/** Nineteen digits always fit into an unsigned 64-bit integer. */
+@inline function roomOf(digits: i32, negative: bool, value: u64): u8 {
+  const sign: u64 = negative ? 1 : 0
+  if (digits > 19) return HUGE
+  if (value <= 32767 + sign) return SMALL
+  if (value <= 2147483647 + sign) return MIDDLE
+  return value <= 9223372036854775807 + sign ? BIG : HUGE
+}
+
+/**
+ * Whether a value is digits, a letter and digits, like `1E30`. Classifications of diseases have such codes. Programs print numbers with
+ * a point before the exponent or a sign in it: `1.0E30`, `1e+30`. `start` is after a minus.
+ */
+export function isCode(start: usize, to: usize): bool {
+  const at = afterDigits(start, to)
+  if (at + 1 >= to || (load<u8>(at) | 32) != 101) return false
+  const next = <u32>load<u8>(at, 1)
+  return next != MINUS && next != PLUS
+}
+
+/** Whether the rest is an exponent such as `e5` or `E-05`, and the number is within the range of a double. */
+function hasExponent(from: usize, at: usize, to: usize): bool {
+  if ((load<u8>(at) | 32) != 101) return false
+  const sign = at + 1 < to ? <u32>load<u8>(at, 1) : 0
+  const digits = sign == MINUS || sign == PLUS ? at + 2 : at + 1
+  if (digits == to || afterDigits(digits, to) != to) return false
+  // An exponent of two digits cannot leave the range, because the number of digits before it is limited.
+  if (to - digits <= 2) return true
+  return exponentFits(from, <i32>(to - from)) != 0
+}

@@ -1,0 +1,62 @@
+import { encodeRecord, FIELD_OVERHEAD, isRefused, refused } from './encode-record'
+import { observeRecord } from './infer-types'
+import { OUT } from './memory-layout'
+import { observeOpen, openCount } from './unproven-columns'
+
+/** Results for a record. */
+export const TAKEN: i32 = 3
+/** The record is irregular: the host must read it. */
+export const ODD_RECORD: i32 = 1
+export const OUT_IS_FULL: i32 = 2
+export const IS_REFUSED: i32 = 4
+/** A value disproves an inferred type. */
+export const IS_UNFIT: i32 = 5
+
+/** Purposes: widen the types by the record, or write it. */
+const OBSERVE: i32 = 0
+
+/** The position after the last written row. */
+export let outEnd: usize = OUT
+
+let width: i32 = 0
+let outLimit: usize = 0
+let anyGiven: bool = false
+
+/**
+ * Sets the number of columns; the first fields of a record are their values. `outBytes` is the size of a full chunk; a longer record
+ * gets its own chunk. `given`: whether some types are given, so that rows may be rejected.
+ */
+export function setUse(columns: i32, outBytes: i32, given: bool): void {
+  width = columns
+  outLimit = OUT + <usize>outBytes
+  anyGiven = given
+}
+
+/** Empties OUT after the host has copied its rows. */
+export function emptyOut(): void {
+  outEnd = OUT
+}
+
+/** Whether a record of so many bytes fits after the rows in OUT. The first record always fits. */
+export function hasRoom(bytes: usize): bool {
+  return outEnd == OUT || outEnd + 2 + <usize>width * FIELD_OVERHEAD + bytes + 16 <= outLimit
+}
+
+/**
+ * Observes or writes the current record, which has so many bytes. A rejected row does not affect any type, so given types are checked
+ * before inferred ones.
+ */
+export function take(bytes: usize, use: i32): i32 {
+  if (use == OBSERVE) {
+    if (anyGiven && isRefused(width, OUT)) return IS_REFUSED
+    observeRecord(width)
+    return TAKEN
+  }
+  if (!hasRoom(bytes)) return OUT_IS_FULL
+  if (anyGiven && isRefused(width, outEnd)) return IS_REFUSED
+  const behind = encodeRecord(width, outEnd)
+  if (behind == 0) return refused ? IS_REFUSED : IS_UNFIT
+  outEnd = behind
+  if (openCount != 0) observeOpen()
+  return TAKEN
+}

@@ -1,0 +1,29 @@
+import { checkAt, PROVEN, stateOf } from './column-state'
+import { observe } from './infer-types'
+import { OPEN } from './memory-layout'
+import { isSettled } from './column-type'
+
+/** The number of columns whose inferred type no value has needed yet. OPEN holds them as i32. */
+export let openCount: i32 = 0
+
+/** Opens every column with an inferred type. */
+export function openColumns(width: i32): void {
+  openCount = 0
+  for (let column = 0; column < width; column++) {
+    if ((checkAt(stateOf(column)) & PROVEN) == 0) continue
+    store<i32>(OPEN + <usize>openCount * 4, column)
+    openCount++
+  }
+}
+
+/** Observes the current record, which fits the inferred types, until every column has had a value that needs its type. */
+export function observeOpen(): void {
+  for (let place = openCount - 1; place >= 0; place--) {
+    const entry = OPEN + <usize>place * 4
+    const column = load<i32>(entry)
+    observe(column)
+    if (!isSettled(stateOf(column))) continue
+    openCount--
+    store<i32>(entry, load<i32>(OPEN + <usize>openCount * 4))
+  }
+}

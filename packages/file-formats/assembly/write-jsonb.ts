@@ -1,0 +1,12 @@
+import { REFUSED } from './value-result-codes'
+
+/** Whether PostgreSQL can store this text as JSONB. */
+@external('host', 'isJson')
+declare function isJson(from: usize, length: i32): i32
+
+/** Writes the version byte of binary JSONB at `out`, before the text at the next byte. */
+export function asJson(out: usize, length: i32): i32 {
+  if (isJson(out + 1, length) == 0) return REFUSED
+  store<u8>(out, 1)
+  return length + 1
+}

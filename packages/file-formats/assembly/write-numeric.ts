@@ -1,0 +1,138 @@
+import { widenDigits } from './column-state'
+import { EXPANDED, EXPANDED_BYTES } from './memory-layout'
+import { decimal } from './parse-number'
+import { UNFIT } from './value-result-codes'
+
+/** Maximum characters of a number without an exponent. A DECIMAL column of a load has at most 38 digits; a double needs fewer than 700. */
+const LONGEST: usize = 400
+/** The column has no limit of digits. */
+const ANY: i32 = 255
+
+@inline function isDigit(at: usize): bool {
+  return <u32>load<u8>(at) - 48 <= 9
+}
+
+@inline function put(at: usize, value: i32): void {
+  store<u16>(at, bswap<u16>(<u16>value))
+}
+
+/**
+ * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: the number of digits of base 10,000, the weight of the first, the sign,
+ * the scale, the digits. Returns the length, or UNFIT, also for more digits than the column allows before or after the point. In an
+ * inferred column it is spelled as numbers.ts describes, and the column's state records the number of digits. With `exponents` the
+ * number may have an exponent: a column of doubles is numeric in a table whose column was numeric before.
+ */
+export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, exponents: bool, state: usize): i32 {
+  if (to - from > LONGEST) return UNFIT
+  const exponent = exponents ? exponentAt(from, to) : 0
+  if (exponent == 0) return writePlain(out, from, to, most, mostScale, guessed, state)
+  const end = expand(from, exponent, to)
+  return end == 0 ? UNFIT : writePlain(out, EXPANDED, end, most, mostScale, false, state)
+}
+
+/** Returns the position of the letter of an exponent, or 0. */
+function exponentAt(from: usize, to: usize): usize {
+  for (let at = from + 1; at < to; at++) if ((load<u8>(at) | 32) == 101) return at
+  return 0
+}
+
+/**
+ * Writes the number without its exponent, as `digits.digits`, to EXPANDED and returns the position after it. Returns 0 if the value is
+ * not `[+-]digits[.digits]` with an exponent, or is too long.
+ */
+function expand(from: usize, exponent: usize, to: usize): usize {
+  let power = 0
+  let at = exponent + 1
+  const minus = at < to && load<u8>(at) == 45
+  if (at < to && (minus || load<u8>(at) == 43)) at++
+  if (at == to) return 0
+  for (; at < to; at++) {
+    if (!isDigit(at) || power > 999) return 0
+    power = power * 10 + <i32>load<u8>(at) - 48
+  }
+  if (minus) power = -power
+  const signed = load<u8>(from) == 45 || load<u8>(from) == 43
+  const whole = signed ? from + 1 : from
+  let point = whole
+  while (point < exponent && isDigit(point)) point++
+  const fraction = point < exponent ? point + 1 : point
+  if (point < exponent && (load<u8>(point) != decimal || fraction == exponent)) return 0
+  for (let place = fraction; place < exponent; place++) if (!isDigit(place)) return 0
+  const before = <i32>(point - whole)
+  const count = before + <i32>(exponent - fraction)
+  if (count == 0) return 0
+  // Digits before the point after the exponent is applied; zeros fill missing places.
+  const wanted = before + power
+  const first = wanted < 1 ? wanted - 1 : 0
+  const last = wanted > count ? wanted : count
+  if (<usize>(last - first) + 3 > EXPANDED_BYTES) return 0
+  let out = EXPANDED
+  if (signed) store<u8>(out++, load<u8>(from))
+  for (let index = first; index < last; index++) {
+    if (index == wanted) store<u8>(out++, decimal)
+    const inside = index >= 0 && index < count
+    const source = index < before ? whole + <usize>index : fraction + <usize>(index - before)
+    store<u8>(out++, inside ? load<u8>(source) : 48)
+  }
+  return out
+}
+
+function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, state: usize): i32 {
+  const sign = load<u8>(from)
+  let whole = sign == 45 || sign == 43 ? from + 1 : from
+  let point = whole
+  while (point < to && isDigit(point)) point++
+  let fraction = point
+  if (point < to) {
+    if (load<u8>(point) != decimal) return UNFIT
+    fraction = point + 1
+    let end = fraction
+    while (end < to && isDigit(end)) end++
+    if (end != to || end == fraction) return UNFIT
+  } else if (point == whole) return UNFIT
+  if (guessed && !isAsGuessed(sign, whole, point, to)) return UNFIT
+  while (whole < point && load<u8>(whole) == 48) whole++
+  if ((most != ANY && <i32>(point - whole) > most) || (mostScale != ANY && <i32>(to - fraction) > mostScale)) return UNFIT
+  if (guessed) widenDigits(state, <i32>(point - whole), <i32>(to - fraction))
+
+  let at = out + 8
+  let weight = (<i32>(point - whole) + 3) / 4 - 1
+  // Groups of four digits, counted from the point; the first may be shorter.
+  let size = <i32>(point - whole) % 4
+  for (let group = whole; group < point; ) {
+    const end = group + <usize>(size == 0 ? 4 : size)
+    put(at, digits(group, end, point))
+    at += 2
+    group = end
+    size = 0
+  }
+  for (let group = fraction; group < to; group += 4) {
+    const value = digits(group, group + 4, to)
+    // Leading zeros only change the weight.
+    if (value == 0 && at == out + 8) weight--
+    else {
+      put(at, value)
+      at += 2
+    }
+  }
+  while (at > out + 8 && load<u16>(at - 2) == 0) at -= 2
+  const count = <i32>(at - out - 8) / 2
+  put(out, count)
+  put(out + 2, count == 0 ? 0 : weight)
+  put(out + 4, sign == 45 && count > 0 ? 0x4000 : 0)
+  put(out + 6, <i32>(to - fraction))
+  return 8 + count * 2
+}
+
+/** Whether a number has no plus and no leading zero and is not `-0`, whose sign would be lost. */
+@inline function isAsGuessed(sign: u8, whole: usize, point: usize, to: usize): bool {
+  if (sign == 43) return false
+  return point == whole || load<u8>(whole) != 48 || (point - whole == 1 && (point < to || sign != 45))
+}
+
+/** Reads four decimal digits; positions after `last` count as zeros. */
+@inline function digits(from: usize, to: usize, last: usize): i32 {
+  let value = 0
+  for (let at = from; at < to; at++) value = value * 10 + (at < last ? <i32>load<u8>(at) - 48 : 0)
+  return value
+}

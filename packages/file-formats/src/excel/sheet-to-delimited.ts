@@ -1,0 +1,82 @@
+import { maxColumns, SourceProblem } from '@sluice/row-stream'
+import type { ZipArchive } from '../archive/zip-archive.ts'
+import { type ByteSource, cutShort, cutWhen, unlessCut } from '../spool/byte-source.ts'
+import type { RowOutput } from '../spool/rejects.ts'
+import type { FoundSheet, NormaliseJob } from '../format/converted-upload.ts'
+import type { ScratchFiles } from '../spool/spool-file.ts'
+import type { WrittenDialect } from '../format/upload-options.ts'
+import { asFound, chooseSheet } from './choose-sheet.ts'
+import { type OpenWorkbook, partOf, readWorkbook, scanPart, type WorkbookSheet } from './workbook.ts'
+import { SharedTexts, TextReader } from './shared-texts.ts'
+import { type SheetContext, SheetReader, SheetRow } from './sheet-reader.ts'
+
+/** Bytes of a sheet from which the columns are guessed. */
+const guessedFrom = 1024 * 1024
+
+type SheetFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'> & { scratch: ScratchFiles }
+
+/**
+ * Writes a sheet of a workbook as lines of delimited text. Rows without a value are left out. The columns run from the
+ * first to the last one with a value anywhere. They are guessed from the start of the sheet; if the guess is wrong, the
+ * function writes everything again.
+ */
+export async function writeSheet(
+  archive: ZipArchive,
+  output: RowOutput,
+  about: SheetFacts,
+): Promise<{ sheets: FoundSheet[]; dialect: WrittenDialect; complete: boolean; written: number }> {
+  const { name, limits, options, firstBytes } = about
+  const workbook = await readWorkbook(archive)
+  const context = await contextOf(archive, workbook, about)
+  const listed: (WorkbookSheet & { hasRows: boolean })[] = []
+  for (const one of workbook.sheets) listed.push({ ...one, hasRows: await hasRows(archive, one, context) })
+  const sheet = chooseSheet(listed, options, name)
+  const whole = partOf(archive, sheet.part)
+  const part = firstBytes === undefined ? whole : cutShort(whole, firstBytes)
+  let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
+  await read(cutShort(part, guessedFrom), row, context, name).catch(unlessCut)
+  let complete = true
+  for (;;) {
+    if (row.tooWide) throw tooWide(name, row.width)
+    output.writer.startOver()
+    output.rejects.startOver()
+    row = new SheetRow(row, limits.recordBytes, output)
+    complete = (await read(part, row, context, name).catch(unlessCut)) !== 'CUT'
+    if (!row.late) break
+  }
+  return { sheets: asFound(listed, sheet), dialect, complete, written: row.rows - output.rejects.count }
+}
+
+/** Whether a sheet has a value anywhere. The sheet is read up to its first value; an unreadable sheet counts as having values. */
+async function hasRows(archive: ZipArchive, { part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
+  const row = new SheetRow({ first: 0, last: -1 }, 0)
+  try {
+    const start = cutWhen(partOf(archive, part), () => row.width > 0)
+    await read(start, row, context, archive.name).catch(unlessCut)
+    return row.width > 0
+  } catch (error) {
+    if (error instanceof SourceProblem) return true
+    throw error
+  }
+}
+
+const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }
+
+async function contextOf(
+  archive: ZipArchive,
+  workbook: OpenWorkbook,
+  { name, scratch, limits }: SheetFacts,
+): Promise<SheetContext> {
+  const texts = new SharedTexts(name, scratch, limits)
+  const { sharedTexts, meanings, is1904 } = workbook
+  if (sharedTexts !== undefined) await scanPart(partOf(archive, sharedTexts), new TextReader(texts), name)
+  return { texts, meanings, is1904 }
+}
+
+const read = (part: ByteSource, row: SheetRow, context: SheetContext, name: string): Promise<void> =>
+  scanPart(part, new SheetReader(row, context), name)
+
+function tooWide(name: string, width: number): SourceProblem {
+  const text = `${name} has values in ${width} columns; a table holds at most ${maxColumns}.`
+  return new SourceProblem('TOO_MANY_COLUMNS', text)
+}

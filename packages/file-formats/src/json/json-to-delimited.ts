@@ -1,0 +1,119 @@
+import { SourceProblem } from '@sluice/row-stream'
+import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
+import type { RowOutput } from '../spool/rejects.ts'
+import type { NormaliseJob } from '../format/converted-upload.ts'
+import type { SpoolWriter } from '../spool/spool-writer.ts'
+import type { WrittenDialect } from '../format/upload-options.ts'
+import { ByteWindow, formatBytes } from './byte-window.ts'
+import { JsonColumns } from './json-columns.ts'
+import { JsonCursor } from './json-cursor.ts'
+import { JsonPass, putDoubled } from './json-record.ts'
+import { type JsonShape, jsonShape } from './json-shape.ts'
+import { walkArray, walkLines, walkSequence } from './walk-values.ts'
+
+/** Number of bytes whose keys make the first header. */
+const guessedFrom = 1024 * 1024
+
+type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'>
+
+/**
+ * Writes the objects of a JSON text in UTF-8 as lines of delimited text. The keys at the start determine the header. If a
+ * later object has another key, the function reads only the keys of the rest and then writes everything again.
+ */
+export async function writeJson(
+  source: ByteSource,
+  output: RowOutput,
+  about: JsonFacts,
+): Promise<{ kind: string; dialect: WrittenDialect; complete: boolean; written: number }> {
+  const shape = await shapeOf(source, about)
+  const columns = new JsonColumns(about.name)
+  await walk(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
+  let complete = true
+  let written = 0
+  let records = 0
+  for (;;) {
+    output.writer.startOver()
+    output.rejects.startOver()
+    writeHeader(columns, output.writer)
+    const pass = new JsonPass(columns, output)
+    complete = (await walk(source, shape, about, pass).catch(unlessCut)) !== 'CUT'
+    written = pass.written
+    records = pass.rows
+    if (!pass.late) break
+  }
+  // An incomplete record may lack keys, so the columns cannot be taken from it.
+  if (records === 0 && !complete)
+    throw new SourceProblem(
+      'PREVIEW_TOO_LARGE',
+      `A preview reads only the first ${formatBytes(about.firstBytes ?? 0)} of ${about.name}, and this part has no complete record. A run reads records of up to ${formatBytes(about.limits.recordBytes)}.`,
+    )
+  const isMeant = shape.kind === 'ARRAY' && (shape.under === undefined || shape.under === about.options.rowsUnder)
+  if (columns.labels.length === 0 && records === 0 && isMeant)
+    throw new SourceProblem(
+      'EMPTY_SOURCE',
+      `${about.name} is an empty list, and no earlier load says which columns it would have. Run again once it has records.`,
+    )
+  if (columns.labels.length === 0 && records === 0 && shape.kind === 'ARRAY')
+    throw new SourceProblem(
+      'ROWS_KEY_NOT_SET',
+      `The only list in ${about.name} is empty and has the key ${shape.under}. If this list is for the records, set rowsUnder to its key.`,
+    )
+  if (columns.labels.length === 0) {
+    throw new SourceProblem('EMPTY_FILE', `${about.name} has no object with a key, so it has no rows.`)
+  }
+  return { kind: described(shape), dialect: dialectOf(columns), complete, written }
+}
+
+async function shapeOf(source: ByteSource, { name, limits, options }: JsonFacts): Promise<JsonShape> {
+  await using window = new ByteWindow(source)
+  return await jsonShape({ window, name, recordBytes: limits.recordBytes, rowsUnder: options.rowsUnder })
+}
+
+async function walk(
+  source: ByteSource,
+  shape: JsonShape,
+  { name, limits, options }: JsonFacts,
+  pass: JsonPass,
+): Promise<void> {
+  await using window = new ByteWindow(source)
+  const { recordBytes } = limits
+  const cursor = new JsonCursor(window, name, recordBytes)
+  if (shape.kind === 'LINES') await walkLines(window, pass, recordBytes)
+  else if (shape.kind === 'SEQUENCE') await walkSequence(cursor, pass)
+  else await walkArray(cursor, pass, shape.under, options.rowsUnder === undefined)
+}
+
+function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
+  labels.forEach((label, index) => {
+    const bytes = Buffer.from(label)
+    writer.reserve(2 * bytes.length + 3)
+    if (index > 0) writer.bytes[writer.at++] = 44
+    writer.bytes[writer.at++] = 34
+    writer.at = putDoubled(bytes, 0, bytes.length, writer.bytes, writer.at)
+    writer.bytes[writer.at++] = 34
+  })
+  writer.put(Buffer.from('\n'))
+}
+
+function described(shape: JsonShape): string {
+  if (shape.kind === 'LINES') return 'JSON with an object in each line'
+  if (shape.kind === 'SEQUENCE') return 'a sequence of JSON objects'
+  return shape.under === undefined ? 'a JSON array of objects' : `JSON with an array of objects under ${shape.under}`
+}
+
+function dialectOf(columns: JsonColumns): WrittenDialect {
+  return {
+    delimiter: 'COMMA',
+    quote: 'DOUBLE',
+    escape: 'DOUBLED',
+    decimal: 'POINT',
+    headerRow: true,
+    headerLines: 1,
+    skipLines: 0,
+    footerLines: 0,
+    trailingDelimiters: 0,
+    trimSpaces: false,
+    nullValues: [],
+    columns: columns.declared(),
+  }
+}

@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { startSwift, type Swift, swiftAt } from './openstack-swift.ts'
+
+/**
+ * One OpenStack Swift for all test files, because a start takes four seconds of processor time. Jest's main process starts it
+ * when the first test file needs it, so that tests without Swift do not wait for it. All files share it, so each needs buckets
+ * with unique names.
+ */
+export async function sharedSwift(): Promise<Omit<Swift, typeof Symbol.asyncDispose>> {
+  const socket = process.env[variable]
+  if (!socket) throw new Error('This test needs the Swift that Jest starts: run it with "npm test".')
+  const answer = JSON.parse(await text(connect(socket))) as { endpoint: string } | { error: string }
+  if ('error' in answer) throw new Error(answer.error)
+  return swiftAt(answer.endpoint)
+}
+
+const variable = 'SLUICE_TEST_SWIFT'
+let running: { server: Server; folder: string; swift: Promise<Swift> | undefined } | undefined
+
+/** Listens until the first test file asks for Swift, then starts it. For the global setup of each of Jest's projects. */
+export async function serveSwift(): Promise<void> {
+  if (process.env[variable]) return
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-swift-'))
+  const answer = async (socket: Socket) => {
+    const { swift } = (running = { server, folder, swift: running?.swift ?? startSwift() })
+    const found = await swift!.then(
+      ({ endpoint }) => ({ endpoint }),
+      (error: Error) => ({ error: `Swift did not start: ${error.message}` }),
+    )
+    socket.end(JSON.stringify(found))
+  }
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    void answer(socket)
+  })
+  running = { server, folder, swift: undefined }
+  process.env[variable] = join(folder, 'socket')
+  server.listen(process.env[variable])
+  await once(server, 'listening')
+}
+
+/** For the global teardown of each of Jest's projects. */
+export async function stopSwift(): Promise<void> {
+  if (!running) return
+  const { server, folder, swift } = running
+  running = undefined
+  delete process.env[variable]
+  server.close()
+  await swift?.then(
+    (started) => started[Symbol.asyncDispose](),
+    () => {},
+  )
+  await rm(folder, { recursive: true, force: true })
+}

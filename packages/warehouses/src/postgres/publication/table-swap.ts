@@ -1,0 +1,186 @@
+import type { ClientBase } from 'pg'
+import type { TableChange } from '../../load-target.ts'
+import type { PublishedTable } from '../../warehouse.ts'
+import { type DependentView, dependentViews } from '../views/dependent-views.ts'
+import { type FeedMemory, fedColumns } from '../../shape/remembered-feed.ts'
+import { fallOfRows } from '../../shape/load-shape.ts'
+import { type TypedColumn, completeStaging, createTable, planEvolution, planPublication } from './plan-publication.ts'
+import type { TablePlan } from '../../shape/plan-table.ts'
+import { feedOf } from '../postgres-catalog.ts'
+import { type LastEntry, findLastEntry } from './ledger.ts'
+import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
+import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
+import { qualified } from '../names.ts'
+import { type PostgresShape, readShape } from '../table-shape.ts'
+
+export interface TableSwap {
+  load: PostgresStagedTable
+  /** The DDL statements that change what readers see. They run after all dependent views are dropped and before the views are recreated. */
+  statements: string[]
+  /** The partition that contains the rows after the swap. */
+  partition: string
+  /** The number of rows of the whole table after the swap. */
+  tableRows: number
+  /** Views that PostgreSQL requires to be dropped for the swap, each after the views that it reads. */
+  views: DependentView[]
+  /** The partition that `statements` detach; it is kept for a restore or dropped. */
+  oldPartition?: string
+  published: PublishedTable
+  feed: FeedMemory
+}
+
+/** Plans the swap of one table, in the publishing transaction. Its lock excludes other publishers, but not readers. */
+export async function planSwap(
+  client: ClientBase,
+  load: PostgresStagedTable,
+  mode: 'REPLACE' | 'MERGE',
+  read: string,
+  wait: number,
+): Promise<TableSwap> {
+  const { schema, table } = load.target
+  const names = { table: qualified(schema, table), staging: qualified('sluice', load.stagingTable) }
+  const attach = `alter table ${names.table} attach partition ${names.staging} default`
+  const staging = await readShape(client, 'sluice', load.stagingTable)
+  if (!staging) throw stagingTableMissing(load)
+  const { rows, bytes } = load.written!
+  const published: PublishedTable = { schema, table, rows, bytes, changes: [] }
+  await client.query(`${blockAutovacuum(names.staging, wait)}; alter table ${names.staging} reset (autovacuum_enabled)`)
+
+  const before = await readShape(client, schema, table)
+  if (!before) {
+    if (load.copiedRows) throw concurrentlyChanged(load)
+    for (const statement of createTable(names.table, staging.columns, read)) await client.query(statement)
+    const { table: plan, feed } = planPublication(load, { live: undefined, staging, last: undefined, merging: false })
+    published.changes = plan.changes
+    return { load, partition: load.stagingTable, tableRows: rows, views: [], published, statements: [attach], feed }
+  }
+  if (!before.owned) throw tableNotOwned(load.problemContext)
+  await client.query(`lock table only ${names.table} in share update exclusive mode`)
+  // Another load may have published between the first read and the lock.
+  const current = await readShape(client, schema, table)
+  if (!current?.owned) throw tableNotOwned(load.problemContext)
+
+  if (current.partition) await client.query(blockAutovacuum(qualified('sluice', current.partition), wait))
+  const last = await findLastEntry(client, current.partition)
+  const merging = mode === 'MERGE' && current.partition !== undefined
+  const { table: plan, feed } = planPublication(load, { live: current, staging, last, merging })
+  const evolution = planEvolution(names.table, current, plan, load.fed)
+  published.changes = [...plan.changes, ...(merging ? [] : fallOfRows(load.target, last?.tableRows, rows))]
+  const swap = { load, partition: load.stagingTable, tableRows: rows, views: [], published, feed }
+  if (merging) {
+    if (!load.copiedRows) return planMergeInPlace(client, swap, current, staging, evolution.forTable, last)
+    if (load.copiedRows.from !== last?.run) throw concurrentlyChanged(load)
+    swap.tableRows += load.copiedRows.rows
+  }
+  for (const statement of completeStaging(names.staging, plan)) await client.query(statement)
+  const reshape = evolution.rebuild
+    ? [`drop table ${names.table}`, ...createTable(names.table, plan.columns, read)]
+    : evolution.forTable
+  const views = await findBlockingViews(client, load.problemContext, current, plan, evolution.rebuild)
+  if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
+    published.changes.push(...describeRecreated(views))
+  const detach = current.partition
+    ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
+    : []
+  return {
+    ...swap,
+    statements: [...detach, ...reshape, attach],
+    views,
+    ...(current.partition && { oldPartition: current.partition }),
+  }
+}
+
+const mostNamedViews = 10
+
+/**
+ * Reports plain views that the publication recreates. PostgreSQL adds casts to their definitions, so a view over a column that
+ * became text can compile and still fail when it is read. Materialised views need no report: they are filled during the
+ * publication, which fails if they do.
+ */
+function describeRecreated(views: readonly DependentView[]): TableChange[] {
+  const names = views.filter(({ materialised }) => !materialised).map(({ name }) => name)
+  if (names.length === 0) return []
+  const more = names.length > mostNamedViews ? ` and ${names.length - mostNamedViews} more` : ''
+  return [{ kind: 'VIEWS_RECREATED', column: '', to: `${names.slice(0, mostNamedViews).join(', ')}${more}` }]
+}
+
+/**
+ * Returns the statements of a publication for all its tables. Views are dropped first and recreated last, because a reader's query
+ * also locks the view before the table. A view over several tables is dropped and created once.
+ */
+export function statementsOf(
+  swaps: readonly (Pick<TableSwap, 'statements'> & { views: readonly DependentView[] })[],
+): string[] {
+  const all = swaps.flatMap(({ views }) => views)
+  // The list has a view once per table. Keeps the last occurrence: it follows all views that it reads, and precedes its readers.
+  const views = all.filter(({ name }, at) => !all.slice(at + 1).some((later) => later.name === name))
+  return [
+    ...views.toReversed().map(({ drop }) => drop),
+    ...swaps.flatMap(({ statements }) => statements),
+    ...views.flatMap(({ create }) => create),
+  ]
+}
+
+async function planMergeInPlace(
+  client: ClientBase,
+  swap: Omit<TableSwap, 'statements'>,
+  current: PostgresShape,
+  staging: PostgresShape,
+  forTable: string[],
+  last: LastEntry | undefined,
+): Promise<TableSwap> {
+  const { load } = swap
+  if (!last) throw concurrentlyChanged(load)
+  load.fedBefore = fedColumns(feedOf(current, last))
+  if (!fitsInPlace(load, current, staging)) throw concurrentlyChanged(load)
+  const partition = current.partition!
+  const added = await mergeInPlace(client, load, partition, staging)
+  // A merge in place adds and widens no column, so `forTable` only contains changes of labels.
+  return { ...swap, statements: forTable, partition, tableRows: last.tableRows + added }
+}
+
+/** Returns the views that read changed or dropped columns. Throws VIEWS_DEPEND, with nothing changed, if another role owns one of them. */
+export async function findBlockingViews(
+  client: ClientBase,
+  scene: ProblemContext,
+  current: PostgresShape,
+  { retyped, dropped }: Pick<TablePlan<TypedColumn>, 'retyped' | 'dropped'>,
+  rebuild: boolean,
+): Promise<DependentView[]> {
+  const columns = [...retyped.map(({ name }) => name), ...dropped]
+  if (columns.length === 0) return []
+  const views = await dependentViews(client, current.oid, rebuild ? undefined : columns)
+  const foreign = views.filter(({ owned }) => !owned).map(({ name }) => name)
+  if (foreign.length > 0) throw viewsDepend(scene, foreign.join(', '))
+  return views
+}
+
+/**
+ * Waiting for this lock makes PostgreSQL cancel autovacuum on the table after one second (`deadlock_timeout`). This lock does not block
+ * readers; if instead the swap waited with its exclusive lock, readers would queue after it for that second.
+ */
+const lockAgainstAutovacuum = (table: string) => `lock table only ${table} in share update exclusive mode`
+
+/** Returns SQL that keeps autovacuum off a quoted table until the transaction ends, and sets `wait` milliseconds as lock time-out. */
+export function blockAutovacuum(table: string, wait: number): string {
+  return `set local lock_timeout = '5s'; ${lockAgainstAutovacuum(table)}; set local lock_timeout = ${wait}`
+}
+
+/**
+ * Cancels autovacuum on the partition that will be replaced, before the swap waits for it. Autovacuum runs there for minutes after
+ * a large load, and starts again after one minute at the earliest. Never throws.
+ */
+export async function interruptAutovacuum(
+  { statements }: PostgresPools,
+  { target }: PostgresStagedTable,
+): Promise<void> {
+  await withClient(statements, undefined, async (client) => {
+    const partition = (await readShape(client, target.schema, target.table))?.partition
+    if (partition === undefined) return
+    await client.query(
+      `begin; set local lock_timeout = '2s'; ${lockAgainstAutovacuum(qualified('sluice', partition))}; commit`,
+    )
+  }).catch(() => {})
+}

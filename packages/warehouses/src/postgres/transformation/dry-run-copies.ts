@@ -1,0 +1,140 @@
+import { type Connection, type PoolClient, type Submittable, escapeIdentifier } from 'pg'
+import { type PostgresPools, withClient } from '../postgres-connections.ts'
+import { copyInto } from '../copy/copy.ts'
+import { type PostgresStagedTable, freeAssertion } from '../staged-table.ts'
+import { qualified } from '../names.ts'
+import { readShape } from '../table-shape.ts'
+import { createStaging, dropDetached, originOf, stagingName } from '../staging-origin.ts'
+import type { TupleChunk } from '../../warehouse.ts'
+
+/** Copies of the staging tables of a dry run. Disposing drops those that have not replaced a staging table. */
+export class RowCopies implements AsyncDisposable {
+  readonly #pools: PostgresPools
+  readonly #loads: readonly PostgresStagedTable[]
+  /** The name of the copy for each load that has one. */
+  readonly #names = new Map<PostgresStagedTable, string>()
+
+  constructor(pools: PostgresPools, loads: readonly PostgresStagedTable[]) {
+    this.#pools = pools
+    this.#loads = loads
+  }
+
+  /** Copies columns and rows as the open transaction of `client` sees them. Indexes and constraints are not copied. */
+  async make(client: PoolClient, signal: AbortSignal): Promise<void> {
+    for (const load of this.#loads) {
+      const staging = stagingName({ ...load.target, staging: 2 })
+      const { columns } = (await readShape(client, 'sluice', load.stagingTable))!
+      this.#names.set(load, staging)
+      await withClient(this.#pools.statements, signal, (other) =>
+        createStaging(other, staging, originOf(load.target), columns),
+      )
+      const names = columns.map(({ name }) => name)
+      const rows = () => readTuples(client, qualified('sluice', load.stagingTable), names)
+      const assertFree = freeAssertion(this.#pools, load, signal)
+      const copying = {
+        staging,
+        columns: names.map((name) => escapeIdentifier(name)).join(', '),
+        types: [],
+        content: { format: 'copy-binary' as const, rows },
+        frozen: false,
+        assertFree,
+      }
+      await copyInto(this.#pools.copies, copying, load.problemContext, signal)
+      // COPY may have written more since the last check of the disk limit.
+      await assertFree?.()
+    }
+  }
+
+  /** Gives the copies the names of the staging tables, which must be gone. */
+  async replaceStaging(): Promise<void> {
+    const renames = [...this.#names].map(
+      ([{ stagingTable }, copy]) =>
+        `alter table ${qualified('sluice', copy)} rename to ${escapeIdentifier(stagingTable)}`,
+    )
+    await withClient(this.#pools.statements, undefined, (client) =>
+      client.query(['begin', ...renames, 'commit'].join(';')),
+    )
+    this.#names.clear()
+  }
+
+  /** Never throws. Maintenance sweeps what cannot be dropped now. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const name of this.#names.values()) await dropDetached(this.#pools.statements, name).catch(() => {})
+  }
+}
+
+/** Bytes of the header of the binary format, before the first row. */
+const headerBytes = 19
+
+/** Bytes of rows that are held before the connection is paused. */
+const mostBytes = 1024 ** 2
+
+/**
+ * Yields the rows of a table as the open transaction of `client` sees them, in the binary format of COPY without its header and trailer.
+ * `table` is quoted and qualified. A consumer that stops early has to close the connection.
+ */
+async function* readTuples(client: PoolClient, table: string, columns: readonly string[]): AsyncGenerator<TupleChunk> {
+  const list = columns.map((name) => escapeIdentifier(name)).join(', ')
+  const copy = client.query(new CopyRows(`copy ${table} (${list}) to stdout (format binary)`))
+  for (let bytes = await copy.next(); bytes; bytes = await copy.next()) yield { bytes }
+}
+
+/** COPY … TO STDOUT, as node-postgres runs a query. The server sends each row as one message. */
+class CopyRows implements Submittable {
+  readonly #text: string
+  #connection: Connection | undefined
+  #held: Buffer[] = []
+  #heldBytes = 0
+  #isFirst = true
+  #outcome: { error?: Error } | undefined
+  #changed = Promise.withResolvers<void>()
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  /** Returns whole rows, or undefined after the last one. */
+  async next(): Promise<Buffer | undefined> {
+    while (this.#heldBytes === 0 && !this.#outcome) await this.#changed.promise
+    if (this.#outcome?.error) throw this.#outcome.error
+    if (this.#heldBytes === 0) return undefined
+    const bytes = Buffer.concat(this.#held)
+    this.#held = []
+    this.#heldBytes = 0
+    this.#changed = Promise.withResolvers()
+    if (!this.#outcome) this.#connection!.stream.resume()
+    return bytes
+  }
+
+  submit(connection: Connection): void {
+    this.#connection = connection
+    connection.query(this.#text)
+  }
+
+  /** node-postgres calls the following methods by these names. */
+  handleCopyData({ chunk }: { chunk: Buffer }): void {
+    const row = this.#isFirst ? chunk.subarray(headerBytes) : chunk
+    this.#isFirst = false
+    // The trailer is a field count of -1.
+    if (row.byteLength <= 2) return
+    this.#held.push(Buffer.from(row))
+    this.#heldBytes += row.byteLength
+    if (this.#heldBytes >= mostBytes) this.#connection!.stream.pause()
+    this.#changed.resolve()
+  }
+
+  handleCommandComplete(): void {}
+
+  handleReadyForQuery(): void {
+    this.#end({})
+  }
+
+  handleError(error: Error): void {
+    this.#end({ error })
+  }
+
+  #end(outcome: { error?: Error }): void {
+    this.#outcome ??= outcome
+    this.#changed.resolve()
+  }
+}

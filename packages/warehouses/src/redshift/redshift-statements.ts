@@ -1,0 +1,50 @@
+import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
+import type { DialectStatements } from '../sql-warehouse/sql-dialect.ts'
+import { plainSql } from '../sql-warehouse/sql-statement.ts'
+import type { TablePlace } from '../catalog.ts'
+import type { ClientAccess } from './redshift-settings.ts'
+import { names } from './names.ts'
+
+/** The name of the lock that serializes publications. */
+export const lockTable = 'publishing'
+
+export function changesOf({ logins }: ClientAccess): DialectStatements {
+  const { quoted, place: at } = names
+  const load = quoted(logins.load.user)
+  const both = `${load}, ${quoted(logins.read.user)}`
+  return {
+    createSchema: (schema) => [
+      plainSql(`create schema if not exists ${quoted(schema)}`),
+      plainSql(`grant usage on schema ${quoted(schema)} to ${both}`),
+      plainSql(`alter default privileges in schema ${quoted(schema)} grant select on tables to ${both}`),
+    ],
+    dropSchema: (schema) => [plainSql(`drop schema if exists ${quoted(schema)}`)],
+    createTable: (place, columns) =>
+      plainSql(
+        `create table ${at(place)} (${columns.map(({ name, type, nullable }) => `${quoted(name)} ${type}${nullable ? '' : ' not null'}`).join(', ')})`,
+      ),
+    dropTable: (place) => plainSql(`drop table if exists ${at(place)}`),
+    dropColumn: (place, column) => plainSql(`alter table ${at(place)} drop column ${quoted(column)}`),
+    dropView: (place) => plainSql(`drop view if exists ${at(place)}`),
+    rename: (from, to) => plainSql(`alter table ${at(from)} rename to ${quoted(to)}`),
+    // The view reads with the rights of its owner, the client's user. Unqualified names resolve in its own schema.
+    createView: (place, text) => [
+      plainSql(`set search_path to ${quoted(place.schema)}`),
+      plainSql(`create view ${at(place)} as\n${trimStatementEnd(text)}`),
+      plainSql(`alter table ${at(place)} owner to ${load}`),
+      ...granted(place, 'select', both),
+    ],
+    insert: (place, columns, query) => [
+      plainSql(`insert into ${at(place)} (${columns.map(quoted).join(', ')})\n${trimStatementEnd(query)}`),
+    ],
+    grant: (place, to) =>
+      to === 'FILL'
+        ? [...granted(place, 'select', both), ...granted(place, 'insert, update, delete', load)]
+        : [plainSql(`revoke insert, update, delete on ${at(place)} from ${both}`), ...granted(place, 'select', both)],
+    lockLedger: () => [plainSql(`lock table ${names.ledger(lockTable)}`)],
+  }
+}
+
+const granted = (place: TablePlace, rights: string, to: string) => [
+  plainSql(`grant ${rights} on table ${names.place(place)} to ${to}`),
+]

@@ -1,0 +1,72 @@
+import type { DataType } from '@sluice/contracts'
+import { type PlannedColumn, type TypeRules, widestText } from '../../shape/plan-shape.ts'
+import type { NewColumn, DialectTypes } from '../sql-dialect.ts'
+import type { Mark } from '../ledger.ts'
+import type { ShapeColumn } from '../table-shape.ts'
+
+export interface StagingColumn extends NewColumn {
+  label: string
+  dataType: DataType
+  primaryKey: boolean
+}
+
+/** The type rules of one dialect for the plan that all warehouses share. */
+export const typeRules = (types: DialectTypes): TypeRules => ({
+  storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
+  widest(one, other) {
+    const type = types.widest(one.type, other.type)
+    return { type, dataType: storedAs(types, type, one, other) }
+  },
+})
+
+/** A planned column as a staging table has it. */
+export const stagingColumn = ({ name, label, type, dataType, primaryKey }: PlannedColumn): StagingColumn => ({
+  name,
+  label,
+  type,
+  dataType,
+  primaryKey,
+  nullable: !primaryKey,
+})
+
+/** A column that the table keeps, empty. */
+export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): StagingColumn => ({
+  name,
+  label,
+  type,
+  dataType,
+  primaryKey: false,
+  nullable: true,
+})
+
+/** Geometry travels as its text. */
+const plainText = (dataType: DataType): DataType =>
+  dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
+
+type StoredColumn = Pick<StagingColumn, 'type' | 'dataType'>
+
+function storedAs(types: DialectTypes, type: string, before: StoredColumn, after: StoredColumn): DataType {
+  if (types.isText(type)) {
+    const texts = [before, after].every((one) => types.isText(one.type))
+    return texts ? widestText(before.dataType, after.dataType) : 'TEXT'
+  }
+  return type === after.type ? after.dataType : type === before.type ? before.dataType : types.describe(type).dataType
+}
+
+/** Returns the data types of columns whose server type does not determine them. */
+export function dataTypesOf(types: DialectTypes, columns: readonly StagingColumn[]): NonNullable<Mark['dataTypes']> {
+  const ambiguous = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
+  return Object.fromEntries(ambiguous.map(({ name, dataType }) => [name, dataType]))
+}
+
+/** Returns the mark of a staging table, which it keeps after its publication. */
+export const tableMark = (
+  types: DialectTypes,
+  columns: readonly StagingColumn[],
+): Pick<Mark, 'labels' | 'dataTypes' | 'keys'> => ({
+  labels: Object.fromEntries(
+    columns.filter(({ name, label }) => name !== label).map(({ name, label }) => [name, label]),
+  ),
+  dataTypes: dataTypesOf(types, columns),
+  keys: columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name),
+})

@@ -1,0 +1,225 @@
+import type { Connection } from 'tedious'
+import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
+import type { BatchLimits, ReadColumn, ReadRows } from '../../sql-warehouse/sql-dialect.ts'
+import { type Sql, sql } from '../../sql-warehouse/sql-statement.ts'
+import type { RowCell } from '../../warehouse.ts'
+import { cellReader, losesDigits, resultType } from './cells.ts'
+import { assertSingleQuery } from '../statements/assert-single-query.ts'
+import { splitOrderedQuery, columnName } from '../statements/split-ordered-query.ts'
+import { type RowBounds, type DriverCell, send } from './send-request.ts'
+import { tsqlTokens } from '../statements/tokens.ts'
+import { describe } from '../types.ts'
+
+interface ReadRequest {
+  text: string
+  values: readonly (string | null)[]
+}
+
+/**
+ * See `Session.read`. Sends the text unchanged, and leaves unread rows at the server. If the driver would lose digits of a
+ * column, an outer query reads that column as text.
+ */
+export async function* read(
+  connection: Connection,
+  request: ReadRequest,
+  batch: BatchLimits,
+  bounds: RowBounds,
+): AsyncGenerator<ReadRows> {
+  const text = trimStatementEnd(request.text)
+  assertSingleQuery(text)
+  let described: readonly ReadColumn[] = await describedBy(connection, { ...request, text }, bounds)
+  if (!described.some(({ type }) => losesDigits(type))) {
+    try {
+      yield* placed(text, batches(connection, bound(text, request.values), batch, bounds))
+      return
+    } catch (error) {
+      if (!(error instanceof Rounded)) throw error
+      described = error.columns
+    }
+  }
+  yield* batches(connection, bound(asTexts(text, described), request.values), batch, bounds, described)
+}
+
+export async function columnsOf(
+  connection: Connection,
+  text: string,
+  bounds: RowBounds,
+): Promise<readonly ReadColumn[]> {
+  const query = { text: trimStatementEnd(text), values: [] }
+  assertSingleQuery(query.text)
+  const described = await describedBy(connection, query, bounds)
+  if (described.length > 0) return described
+  for await (const { columns } of read(connection, query, { rows: 1, bytes: () => 1 }, bounds)) return columns
+  return []
+}
+
+/** The driver would round the numbers of a column, and the server did not describe it in advance. No row has been returned yet. */
+class Rounded extends Error {
+  override readonly name = 'Rounded'
+  readonly columns: readonly ReadColumn[]
+
+  constructor(columns: readonly ReadColumn[]) {
+    super('Digits would be lost.')
+    this.columns = columns
+  }
+}
+
+/** The server reports the line and the word of the error: the position of the word in the line is the column. */
+async function* placed(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
+  try {
+    yield* rows
+  } catch (error) {
+    const { message = '', lineNumber } = error as { message?: string; lineNumber?: number }
+    const [, word] = /near (?:the keyword )?'([^']+)'|column name '([^']+)'/.exec(message)?.filter(Boolean) ?? []
+    const line = lineNumber ? text.split('\n')[lineNumber - 1] : undefined
+    const found = word && line ? line.indexOf(word) : -1
+    if (found >= 0) Object.assign(error as Error, { column: found + 1 })
+    throw error
+  }
+}
+
+/** Binds a value with the type that it looks like: a whole number, a number, or text. */
+function bound(text: string, values: readonly (string | null)[]): Sql {
+  const texts = ['']
+  const bindings: (string | number | null)[] = []
+  let copied = 0
+  for (const { kind, text: mark, start, end } of tsqlTokens(text)) {
+    const value = kind === 'parameter' ? values[Number(mark.slice(1)) - 1] : undefined
+    if (value === undefined) continue
+    texts[texts.length - 1] += text.slice(copied, start)
+    bindings.push(asNumber(value))
+    texts.push('')
+    copied = end
+  }
+  texts[texts.length - 1] += text.slice(copied)
+  return { texts, values: bindings }
+}
+
+function asNumber(value: string | null): string | number | null {
+  if (value === null || !/^-?(0|[1-9]\d*)(\.\d+)?$/.test(value)) return value
+  const number = Number(value)
+  return String(number) === value && (Number.isSafeInteger(number) || !Number.isInteger(number)) ? number : value
+}
+
+/**
+ * Returns the server's description of the columns before it runs the query; an empty list if the server cannot describe them.
+ * Then the run itself reports the reason.
+ */
+async function describedBy(
+  connection: Connection,
+  { text, values }: ReadRequest,
+  bounds: RowBounds,
+): Promise<ReadColumn[]> {
+  const { texts, values: bindings } = bound(text, values)
+  const declared = bindings.map(
+    (value, index) =>
+      `@p${index + 1} ${typeof value !== 'number' ? 'nvarchar(max)' : Number.isInteger(value) ? 'bigint' : 'float'}`,
+  )
+  const query = texts.reduce((before, next, index) => `${before}@p${index}${next}`)
+  const columns: ReadColumn[] = []
+  const { done } = send(
+    connection,
+    sql`exec sp_describe_first_result_set ${query}, ${declared.join(', ') || null}, 0`,
+    bounds,
+    {
+      row: (cells) => {
+        const { is_hidden, name, system_type_name } = Object.fromEntries(
+          cells.map(({ metadata, value }) => [metadata.colName, value]),
+        )
+        const written = textOf(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
+        if (!is_hidden) columns.push({ name: textOf(name, ''), type: written, ...describe(written) })
+      },
+    },
+  )
+  await done.catch(() => bounds.signal?.throwIfAborted())
+  return columns
+}
+
+const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise)
+
+/** Returns an outer query that reads these columns as text, in the order of the inner query. */
+function asTexts(text: string, columns: readonly ReadColumn[]): string {
+  const { before, from, by, rest } = splitOrderedQuery(text, columns)
+  const columnList = columns.map(({ type }, index) => {
+    const name = columnName(index)
+    return losesDigits(type) ? `convert(varchar(60), ${name}${type.includes('money') ? ', 2' : ''})` : name
+  })
+  return `${before}select ${columnList.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
+}
+
+/** `known` contains the column types of columns that the server sends as text. */
+async function* batches(
+  connection: Connection,
+  statement: Sql,
+  batch: BatchLimits,
+  bounds: RowBounds,
+  known?: readonly ReadColumn[],
+): AsyncGenerator<ReadRows> {
+  let columns: ReadColumn[] | undefined
+  let readers: ((value: unknown) => RowCell)[] = []
+  let taken: { rows: RowCell[][]; bytes: number } = { rows: [], bytes: 0 }
+  let failure: { error: unknown } | undefined
+  let ended = false
+  let moved = Promise.withResolvers<void>()
+  const { request, done } = send(connection, statement, bounds, {
+    columns(found) {
+      // Ignores a second result, because the text is one query.
+      if (columns) return
+      columns = found.map((each, index) => known?.[index] ?? columnOf(each))
+      readers = columns.map((column) => cellReader(column.type, column))
+      if (known || !columns.some(({ type }) => losesDigits(type))) return
+      failure = { error: new Rounded(columns) }
+      request.cancel()
+    },
+    row(cells) {
+      try {
+        taken.rows.push(cells.map(({ value }, index) => readers[index]!(value)))
+      } catch (error) {
+        failure = { error }
+        request.cancel()
+      }
+      taken.bytes += sizeOf(cells)
+      if (taken.rows.length < batch.rows && taken.bytes < batch.bytes()) return
+      request.pause()
+      moved.resolve()
+    },
+  })
+  const whole = done
+    .catch((error: unknown) => (failure ??= { error }))
+    .finally(() => {
+      ended = true
+      moved.resolve()
+    })
+  try {
+    for (let first = true; ; first = false) {
+      await moved.promise
+      if (failure) throw failure.error
+      const { rows, bytes } = taken
+      if (columns && (first || rows.length > 0)) yield { columns, rows, bytes }
+      if (ended) return
+      taken = { rows: [], bytes: 0 }
+      moved = Promise.withResolvers()
+      if (ended) return
+      request.resume()
+    }
+  } finally {
+    if (!ended) {
+      request.resume()
+      request.cancel()
+      await whole
+    }
+  }
+}
+
+function columnOf(described: DriverCell['metadata']): ReadColumn {
+  const type = resultType(described)
+  return { name: described.colName, type, ...describe(type) }
+}
+
+/** Returns the approximate size of the cells as text. */
+function sizeOf(cells: readonly DriverCell[]): number {
+  let bytes = 0
+  for (const { value } of cells)
+    bytes += typeof value === 'string' ? value.length : Buffer.isBuffer(value) ? 2 * value.length : 8
+  return bytes
+}

@@ -1,0 +1,79 @@
+import { type Connection, Request, TYPES } from 'tedious'
+import type { ColumnDescription } from './cells.ts'
+import { type Sql, textOf, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
+
+/** Rows of a result as the driver gives them: each cell with the description of its column. */
+export interface DriverCell {
+  value: unknown
+  metadata: ColumnDescription
+}
+
+/** The abort signal of a statement, and its time limit in seconds. */
+export interface RowBounds {
+  signal?: AbortSignal | undefined
+  seconds?: number | undefined
+}
+
+/** Receives each column and row as it arrives; may pause and cancel the request. */
+export interface RequestListener {
+  columns?(columns: readonly DriverCell['metadata'][]): void
+  row?(cells: readonly DriverCell[]): void
+}
+
+const typeOf = (value: BoundValue) =>
+  typeof value === 'boolean'
+    ? TYPES.Bit
+    : typeof value !== 'number'
+      ? TYPES.NVarChar
+      : Number.isInteger(value)
+        ? TYPES.BigInt
+        : TYPES.Float
+
+/**
+ * Sends one statement, unless its signal is already aborted. A statement without values is sent as a batch, because the server
+ * requires that for some statements.
+ */
+export function send(
+  connection: Connection,
+  statement: Sql,
+  { signal, seconds }: RowBounds,
+  listener: RequestListener = {},
+): { request: Request; done: Promise<void> } {
+  signal?.throwIfAborted()
+  const done = Promise.withResolvers<void>()
+  const request = new Request(
+    textOf(statement, (number) => `@p${number}`),
+    (error) => (error ? done.reject(error) : done.resolve()),
+  )
+  for (const [index, value] of statement.values.entries()) request.addParameter(`p${index + 1}`, typeOf(value), value)
+  if (listener.columns)
+    request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
+  if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))
+  // A lost connection ends a statement silently.
+  const lost = () => done.reject(Object.assign(new Error('Connection lost'), { code: 'ESOCKET' }))
+  const stop = () => request.cancel()
+  // The driver's own timer stops at the first row.
+  let late = false
+  const clock =
+    seconds === undefined
+      ? undefined
+      : setTimeout(() => {
+          late = true
+          request.cancel()
+        }, seconds * 1_000)
+  connection.once('end', lost)
+  signal?.addEventListener('abort', stop, { once: true })
+  if (statement.values.length === 0) connection.execSqlBatch(request)
+  else connection.execSql(request)
+  const ended = done.promise
+    .catch((error: unknown) => {
+      signal?.throwIfAborted()
+      throw late ? Object.assign(new Error('The time of the statement is over.'), { code: 'ETIMEOUT' }) : error
+    })
+    .finally(() => {
+      clearTimeout(clock)
+      connection.off('end', lost)
+      signal?.removeEventListener('abort', stop)
+    })
+  return { request, done: ended }
+}

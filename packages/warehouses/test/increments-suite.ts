@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto'
+import { expect, it } from '@jest/globals'
+import { drawCount } from '@sluice/testing/random-case-count'
+import fc from 'fast-check'
+import { columns, never, stage } from './row-fixtures.ts'
+import { type Given, rowsIn } from './warehouse-under-test.ts'
+
+const idColumn = columns({ id: 'INTEGER' }).map((column) => ({ ...column, primaryKey: true }))
+const partColumns = columns({ _row_id: 'TEXT', _root_row_id: 'INTEGER' }).map((column) => ({
+  ...column,
+  primaryKey: column.name === '_row_id',
+}))
+const partsOf = ({ id, parts }: { id: number; parts: number }): [string, number][] =>
+  Array.from({ length: parts }, (_, index) => [`${id}/part[${index}]`, id])
+const inOrder = (rows: readonly (readonly unknown[])[]): string[] => rows.map((row) => JSON.stringify(row)).toSorted()
+
+/** Any sequence of increments comes to the same rows as one full load, and to the same parts of them. */
+export function lawOfIncrements(subject: Given): void {
+  it('are the same by increments as in full, and so are the parts of their records', async () => {
+    const { warehouse } = subject
+    const cell = fc.constantFrom(null, 'x', 'y')
+    const record = fc.record({
+      id: fc.integer({ min: 1, max: 4 }),
+      a: cell,
+      b: cell,
+      parts: fc.integer({ min: 0, max: 2 }),
+    })
+    const increments = fc.array(fc.uniqueArray(record, { selector: ({ id }) => id, minLength: 1, maxLength: 3 }), {
+      minLength: 1,
+      maxLength: 4,
+    })
+    let round = 0
+    await fc.assert(
+      fc.asyncProperty(increments, async (history) => {
+        round += 1
+        const [table, parts] = [`records_${round}`, `records_${round}__parts`]
+        const known = new Map<number, { id: number; a: string | null; b: string | null; parts: number }>()
+        for (const some of history) {
+          const run = randomUUID()
+          for (const one of some) known.set(one.id, one)
+          // A source brings the columns that some record of the increment has.
+          const names = (['a', 'b'] as const).filter((name) => some.some((one) => one[name] !== null))
+          const recordColumns = [...idColumn, ...columns(Object.fromEntries(names.map((name) => [name, 'TEXT'])))]
+          await using records = await stage(
+            warehouse,
+            { table, columns: recordColumns, run, shape: { merging: true } },
+            some.map((one) => [one.id, ...names.map((name) => one[name])]),
+          )
+          const partOf = { table, keys: ['id'], column: '_root_row_id' }
+          await using of = await stage(
+            warehouse,
+            { table: parts, columns: partColumns, run, partOf, shape: { merging: true } },
+            some.flatMap(partsOf),
+          )
+          await warehouse.loader.publish([records, of], async () => true, never, { mode: 'MERGE' })
+        }
+        const found = await warehouse.queries.readTable('health', table, { limit: 100, offset: 0 })
+        const at = (name: string) => found.columns.findIndex((column) => column.name === name)
+        const rows = found.rows.map((row) => ['id', 'a', 'b'].map((name) => (at(name) < 0 ? null : row[at(name)])))
+        const all = [...known.values()]
+        expect(inOrder(rows)).toEqual(inOrder(all.map(({ id, a, b }) => [id, a, b])))
+        expect(inOrder(await rowsIn(warehouse, parts))).toEqual(inOrder(all.flatMap(partsOf)))
+      }),
+      { numRuns: drawCount({ short: 2, long: 60 }) },
+    )
+  })
+}

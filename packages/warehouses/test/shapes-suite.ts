@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals'
+import { randomUUID } from 'node:crypto'
+import { drawCount } from '@sluice/testing/random-case-count'
+import fc from 'fast-check'
+import type { ShapeRequest, Column } from '../src/warehouse.ts'
+import { never, stage } from './row-fixtures.ts'
+import { word } from './scratch-warehouse.ts'
+import { type Fed, step, type Step, tell, type Told } from './shape-model.ts'
+import { type Given, rowsIn } from './warehouse-under-test.ts'
+
+const sequences = drawCount({ short: 4, long: 200 })
+const values: Record<string, string> = { SMALLINT: '7', BIGINT: '5000000000', DATE: '2026-01-31', TEXT: 'x' }
+
+/** A value of a column that is fed, as its source has it. */
+const valueOf = ({ dataType, evidence }: Fed): string | null =>
+  evidence === 'NOTHING' ? null : evidence === 'AMBIGUOUS' ? '01/02/2026' : values[dataType]!
+
+/** What every warehouse makes of the shape of a load. */
+export function shapesSuite(subject: Given): void {
+  const load = async (table: string, fed: readonly Fed[], shape: ShapeRequest = {}) => {
+    const columns = fed.map((column): Column => ({ ...column, label: column.name }))
+    await using staged = await stage(subject.warehouse, { table, columns, shape, run: randomUUID() }, [
+      fed.map(valueOf),
+    ])
+    const { tables } = await subject.warehouse.loader.publish([staged], async () => true, never)
+    return tables[0]!
+  }
+  const columnsOf = async (table: string) => (await subject.warehouse.catalog.findTable('health', table))!.columns
+  const small = (...names: string[]): Fed[] => names.map((name) => ({ name, dataType: 'SMALLINT' }))
+
+  describe('the shape of a table', () => {
+    it('is what the rules say after every sequence of feeds', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 4 }), async (steps) => {
+          const table = word('shape_')
+          let told: Told | undefined
+          for (const one of steps) {
+            const next = tell(told, one)
+            const loading = load(table, one.feed, requestOf(one))
+            if (next) await loading
+            else await expect(loading).rejects.toMatchObject({ code: /SCHEMA_MISMATCH|DATES_AMBIGUOUS/ })
+            told = next ?? told
+            if (!told) continue
+            const found = (await columnsOf(table)).map(({ name, dataType, deleted = false }) => [
+              name,
+              dataType,
+              !deleted,
+            ])
+            const wanted = Object.entries(told.columns).map(([name, { type, fed }]) => [
+              name,
+              type === '?' || type === '~' ? 'TEXT' : type,
+              fed,
+            ])
+            expect(found.toSorted()).toEqual(wanted.toSorted())
+          }
+        }),
+        { numRuns: sequences },
+      )
+    })
+
+    it('stays as it was where another feed comes, and both lists of columns are said', async () => {
+      const table = word('shape_')
+      await load(table, small('id', 'name', 'amount'))
+      await expect(load(table, small('x', 'y'))).rejects.toMatchObject({
+        code: 'SCHEMA_MISMATCH',
+        message: expect.stringMatching(/"id", "name", "amount".*"x", "y"/),
+      })
+      expect(await rowsIn(subject.warehouse, table)).toEqual([[7, 7, 7]])
+      await load(table, small('x', 'y'), { rebuild: true })
+      expect((await columnsOf(table)).map(({ name }) => name)).toEqual(['x', 'y'])
+    })
+
+    it('is replaced once with a warning where the definition of the source changed', async () => {
+      const table = word('shape_')
+      await load(table, small('id', 'name', 'amount'), { definition: 'one' })
+      const { changes } = await load(table, small('x', 'y'), { definition: 'two' })
+      expect(changes.filter(({ warning }) => warning).map(({ kind }) => kind)).toEqual(['SHAPE_REPLACED'])
+      expect(await rowsIn(subject.warehouse, table)).toEqual([[7, 7]])
+      await expect(load(table, small('a', 'b'), { definition: 'two' })).rejects.toMatchObject({
+        code: 'SCHEMA_MISMATCH',
+      })
+    })
+
+    it('keeps the type of a column without values, and takes the type of the first load that has some', async () => {
+      const table = word('shape_')
+      const day: Fed[] = [
+        { name: 'id', dataType: 'SMALLINT' },
+        { name: 'd', dataType: 'DATE' },
+      ]
+      const empty: Fed[] = [
+        { name: 'id', dataType: 'SMALLINT' },
+        { name: 'd', dataType: 'TEXT', evidence: 'NOTHING' },
+      ]
+      const typesAfter = async (fed: Fed[]) => {
+        await load(table, fed)
+        return (await columnsOf(table)).map(({ dataType }) => dataType).join(' ')
+      }
+      expect(await typesAfter(empty)).toBe('SMALLINT TEXT')
+      expect(await typesAfter(day)).toBe('SMALLINT DATE')
+      expect(await typesAfter(empty)).toBe('SMALLINT DATE')
+    })
+
+    it('is that of the rows which are loaded where new columns are ignored', async () => {
+      const table = word('shape_')
+      await load(table, small('id', 'a'), { schemaChanges: 'IGNORE_NEW' })
+      await load(table, small('new', 'id', 'a'), { schemaChanges: 'IGNORE_NEW' })
+      expect((await columnsOf(table)).map(({ name }) => name)).toEqual(['id', 'a'])
+      expect(await rowsIn(subject.warehouse, table)).toEqual([[7, 7]])
+    })
+  })
+}
+
+const requestOf = ({ policy, rebuild, sparse, definition }: Step): ShapeRequest => ({
+  schemaChanges: policy,
+  rebuild,
+  sparse,
+  definition,
+})
