@@ -7,11 +7,11 @@ import { migrationsFolder } from '../src/migrations.ts'
 /** Brings the pipeline database and its queue up to this version. */
 await main(async () => {
   const { PIPELINE_DATABASE_URL } = readDatabaseConfig()
-  const applied = await migrate(PIPELINE_DATABASE_URL, migrationsFolder).catch(explain)
+  const applied = await migrate(PIPELINE_DATABASE_URL, migrationsFolder).catch(exitWithReason)
   await migrateQueue(PIPELINE_DATABASE_URL)
   process.stdout.write(applied.length > 0 ? `Applied ${applied.join(', ')}.\n` : 'The database is up to date.\n')
 })
 
-function explain(error: unknown): never {
+function exitWithReason(error: unknown): never {
   throw error instanceof MigrationProblem ? new StartProblem(error.message, { cause: error }) : error
 }

@@ -42,9 +42,9 @@ export async function sendRequest(
       ...(body !== undefined && { body: source?.chunks ?? body, duplex: 'half' }),
     } as RequestInit)
     const { status } = response
-    const answer = { status, headers: response.headers, text: await textOf(response, url) }
+    const answer = { status, headers: response.headers, text: await readBodyText(response, url) }
     if (status < 502 || status > 504) return answer
-    const problem = problemOf(answer)
+    const problem = parseProblem(answer)
     throw new ServiceUnavailable('overloaded', problem?.detail ?? `It answers ${status}.`, { problem })
   } catch (error) {
     if (caller?.aborted) throw caller.reason
@@ -57,7 +57,7 @@ export async function sendRequest(
   }
 }
 
-async function textOf(response: Response, url: URL): Promise<string> {
+async function readBodyText(response: Response, url: URL): Promise<string> {
   if (!response.body) return ''
   const decoder = new TextDecoder()
   let size = 0
@@ -98,7 +98,7 @@ export function bodyOf<Response>(
   { id, response }: Signature<string, any, any, Response>,
   { status, headers, text }: HttpResponse,
 ): Response {
-  if (status >= 400) throw new RemoteProblem(problemOf({ status, headers, text }) ?? undocumentedProblem(id, status))
+  if (status >= 400) throw new RemoteProblem(parseProblem({ status, headers, text }) ?? undocumentedProblem(id, status))
   if (status < 200 || status > 299) throw malformedResponse(id, `status ${status}`)
   if (!response) return undefined as Response
   const checked = checkContract(response, parseJson(id, headers, text))
@@ -131,7 +131,7 @@ function parseJson(id: string, headers: Headers, text: string): unknown {
   }
 }
 
-function problemOf({ headers, text }: HttpResponse): ProblemDocument | undefined {
+function parseProblem({ headers, text }: HttpResponse): ProblemDocument | undefined {
   if (!/^application\/problem\+json\b/i.test(headers.get('content-type') ?? '')) return undefined
   try {
     const checked = checkContract(ProblemDocument, JSON.parse(text))

@@ -107,14 +107,14 @@ function ignoredFields(answered: TProperties): TProperties {
 }
 
 function ignoredOf(schema: TSchema): TSchema {
-  const { type, items: _items, properties: _properties, title: _title, ...rest } = schema as Json
+  const { type, items: _items, properties: _properties, title: _title, ...rest } = schema as JsonSchema
   const said = { readOnly: true, description: 'Accepted and ignored.' }
   if (type === 'object') return Type.Unsafe({ type, maxProperties: 1000, ...said })
   if (type === 'array') return Type.Unsafe({ type, maxItems: 10_000, ...said })
   return Type.Unsafe({ ...(type !== undefined && { type }), ...rest, ...said })
 }
 
-type Json = Record<string, any>
+type JsonSchema = Record<string, any>
 
 /**
  * Returns the schema of a request body. The service reads `fields`. It accepts and ignores the response fields in `answered`, so

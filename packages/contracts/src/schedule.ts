@@ -22,7 +22,7 @@ export type RunTrigger = (typeof runTriggers)[number]
 const Interval = (description: string) =>
   Type.Optional(Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647, description }))
 
-const fields = {
+const scheduleFields = {
   disabled: Type.Boolean(),
   runTrigger: Type.Enum([...runTriggers]),
   cronExpression: Type.Optional(Type.String({ maxLength: 120 })),
@@ -30,10 +30,10 @@ const fields = {
   fullRefreshInterval: Interval('Hours between two full refreshes of a continuously updated object.'),
 }
 
-export const scheduled = { ...fields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
+export const scheduled = { ...scheduleFields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
 
 export const scheduledResponse = {
-  ...fields,
+  ...scheduleFields,
   continuouslyUpdated: Type.Boolean(),
   /** The schedule, with the chosen minute of a random trigger. Absent if the object runs only on request. */
   triggerExpression: Type.Optional(Type.String({ maxLength: 200 })),

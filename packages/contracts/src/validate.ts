@@ -41,7 +41,7 @@ export function checker<T>(
         : withoutNulls(contract as JsonSchema, given)
     first ??= validators.first.compile(contract)
     if (first(value)) return { value: value as T }
-    if (sizeOf(value, maxListedSize) >= maxListedSize) return refusalOf(first.errors ?? [])
+    if (countValues(value, maxListedSize) >= maxListedSize) return refusalOf(first.errors ?? [])
     all ??= validators.all.compile(contract)
     all(value)
     return refusalOf(all.errors ?? [])
@@ -49,13 +49,13 @@ export function checker<T>(
 }
 
 /** Returns the number of values, where 64 characters of text count as one. Stops counting at `most`. */
-function sizeOf(value: unknown, most: number): number {
+function countValues(value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + (value.length >> 6)
   if (value === null || typeof value !== 'object') return 1
   let size = 1
   for (const name in value) {
     if (size >= most) return size
-    size += sizeOf((value as Record<string, unknown>)[name], most - size)
+    size += countValues((value as Record<string, unknown>)[name], most - size)
   }
   return size
 }

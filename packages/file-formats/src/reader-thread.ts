@@ -6,10 +6,10 @@ if (!parentPort) throw new Error('reader-thread.ts is a worker thread, not a pro
 const port = parentPort
 const jobPort = new JobPort((message, transfer = []) => port.postMessage(message, transfer))
 
-type Run = (job: never, port: JobPort) => Promise<object>
+type JobHandler = (job: never, port: JobPort) => Promise<object>
 
 /** Loads the code for one kind of job: a thread that reads CSV has no memory for Parquet. */
-const load: Record<JobKind, () => Promise<Run>> = {
+const load: Record<JobKind, () => Promise<JobHandler>> = {
   csv: async () => (await import('./csv/csv-job.ts')).readCsvFile,
   normalise: async () => (await import('./upload/convert-upload.ts')).normalise,
   parquet: async () => (await import('./parquet/parquet-job.ts')).readParquetFile,

@@ -17,7 +17,7 @@ export function createErrorHandler(
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error)
     const requestId = String(response.locals.requestId ?? '')
-    const problem = problemOf(error, translate)
+    const problem = toProblem(error, translate)
     if (problem.status >= 500) {
       logger.error(
         {
@@ -39,7 +39,7 @@ export function createErrorHandler(
   }
 }
 
-function problemOf(error: unknown, translate: (error: unknown) => Problem | undefined): Problem {
+function toProblem(error: unknown, translate: (error: unknown) => Problem | undefined): Problem {
   if (error instanceof Problem) return error
   if (error instanceof SemaphoreBusy) return problems.busy(error.message)
   return translate(error) ?? parserProblem(error) ?? problems.internal()

@@ -20,7 +20,7 @@ export interface MultipartForm<Fields> {
 }
 
 /** Sizes are in bytes. */
-const limits = {
+const formLimits = {
   fieldSize: 64 * 1024,
   fieldNameSize: 100,
   fields: 50,
@@ -61,8 +61,8 @@ export async function readForm<Fields>(
 
   parser.on('field', (name, value, nameCut, valueCut) => {
     if (file) return refuse(`/${name}`, 'comes after the file: send all fields before it')
-    if (nameCut) return refuse('/', `has a field whose name is longer than ${limits.fieldNameSize} bytes`)
-    if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${limits.fieldSize} bytes` })
+    if (nameCut) return refuse('/', `has a field whose name is longer than ${formLimits.fieldNameSize} bytes`)
+    if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${formLimits.fieldSize} bytes` })
     else if (given.has(name)) violations.push({ pointer: `/${name}`, detail: 'is there twice' })
     else if (value.includes('\0'))
       violations.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
@@ -123,7 +123,7 @@ function createParser(request: IncomingMessage) {
   if (encoding && encoding !== 'identity')
     throw problems.unsupportedMediaType('multipart/form-data without Content-Encoding')
   try {
-    return new Busboy({ headers: request.headers as BusboyHeaders, limits })
+    return new Busboy({ headers: request.headers as BusboyHeaders, limits: formLimits })
   } catch {
     throw wanted
   }

@@ -1,7 +1,7 @@
 import { type Guard, ProblemDocument, type Signature, isStoredSecret } from '@sluice/contracts'
 import type { Operation } from './operation.ts'
 
-type Json = any
+type OpenApiValue = any
 
 const pagedHeaders = {
   'X-Total-Count': { description: 'Rows that match, on all pages.', schema: { type: 'integer' } },
@@ -29,9 +29,9 @@ export interface ServiceInfo {
 /** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const registry = new SchemaRegistry()
-  const ref = (contract: Json): Json => registry.lift(contract)
+  const ref = (contract: OpenApiValue): OpenApiValue => registry.lift(contract)
   const nullable = nullableFields(new Set(operations.flatMap(({ signature }) => titlesIn(signature.response))))
-  const paths: Record<string, Json> = {}
+  const paths: Record<string, OpenApiValue> = {}
 
   for (const { signature } of operations) {
     const path = signature.path.replaceAll(/:(\w+)/g, '{$1}')
@@ -132,7 +132,7 @@ const problemStatuses = {
 } as const
 
 /** Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in `default`. */
-function problemsOf(signature: Signature): Record<string, Json> {
+function problemsOf(signature: Signature): Record<string, OpenApiValue> {
   const { guard, path, effect, body, upload } = signature
   const hasBody = Boolean(body ?? upload)
   const answered: [keyof typeof problemStatuses, boolean][] = [
@@ -156,7 +156,7 @@ function problemsOf(signature: Signature): Record<string, Json> {
   )
 }
 
-function headerParameters(signature: Signature): Json[] {
+function headerParameters(signature: Signature): OpenApiValue[] {
   const { effect, response, events } = signature
   return [
     ...(events ? [header('Last-Event-ID', 'Continue after the event with this id.')] : []),
@@ -176,12 +176,12 @@ const responseHeaders = ({ paged, versioned, status, response }: Signature) => (
 
 const securityOf = (guard: Guard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
 
-const pathParameters = (path: string): Json[] =>
+const pathParameters = (path: string): OpenApiValue[] =>
   [...path.matchAll(/{(\w+)}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
 
-function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
+function queryParameters(query: OpenApiValue, ref: (contract: OpenApiValue) => OpenApiValue): OpenApiValue[] {
   if (!query) return []
-  return Object.entries<Json>(query.properties).map(([name, schema]) => ({
+  return Object.entries<OpenApiValue>(query.properties).map(([name, schema]) => ({
     name,
     in: 'query',
     required: query.required?.includes(name) ?? false,
@@ -190,21 +190,21 @@ function queryParameters(query: Json, ref: (contract: Json) => Json): Json[] {
 }
 
 /** Returns whether no field is required. A missing body is then read as `{}`. */
-const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: Json): boolean =>
+const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: OpenApiValue): boolean =>
   type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
 /** Returns the schema of an upload: the file itself, or a form with the file as its last part. */
-function uploadOf({ form }: Signature, ref: (contract: Json) => Json): Json {
+function uploadOf({ form }: Signature, ref: (contract: OpenApiValue) => OpenApiValue): OpenApiValue {
   const file = { type: 'string', format: 'binary' }
   if (!form) return file
-  const { properties, required = [], ...rest } = form as Json
+  const { properties, required = [], ...rest } = form as OpenApiValue
   return ref({ ...rest, properties: { ...properties, file }, required: [...required, 'file'] })
 }
 
 /** OpenAPI supports discriminators only for required fields. */
-function describeVariants(schema: Json, lifted: Json): void {
+function describeVariants(schema: OpenApiValue, lifted: OpenApiValue): void {
   const { propertyName } = schema.discriminator
-  if (schema.oneOf.every(({ required }: Json) => required?.includes(propertyName))) {
+  if (schema.oneOf.every(({ required }: OpenApiValue) => required?.includes(propertyName))) {
     lifted.discriminator = { ...lifted.discriminator, mapping: mappingOf(schema, lifted) }
     return
   }
@@ -214,21 +214,23 @@ function describeVariants(schema: Json, lifted: Json): void {
 }
 
 /** Maps each value of the discriminator to its variant: without a mapping, OpenAPI takes the values for schema names. */
-function mappingOf(schema: Json, lifted: Json): Record<string, string> {
-  const values = schema.oneOf.map((variant: Json) => variant.properties[schema.discriminator.propertyName].const)
+function mappingOf(schema: OpenApiValue, lifted: OpenApiValue): Record<string, string> {
+  const values = schema.oneOf.map(
+    (variant: OpenApiValue) => variant.properties[schema.discriminator.propertyName].const,
+  )
   return Object.fromEntries(values.map((value: string, index: number) => [value, lifted.oneOf[index].$ref]))
 }
 
 /** Returns whether a schema becomes a component: titled objects and unions. The titles of fields stay with the fields. */
-const isNamed = ({ title, type, oneOf, anyOf }: Json): boolean =>
-  typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: Json) => one.title)))
+const isNamed = ({ title, type, oneOf, anyOf }: OpenApiValue): boolean =>
+  typeof title === 'string' && Boolean(type === 'object' || (oneOf ?? anyOf?.some((one: OpenApiValue) => one.title)))
 
 /** Replaces every titled object by a reference and registers it as a component. Each shared object is visited once. */
 class SchemaRegistry {
-  readonly found: Record<string, Json> = {}
-  readonly #lifted = new Map<object, Json>()
+  readonly found: Record<string, OpenApiValue> = {}
+  readonly #lifted = new Map<object, OpenApiValue>()
 
-  lift(schema: Json): Json {
+  lift(schema: OpenApiValue): OpenApiValue {
     if (Array.isArray(schema)) return schema.map((item) => this.lift(item))
     if (schema === null || typeof schema !== 'object') return schema
     const known = this.#lifted.get(schema)
@@ -238,7 +240,7 @@ class SchemaRegistry {
     return lifted
   }
 
-  #filed(schema: Json): Json {
+  #filed(schema: OpenApiValue): OpenApiValue {
     // These keywords are specific to this project; the descriptions contain the same information.
     const { title, uniqueBy: _uniqueBy, whyRequired: _whyRequired, ...rest } = schema
     if (rest.format === 'email-list') delete rest.format
@@ -252,7 +254,7 @@ class SchemaRegistry {
   }
 }
 
-function titlesIn(schema: Json, seen = new Set<object>()): string[] {
+function titlesIn(schema: OpenApiValue, seen = new Set<object>()): string[] {
   if (schema === null || typeof schema !== 'object' || seen.has(schema)) return []
   seen.add(schema)
   const own = typeof schema.title === 'string' ? [schema.title] : []
@@ -264,9 +266,9 @@ function titlesIn(schema: Json, seen = new Set<object>()): string[] {
  * a stored secret may be an empty text, which clears it. An object whose title a response also uses gets a title with the suffix `Body`.
  */
 function nullableFields(titlesOfResponses: ReadonlySet<string>) {
-  const known = new Map<object, Json>()
+  const known = new Map<object, OpenApiValue>()
 
-  function transformed(schema: Json): Json {
+  function transformed(schema: OpenApiValue): OpenApiValue {
     if (Array.isArray(schema)) return schema.map(transformed)
     if (schema === null || typeof schema !== 'object') return schema
     const before = known.get(schema)
@@ -276,7 +278,7 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
     for (const key of ['items', 'anyOf', 'oneOf', 'allOf']) if (schema[key]) after[key] = transformed(schema[key])
     if (!schema.properties) return after
     const { required = [] } = schema
-    const fields = Object.entries<Json>(schema.properties)
+    const fields = Object.entries<OpenApiValue>(schema.properties)
     after.properties = Object.fromEntries(
       fields.map(([name, field]) => [
         name,
@@ -291,11 +293,11 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
   return transformed
 }
 
-function allowNull(field: Json): Json {
+function allowNull(field: OpenApiValue): OpenApiValue {
   const { type, enum: values, anyOf, oneOf, title, properties } = field
   if (anyOf) {
     const cleared = isStoredSecret(field) ? [{ type: 'string', maxLength: 0 }] : []
-    const hasNull = anyOf.some((one: Json) => one.type === 'null')
+    const hasNull = anyOf.some((one: OpenApiValue) => one.type === 'null')
     return { ...field, anyOf: [...anyOf, ...cleared, ...(hasNull ? [] : [{ type: 'null' }])] }
   }
   if (oneOf || (title && properties)) return { anyOf: [field, { type: 'null' }] }

@@ -3,18 +3,22 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { problems } from './problem.ts'
 
 /** Bytes of a JSON body. A caller without a token sends only small bodies, such as a password. */
-const limits = { known: 1_048_576, anonymous: 16_384 }
+const bodyLimits = { known: 1_048_576, anonymous: 16_384 }
 
 /** Bodies are not decompressed: one compressed kilobyte could cost as much time as a megabyte. */
 const parser = (limit: number) =>
   express.json({ limit, inflate: false, strict: false, type: 'application/json', verify: assertPlainJson })
-const parsers = { known: parser(limits.known), anonymous: parser(limits.anonymous) }
+const parsers = { known: parser(bodyLimits.known), anonymous: parser(bodyLimits.anonymous) }
 
 /**
  * Reads and parses a JSON body into `request.body`. Runs after authorization, so that rejected callers cost no parsing.
  * Throws problems: 400, 413, and 415 for a compressed body.
  */
-export async function readJsonBody(request: Request, response: Response, sender: keyof typeof limits): Promise<void> {
+export async function readJsonBody(
+  request: Request,
+  response: Response,
+  sender: keyof typeof bodyLimits,
+): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     parsers[sender](request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
   })

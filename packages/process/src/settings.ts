@@ -36,7 +36,7 @@ export function readSettings<Shape extends Record<string, Setting<unknown>>>(
 
   for (const [name, setting] of Object.entries(shape)) {
     try {
-      const text = textOf(environment, name)
+      const text = readSetting(environment, name)
       if (text === undefined) {
         if (!('fallback' in setting)) throw new Error('is required')
         values[name] = setting.fallback
@@ -52,7 +52,7 @@ export function readSettings<Shape extends Record<string, Setting<unknown>>>(
   return { values: values as SettingValues<Shape>, secrets }
 }
 
-function textOf(environment: Environment, name: string): string | undefined {
+function readSetting(environment: Environment, name: string): string | undefined {
   const text = environment[name]?.trim() || undefined
   const file = environment[`${name}_FILE`]?.trim() || undefined
   if (text !== undefined && file !== undefined)

@@ -17,7 +17,7 @@ export {
   type RowColumn,
   RowEncoder,
   type RowFault,
-  textOf,
+  toText,
   valueWriter,
   writeMoment,
 } from './copy-binary/row-encoder.ts'

@@ -3,11 +3,11 @@ import type { Column } from './row-stream.ts'
 const maxTextLength = 1000
 
 export function describeColumns(columns: readonly Column[]): string {
-  const all = columns.map(describeColumn).join(', ')
+  const all = columns.map(formatColumn).join(', ')
   return all.length > maxTextLength ? `${all.slice(0, maxTextLength)}…` : all
 }
 
-function describeColumn({ name, dataType, precision, scale }: Column): string {
+function formatColumn({ name, dataType, precision, scale }: Column): string {
   return precision === undefined ? `${name} ${dataType}` : `${name} ${dataType}(${precision},${scale ?? 0})`
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type ClientAccess, provision } from '../src/clickhouse/clickhouse-settings.ts'
+import { type ClientAccess, provisionClickHouse } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
 import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { keptPrefix } from '../src/clickhouse/names.ts'
@@ -44,7 +44,7 @@ describe('a publication in ClickHouse that is cut off', () => {
   async function newClient(): Promise<ClientAccess> {
     if (clients.length === 0) {
       const made = Array.from({ length: 20 }, () => server.client())
-      await Promise.all(made.map((client) => provision(client)))
+      await Promise.all(made.map((client) => provisionClickHouse(client)))
       await Promise.all(made.map((client) => openClickHouseWarehouse(client).catalog.ensureSchema('health')))
       clients.push(...made)
     }

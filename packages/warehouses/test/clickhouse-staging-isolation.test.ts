@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { type ClientAccess, provision } from '../src/clickhouse/clickhouse-settings.ts'
+import { type ClientAccess, provisionClickHouse } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
 import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { literal } from '../src/clickhouse/names.ts'
@@ -146,7 +146,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
   it('has limits that nought does not lift, in words that the server understands', async () => {
     const { access } = await client()
     heard = []
-    await provision(access)
+    await provisionClickHouse(access)
     const users = heard.filter(({ sql }) => sql.startsWith('alter user'))
     expect(users).toHaveLength(2)
     for (const { sql } of users) {

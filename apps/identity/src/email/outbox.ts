@@ -8,7 +8,7 @@ import type { DB } from '../database.ts'
 export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
 
 /** The sealing context of a stored body. */
-const toPurpose = (uid: string) => `mails.body:${uid}`
+const mailPurpose = (uid: string) => `mails.body:${uid}`
 
 interface NewMail {
   kind: MailKind
@@ -29,7 +29,7 @@ export async function queueMail(
 ): Promise<void> {
   if (content.link) await failOlderMails(trx, to.id, kind)
   const uid = randomUUID()
-  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(content)), toPurpose(uid))
+  const body = SECRET_KEYS.seal(JSON.stringify(renderEmail(content)), mailPurpose(uid))
   await sql`
     insert into mails (uid, client, user_id, kind, recipient, subject, body, state, expires_at)
     values (${uid}, ${to.client}, ${to.id}, ${kind}, ${to.email}, ${content.subject}, ${body}, ${SMTP_URL ? 'QUEUED' : 'KEPT'},
@@ -46,7 +46,7 @@ export const openMailBody = (
   { SECRET_KEYS }: Pick<MailConfig, 'SECRET_KEYS'>,
   uid: string,
   sealed: string,
-): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, toPurpose(uid))) as RenderedEmail
+): RenderedEmail => JSON.parse(SECRET_KEYS.open(sealed, mailPurpose(uid))) as RenderedEmail
 
 /** Marks up to `most` overdue mails as failed, even if no process sends mails. Returns their number. */
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {

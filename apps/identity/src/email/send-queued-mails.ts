@@ -18,7 +18,7 @@ interface MailSenderOptions {
 /** Milliseconds between queries for due mails. Each is one query of an index that is nearly always empty. */
 const pollIntervalMs = 1_000
 const pollAfterFailureMs = 5_000
-const batchSize = 5
+const mailsPerBatch = 5
 /** The timeout of one attempt in milliseconds, far shorter than the lease, after which another process claims the mail. */
 const sendTimeoutMs = 60_000
 /** Milliseconds that pending sends may take when the process stops. */
@@ -40,7 +40,7 @@ export async function sendQueuedMails(
 ): Promise<boolean> {
   const answered = await parts.answerPasswordReset()
   if (!parts.send) return answered
-  const claimed = await claimMails(parts.db, batchSize)
+  const claimed = await claimMails(parts.db, mailsPerBatch)
   await waitForAll(claimed.map((mail) => sendMail(parts, mail, signal)))
   return answered || claimed.length > 0
 }

@@ -10,7 +10,7 @@ import { countFailureSql, type ThrottleLimit } from '../sign-in/throttle/throttl
 import { coalesceQueries } from './storage/coalesce-queries.ts'
 
 /** The limit per application and network. It allows for programs that keep retrying until their wrong secret is corrected. */
-const perNetwork: ThrottleLimit = {
+const secretGuessLimit: ThrottleLimit = {
   freeFailures: 20,
   firstWaitSeconds: 5,
   maxWaitSeconds: 300,
@@ -61,6 +61,8 @@ async function forgetFailures(db: Kysely<DB>, key: string): Promise<number> {
 }
 
 async function countFailure(db: Kysely<DB>, key: string): Promise<number> {
-  const { rows } = await sql<{ seconds: number }>`${countFailureSql(sql`select ${key}::text`, perNetwork)}`.execute(db)
+  const { rows } = await sql<{
+    seconds: number
+  }>`${countFailureSql(sql`select ${key}::text`, secretGuessLimit)}`.execute(db)
   return rows[0]?.seconds ?? 0
 }

@@ -22,7 +22,7 @@ export interface ProviderDependencies {
 }
 
 /** A day in seconds. */
-const day = 24 * 3600
+const daySeconds = 24 * 3600
 const minutes = 60
 
 const readExtraMetadata = (client: unknown) => client as ExtraMetadata
@@ -31,7 +31,7 @@ const readExtraMetadata = (client: unknown) => client as ExtraMetadata
 export function buildProviderConfiguration({ db, config, keys }: ProviderDependencies): Configuration {
   const { IDENTITY_PUBLIC_URL, ACCESS_TOKEN_SECONDS, SESSION_DAYS } = config
   const { prefix, secure } = parsePublicAddress(IDENTITY_PUBLIC_URL)
-  const longest = SESSION_DAYS * day
+  const longest = SESSION_DAYS * daySeconds
   const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const
 
   return {

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Router } from 'express'
 
-const text = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
-const hash = createHash('sha256').update(text).digest('base64url').slice(0, 16)
+const styleText = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
+const hash = createHash('sha256').update(styleText).digest('base64url').slice(0, 16)
 
 /** The path contains the content hash, so that browsers can cache the stylesheet forever. */
 export const stylesheetPath = `/account/style-${hash}.css`
@@ -12,7 +12,7 @@ export const stylesheetPath = `/account/style-${hash}.css`
 export function createStylesheetRoutes(): Router {
   const routes = Router()
   routes.get(stylesheetPath, (_request, response) => {
-    response.set('Cache-Control', 'public, max-age=31536000, immutable').type('css').send(text)
+    response.set('Cache-Control', 'public, max-age=31536000, immutable').type('css').send(styleText)
   })
   return routes
 }

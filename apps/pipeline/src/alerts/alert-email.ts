@@ -10,7 +10,7 @@ export function createAlertEmail(alert: AlertContent, publicUrl: string): EmailC
   const noun = nounOf[kind]
   const subject = `${noun} ${toSingleLine(alert.name, 80)}`
   const subjectName = `The ${noun} "${toSingleLine(alert.name, 120)}"`
-  const { title, sentences } = textOf[event](alert, subjectName)
+  const { title, sentences } = emailTextByEvent[event](alert, subjectName)
   const message = toSingleLine(alert.message, 2_000)
   const code = event === 'FAILED' && errorCode ? ` Its code is ${errorCode}.` : ''
   return {
@@ -39,36 +39,34 @@ interface EmailText {
   sentences: string[]
 }
 
-const textOf: Readonly<Record<NonNullable<AlertContent['event']>, (alert: AlertContent, called: string) => EmailText>> =
-  {
-    FAILED: ({ finished, failures }, subjectName) => ({
-      title: 'Failed',
-      sentences: [
-        `${subjectName} failed on ${formatTime(finished)}.`,
-        ...describeRepetition(failures, 'It has failed'),
-      ],
-    }),
-    WARNING: ({ finished, failures }, subjectName) => ({
-      title: 'Warning',
-      sentences: [
-        `${subjectName} ended with a warning on ${formatTime(finished)}.`,
-        ...describeRepetition(failures, 'It has ended with a warning'),
-      ],
-    }),
-    NO_SUCCESS: ({ hours = 0, lastSuccess, message }, subjectName) => ({
-      title: `No success for ${formatHours(hours)}`,
-      sentences: [
-        `${subjectName} has a schedule and had no successful run for ${formatHours(hours)}. ${
-          lastSuccess ? `The last one ended on ${formatTime(lastSuccess)}.` : 'It has never run successfully.'
-        }`,
-        ...(message === '' ? ['No run was started since.'] : ['Its last run says:']),
-      ],
-    }),
-    RECOVERED: ({ finished }, subjectName) => ({
-      title: 'OK again',
-      sentences: [`${subjectName} is OK again: it ran successfully on ${formatTime(finished)}.`],
-    }),
-  }
+const emailTextByEvent: Readonly<
+  Record<NonNullable<AlertContent['event']>, (alert: AlertContent, called: string) => EmailText>
+> = {
+  FAILED: ({ finished, failures }, subjectName) => ({
+    title: 'Failed',
+    sentences: [`${subjectName} failed on ${formatTime(finished)}.`, ...describeRepetition(failures, 'It has failed')],
+  }),
+  WARNING: ({ finished, failures }, subjectName) => ({
+    title: 'Warning',
+    sentences: [
+      `${subjectName} ended with a warning on ${formatTime(finished)}.`,
+      ...describeRepetition(failures, 'It has ended with a warning'),
+    ],
+  }),
+  NO_SUCCESS: ({ hours = 0, lastSuccess, message }, subjectName) => ({
+    title: `No success for ${formatHours(hours)}`,
+    sentences: [
+      `${subjectName} has a schedule and had no successful run for ${formatHours(hours)}. ${
+        lastSuccess ? `The last one ended on ${formatTime(lastSuccess)}.` : 'It has never run successfully.'
+      }`,
+      ...(message === '' ? ['No run was started since.'] : ['Its last run says:']),
+    ],
+  }),
+  RECOVERED: ({ finished }, subjectName) => ({
+    title: 'OK again',
+    sentences: [`${subjectName} is OK again: it ran successfully on ${formatTime(finished)}.`],
+  }),
+}
 
 const describeRepetition = (times: number, what: string): string[] =>
   times > 1

@@ -31,7 +31,7 @@ interface AlertSenderOptions {
 }
 
 /** Concurrency limits of each channel. */
-const limits = { total: 5, perClient: 3 }
+const concurrencyLimits = { total: 5, perClient: 3 }
 /** Time limit of one attempt in milliseconds. Shorter than the lease. */
 const attemptTimeoutMs = 60_000
 /** Time limit in milliseconds for attempts that are running when the process stops. */
@@ -51,8 +51,10 @@ export function startSendingAlerts(options: AlertSenderOptions): { stop(): Promi
       failed: (err) => logger.warn({ err }, 'alerts could not be processed; this is retried'),
     })
   const startSlots = (channel: Channel) => {
-    const claim = createFairClaimer(db, channel, limits)
-    return Array.from({ length: limits.total }, () => start((signal) => sendNext(options, claim, signal, countOutcome)))
+    const claim = createFairClaimer(db, channel, concurrencyLimits)
+    return Array.from({ length: concurrencyLimits.total }, () =>
+      start((signal) => sendNext(options, claim, signal, countOutcome)),
+    )
   }
   const loops = [
     ...(sendMail ? startSlots('MAIL') : [start(() => giveUpMails(db))]),

@@ -8,7 +8,7 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 export const eraseAfterDays = 30
 
 /** Rows per statement. Small batches keep few locks and little write-ahead log. */
-const batchSize = 2_000
+const rowsPerBatch = 2_000
 
 /** The tables with data of clients, in the order in which the foreign keys allow their deletion. */
 const clientTables = [
@@ -81,7 +81,7 @@ async function eraseDetailBatch(
 ): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from ${sql.table(table)} where id in (
-      select d.id from runs r join ${sql.table(table)} d on d.run_id = r.id where r.client = ${client} limit ${batchSize})`.execute(
+      select d.id from runs r join ${sql.table(table)} d on d.run_id = r.id where r.client = ${client} limit ${rowsPerBatch})`.execute(
     db,
   )
   return Number(numAffectedRows ?? 0)

@@ -126,13 +126,13 @@ export function describeProgress(totals: Readonly<Totals>): string {
     totals
   const of = bytesTotal === null ? '' : ` of ${megabytes(bytesTotal)}`
   const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
-  const aside = rowsRejected === 0 ? '' : `, ${count(rowsRejected)} of them rejected`
+  const aside = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
   const left = secondsLeft === null ? '' : `, ${duration(secondsLeft)} left`
-  const rates = `${megabytes(bytesPerSecond)}/s, ${count(rowsPerSecond)} rows/s`
-  return `Read ${megabytes(bytesRead)}${of}${share}, ${count(rowsRead)} rows${aside}: ${rates}${left}.`
+  const rates = `${megabytes(bytesPerSecond)}/s, ${formatRounded(rowsPerSecond)} rows/s`
+  return `Read ${megabytes(bytesRead)}${of}${share}, ${formatRounded(rowsRead)} rows${aside}: ${rates}${left}.`
 }
 
-const count = (amount: number): string => Math.round(amount).toLocaleString('en')
+const formatRounded = (amount: number): string => Math.round(amount).toLocaleString('en')
 
 function megabytes(bytes: number): string {
   const amount = bytes / 1_000_000

@@ -3,7 +3,7 @@ import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kyse
 import type { DB, RejectedRows, RunLogs, Runs } from '../database.ts'
 import { successful, underWay } from './run-states.ts'
 
-type Run = Selectable<Runs>
+type RunRow = Selectable<Runs>
 
 /** `page` counts from 1. */
 interface PageRequest {
@@ -17,7 +17,7 @@ interface Listed<Row> {
 }
 
 /** Lists the runs of an object, newest first. */
-export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<Listed<Run>> {
+export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<Listed<RunRow>> {
   const found = db.selectFrom('runs').where('runnable_id', '=', runnableId)
   return readPage(found.selectAll().orderBy('id', 'desc'), page)
 }
@@ -26,9 +26,9 @@ export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageReq
 export async function lastRuns(
   db: Kysely<DB>,
   runnableIds: readonly number[],
-): Promise<Map<number, { last: Run; lastSuccess?: Run }>> {
+): Promise<Map<number, { last: RunRow; lastSuccess?: RunRow }>> {
   if (runnableIds.length === 0) return new Map()
-  const { rows } = await sql<Run & { newest: boolean }>`
+  const { rows } = await sql<RunRow & { newest: boolean }>`
     select r.*, r.id = newest.id as newest
     from unnest(${runnableIds}::bigint[]) as p (id)
     cross join lateral (
@@ -42,7 +42,7 @@ export async function lastRuns(
     join runs r on r.id in (newest.id, success.id)
   `.execute(db)
 
-  const found = new Map<number, { last: Run; lastSuccess?: Run }>()
+  const found = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
   for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
     const succeeded = (successful as readonly string[]).includes(run.state)
     const known = found.get(run.runnable_id) ?? { last: run }
@@ -100,7 +100,7 @@ function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id:
 }
 
 /** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
-export function progressOf(run: Run, now: Date = new Date()): Progress {
+export function progressOf(run: RunRow, now: Date = new Date()): Progress {
   const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
   const running = run.state === 'RUNNING'
   const seconds = run.started_at && run.finished_at ? (run.finished_at.getTime() - run.started_at.getTime()) / 1000 : 0

@@ -13,7 +13,7 @@ type ScheduledRow = Selectable<Runnables>
 type ClientsByUid = ReadonlyMap<string, ClientSummary> | undefined
 
 /** Rows per transaction. Other schedulers skip these rows, and a killed scheduler leaves only these rows to start again. */
-const batchSize = 20
+const schedulesPerBatch = 20
 /** Maximum number of clients that are looked up before a series of batches. */
 const maxClients = 1_000
 
@@ -35,7 +35,7 @@ export async function startDueSchedules(context: SchedulerContext): Promise<void
       started = await startBatch(context, waiting, clients)
       if (started > 0) await failpoint('schedule-committed')
       all += started
-    } while (started === batchSize)
+    } while (started === schedulesPerBatch)
     // If nothing was started, other schedulers have locked the remaining rows.
     if (waiting.length < maxClients || all === 0) return
   }
@@ -95,7 +95,7 @@ async function startRows(
     .where(sql<boolean>`client = any(${uids}::uuid[])`)
     .orderBy('next_run_at')
     .orderBy('id')
-    .limit(batchSize)
+    .limit(schedulesPerBatch)
     .forNoKeyUpdate()
     .skipLocked()
     .execute()

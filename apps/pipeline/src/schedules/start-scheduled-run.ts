@@ -112,17 +112,17 @@ const describeUnchangedUpload = ({ tick }: DueTicks, zone: string): string =>
 
 /** Returns a line for the log of the run that is still running. */
 function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): string {
-  const others = missed > 0 ? ` and ${formatCount(missed, more)} before it were` : ' was'
+  const others = missed > 0 ? ` and ${formatMissed(missed, more)} before it were` : ' was'
   return `The run that was due at ${formatWallTime(tick, zone)}${others} skipped, because this run had not ended yet.`
 }
 
 /** Returns a line for the log of a run that covers earlier ticks too. */
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
   const why = row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
-  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatCount(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${formatWallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`
+  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatMissed(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${formatWallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`
 }
 
-const formatCount = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`
+const formatMissed = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`
 
 /** Formats an instant in a zone: `2026-03-29 03:30 (Europe/Oslo)`. */
 function formatWallTime(moment: number, zone: string): string {

@@ -4,7 +4,7 @@ import type { Claim } from '../runs/claim-run.ts'
 import type { LoadedTable } from '@sluice/warehouses/load-feeds'
 import type { PlannedTable, TableChange } from '@sluice/warehouses/warehouse'
 
-const count = (rows: number) => formatCount(rows, 'row')
+const formatRows = (rows: number) => formatCount(rows, 'row')
 
 interface LoadCounts {
   rejected: number
@@ -47,7 +47,7 @@ export function describeLoad(
   const into = tables.length === 1 ? `${first!.schema}.${first!.table}` : severalTables(tables)
   const none =
     fed > 0
-      ? ` The transformation removed all ${count(fed)} of the source${merged ? '.' : ', so the table is empty now.'}`
+      ? ` The transformation removed all ${formatRows(fed)} of the source${merged ? '.' : ', so the table is empty now.'}`
       : merged
         ? ' Nothing is new in the source.'
         : ' The source has no rows, so the table is empty now.'
@@ -66,23 +66,23 @@ export function describeLoad(
     .join('')
   const isWidened = changes.some(({ change }) => change.kind === 'TYPE_WIDENED')
   const advice = isWidened ? rebuildAdvice('To return to the types of the newest file') : undefined
-  const loaded = withAdvice(`Loaded ${count(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
+  const loaded = withAdvice(`Loaded ${formatRows(rows)} into ${into}.${empty}${named}${more}`, advice, { isDataset })
   if (rejected === 0) return loaded
-  return `${loaded} ${count(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
+  return `${loaded} ${formatRows(rejected)} did not fit and ${rejected === 1 ? 'was' : 'were'} rejected: see the run’s rejected rows.`
 }
 
 /** Returns the message of a dry run. The run itself contains the changes of columns. */
 export function describeDryRun(tables: readonly PlannedTable[], rejected: number): string {
   const named = tables.slice(0, maxNamed).map(({ schema, table, rowsBefore, rowsAfter }) => {
     const before = rowsBefore === undefined ? 'it does not exist yet' : `it has ${rowsBefore.toLocaleString('en')} now`
-    return `${schema}.${table} would have ${count(rowsAfter)}, ${before}`
+    return `${schema}.${table} would have ${formatRows(rowsAfter)}, ${before}`
   })
   const more = tables.length > maxNamed ? ` And ${formatCount(tables.length - maxNamed, 'more table')}.` : ''
   const none = 'Nothing is new in the source.'
   const would = named.length === 0 ? none : `${named.join('; ')}.${more}`
   const changes = tables.reduce((sum, table) => sum + table.changes.length, 0)
   const changed = changes === 0 ? '' : ` ${formatCount(changes, 'change')} of columns or rows: see plannedTables.`
-  const left = rejected === 0 ? '' : ` ${count(rejected)} did not fit: see the run’s rejected rows.`
+  const left = rejected === 0 ? '' : ` ${formatRows(rejected)} did not fit: see the run’s rejected rows.`
   return `Dry run: nothing was published. ${would}${changed}${left}`
 }
 
@@ -92,7 +92,7 @@ export function describeRestore(tables: readonly LoadedTable[], publishedAt?: Da
   const [first] = tables
   const into = tables.length === 1 && first ? `${first.schema}.${first.table}` : severalTables(tables)
   const since = publishedAt ? ` They are the rows that were published at ${publishedAt.toISOString()}.` : ''
-  return `Restored ${count(rows)} in ${into}.${since} The rows that they replaced are kept and can be restored.`
+  return `Restored ${formatRows(rows)} in ${into}.${since} The rows that they replaced are kept and can be restored.`
 }
 
 const maxNamed = 5
@@ -115,7 +115,7 @@ export function describeChange(
     case 'COLUMN_VANISHED':
       return `Column "${column}" of ${place} is not in the source any more. The column stays, and is empty in this and later loads.`
     case 'COLUMN_EMPTIED':
-      return `Column "${column}" of ${place} had values in the last load. Now it is empty in all ${count(rows ?? 0)}: check the source.`
+      return `Column "${column}" of ${place} had values in the last load. Now it is empty in all ${formatRows(rows ?? 0)}: check the source.`
     case 'COLUMN_DROPPED':
       return `Column "${column}" of ${place} was dropped, because neither the source nor the transformation has it.`
     case 'TYPE_CHANGED':
@@ -123,7 +123,7 @@ export function describeChange(
     case 'SHAPE_REPLACED':
       return `The settings of the source changed, so ${place} has the columns and types of this load.`
     case 'ROWS_FELL':
-      return `The source has ${count(Number(to))} for ${place}, where the table had ${count(Number(from))}: check that the source is complete.`
+      return `The source has ${formatRows(Number(to))} for ${place}, where the table had ${formatRows(Number(from))}: check that the source is complete.`
     case 'VIEWS_RECREATED':
       return `Views over the changed columns of ${place} were created again: ${to}. Casts and comparisons in them can fail for new values, so read each view once.`
     case 'PART_NOT_READ':

@@ -1,5 +1,5 @@
 import { type Nulled, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
-import { type MysqlField, Types, toColumnType, isBinary, isJson, isUnsigned } from './columns.ts'
+import { type MysqlField, Types, mysqlColumnType, isBinary, isJson, isUnsigned } from './columns.ts'
 import type { PacketCursor } from './packet-cursor.ts'
 import { createDirectWriter } from './direct-writers.ts'
 
@@ -21,7 +21,7 @@ export function createCellReader(field: MysqlField, stored: StoredType): CellRea
   const nulled = { zeroDates: 0 }
   const read = createValueReader(field)
   const direct =
-    stored.dataType === toColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
+    stored.dataType === mysqlColumnType(field).dataType ? createDirectWriter(field, stored, nulled) : undefined
   if (direct) return { read, nulled, write: direct }
   const writeValue = valueWriter(stored, nulled)
   return {

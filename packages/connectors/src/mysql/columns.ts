@@ -34,7 +34,7 @@ const unsigned64: StoredType = { dataType: 'DECIMAL', precision: 20, scale: 0 }
  * Returns the column type of a field. Ignores the display width: TINYINT(1) is a SMALLINT, because the server does not report
  * whether it was declared as BOOLEAN.
  */
-export function toColumnType(field: MysqlField): StoredType {
+export function mysqlColumnType(field: MysqlField): StoredType {
   switch (field.columnType) {
     case Types.TINY:
     case Types.YEAR:

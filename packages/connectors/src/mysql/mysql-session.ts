@@ -14,18 +14,18 @@ import {
 } from '../database-connector/database-session.ts'
 import { openSocket } from '../database-connector/open-socket.ts'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
-import { type MysqlField, toColumnType, needsTextConversion } from './columns.ts'
+import { type MysqlField, mysqlColumnType, needsTextConversion } from './columns.ts'
 import { classifyMysqlError } from './problems.ts'
 import { RowReader } from './row-reader.ts'
 import { FramedByteLimit } from '../database-connector/inbound-byte-limit.ts'
 import type { DatabaseConfig } from '../database-connector/database-config.ts'
 
-export const engine: DatabaseEngine = { name: 'MySQL', open: openSession, classifyError: classifyMysqlError }
+export const engine: DatabaseEngine = { name: 'MySQL', open: openMysqlSession, classifyError: classifyMysqlError }
 
 /** The timeout of the server for a client that does not read. The client pauses while the warehouse is busy. */
 const serverTimeoutSeconds = 86_400
 
-async function openSession(access: SessionParameters): Promise<DatabaseSession> {
+async function openMysqlSession(access: SessionParameters): Promise<DatabaseSession> {
   const socket = await openSocket(access)
   const connection = createSocketConnection(socket, access)
   const session = new MysqlSession(connection, socket, watched(connection, access), access)
@@ -155,7 +155,7 @@ class MysqlSession implements DatabaseSession {
     this.#prepared = prepared
     this.#labels = fields.map(({ name }) => name)
     const columns = prepared.columns.map((field, index): DescribedColumn => {
-      const column = { label: this.#labels[index]!, ...toColumnType(field) }
+      const column = { label: this.#labels[index]!, ...mysqlColumnType(field) }
       if (needsTextConversion(fields[index]!)) return { ...column, dataType: 'name' in statement ? 'GEOMETRY' : 'TEXT' }
       return 'name' in statement && isPrimaryKey(field) ? { ...column, primaryKey: true } : column
     })

@@ -84,16 +84,16 @@ function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
   return bytes
 }
 
-const integers = ['SMALLINT', 'INTEGER', 'BIGINT']
-const integerDigits: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
-const times = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
+const integerTypes = ['SMALLINT', 'INTEGER', 'BIGINT']
+const digitsByInteger: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
+const temporalTypes = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
 const floats = ['FLOAT', 'DOUBLE']
-const mostDigits = 38
+const maxDecimalDigits = 38
 
 /** Returns the narrowest type that holds all values of both types without loss. The last resort is TEXT. */
 export function findCommonType(one: StoredType, other: StoredType): StoredType {
-  if (hasSameType(one, other)) return typeOf(one)
-  for (const family of [integers, times]) {
+  if (hasSameType(one, other)) return widestStoredType(one)
+  for (const family of [integerTypes, temporalTypes]) {
     const [a, b] = [family.indexOf(one.dataType), family.indexOf(other.dataType)]
     if (a >= 0 && b >= 0) return { dataType: a > b ? one.dataType : other.dataType }
   }
@@ -103,11 +103,11 @@ export function findCommonType(one: StoredType, other: StoredType): StoredType {
     // A double rounds integers above 2^53, so numbers that can be larger become DECIMAL.
     return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
   }
-  const [a, b] = [digitsOf(one), digitsOf(other)]
+  const [a, b] = [countDigits(one), countDigits(other)]
   if (!a || !b) return { dataType: 'DECIMAL' }
   const scale = Math.max(a.after, b.after)
   const precision = Math.max(a.before, b.before) + scale
-  return precision > mostDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
+  return precision > maxDecimalDigits ? { dataType: 'DECIMAL' } : { dataType: 'DECIMAL', precision, scale }
 }
 
 /** Returns the union of two lists of columns: the columns of the first list, then the columns that only the second list has. */
@@ -123,10 +123,11 @@ export function uniteColumns(one: readonly Column[], other: readonly Column[]): 
 
 /** A column without values does not influence the type. Dates of an ambiguous format stay text if the other column has another type. */
 function mergeColumnLists(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
-  if (one.evidence === 'NOTHING') return { ...typeOf(other), ...(other.evidence && { evidence: other.evidence }) }
+  if (one.evidence === 'NOTHING')
+    return { ...widestStoredType(other), ...(other.evidence && { evidence: other.evidence }) }
   if (other.evidence === 'NOTHING' || hasSameType(one, other)) {
     const evidence = other.evidence === 'NOTHING' || one.evidence === other.evidence ? one.evidence : undefined
-    return { ...typeOf(one), ...(evidence && { evidence }) }
+    return { ...widestStoredType(one), ...(evidence && { evidence }) }
   }
   return findCommonType(one, other)
 }
@@ -134,15 +135,15 @@ function mergeColumnLists(one: Column, other: Column): StoredType & Pick<Column,
 export const hasSameType = (one: StoredType, other: StoredType): boolean =>
   one.dataType === other.dataType && one.precision === other.precision && one.scale === other.scale
 
-function typeOf({ dataType, precision, scale }: StoredType): StoredType {
+function widestStoredType({ dataType, precision, scale }: StoredType): StoredType {
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
 }
 
 const isNumericType = ({ dataType }: StoredType): boolean =>
-  integers.includes(dataType) || floats.includes(dataType) || dataType === 'DECIMAL'
+  integerTypes.includes(dataType) || floats.includes(dataType) || dataType === 'DECIMAL'
 
-function digitsOf({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
-  const whole = integerDigits[dataType]
+function countDigits({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
+  const whole = digitsByInteger[dataType]
   if (whole !== undefined) return { before: whole, after: 0 }
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }

@@ -55,7 +55,7 @@ export async function* readObjectsAsOneTable(
   const unread: string[] = []
   let emptyListProblem: SourceProblem | undefined
   const look = async (local: LocalObject) => {
-    const found = await readShape(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
+    const found = await readTableShape(reading, local, () => report.progress({}), signal).catch((error: unknown) => {
       if (!isEmptyListProblem(error)) throw error
       emptyListProblem ??= error
       return { columns: [] } as Pick<RowStream, 'columns' | 'unread'>
@@ -162,7 +162,7 @@ async function readExactShape({ columns, content }: RowStream): Promise<Column[]
 }
 
 /** Returns the columns of an object, and its unread parts. The log lines of the reader are reported later, with the rows. */
-async function readShape(
+async function readTableShape(
   reading: ObjectReading,
   local: LocalObject,
   sign: () => void,

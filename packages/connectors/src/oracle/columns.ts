@@ -7,7 +7,7 @@ export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'p
 /** The scale that the driver reports for NUMBER without a precision. FLOAT has the same scale, but a precision in bits. */
 const floating = -127
 
-export function toColumnType({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
+export function oracleColumnType({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
   switch (dbType) {
     case oracledb.DB_TYPE_NUMBER:
       return toNumberType(precision, scale)
@@ -38,7 +38,7 @@ function toNumberType(precision: number, scale: number): StoredType {
   return { dataType: precision <= 4 ? 'SMALLINT' : precision <= 9 ? 'INTEGER' : 'BIGINT' }
 }
 
-const times: ReadonlySet<unknown> = new Set([
+const temporalTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_DATE,
   oracledb.DB_TYPE_TIMESTAMP,
   oracledb.DB_TYPE_TIMESTAMP_TZ,
@@ -49,7 +49,7 @@ const texts: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_CLOB,
   oracledb.DB_TYPE_NCLOB,
   oracledb.DB_TYPE_VECTOR,
-  ...times,
+  ...temporalTypes,
 ])
 
 /**
@@ -64,7 +64,7 @@ export function getFetchType({ dbType }: { dbType?: unknown }): { type: oracledb
 
 /** Returns the function that converts fetched values of a column. Returns undefined if they need no conversion. */
 export function createValueConverter({ dbType }: OracleField): ((value: unknown) => unknown) | undefined {
-  if (times.has(dbType)) return (value) => (typeof value === 'string' ? value.trim() : value)
+  if (temporalTypes.has(dbType)) return (value) => (typeof value === 'string' ? value.trim() : value)
   if (dbType === oracledb.DB_TYPE_INTERVAL_DS || dbType === oracledb.DB_TYPE_INTERVAL_YM) return formatInterval
   return undefined
 }

@@ -13,12 +13,12 @@ import {
 } from '../database-connector/database-session.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit, maxMessageBytes } from '../database-connector/inbound-byte-limit.ts'
-import { type OracleField, toColumnType, createValueConverter, getFetchType } from './columns.ts'
+import { type OracleField, oracleColumnType, createValueConverter, getFetchType } from './columns.ts'
 import { classifyOracleError, UnsupportedName } from './problems.ts'
 import dns from 'node:dns'
 import net from 'node:net'
 
-export const engine: DatabaseEngine = { name: 'Oracle', open: openSession, classifyError: classifyOracleError }
+export const engine: DatabaseEngine = { name: 'Oracle', open: openOracleSession, classifyError: classifyOracleError }
 
 /**
  * Dates are fetched as text, because JavaScript dates of the driver have only milliseconds. The year has a sign, because years
@@ -27,7 +27,7 @@ export const engine: DatabaseEngine = { name: 'Oracle', open: openSession, class
 const sessionSettings = `alter session set nls_date_format = 'SYYYY-MM-DD"T"HH24:MI:SS' nls_timestamp_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9'
   nls_timestamp_tz_format = 'SYYYY-MM-DD"T"HH24:MI:SS.FF9TZH:TZM' nls_numeric_characters = '.,' time_zone = 'UTC'`
 
-async function openSession(access: SessionParameters): Promise<DatabaseSession> {
+async function openOracleSession(access: SessionParameters): Promise<DatabaseSession> {
   const { config, limits } = access
   const connect = formatConnectString(config, limits)
   restrictConnections(access)
@@ -83,7 +83,7 @@ class OracleSession implements DatabaseSession {
     )
     if (statementType !== oracledb.STMT_TYPE_SELECT || !metaData?.length) throw new StatementNotAllowedError()
     this.#columns = metaData
-    return { columns: metaData.map((column) => ({ label: column.name, ...toColumnType(column) })), notes: [] }
+    return { columns: metaData.map((column) => ({ label: column.name, ...oracleColumnType(column) })), notes: [] }
   }
 
   async read(types: readonly StoredType[], sink: TupleSink): Promise<ReadNote[]> {

@@ -57,7 +57,7 @@ const sqlTypes: Record<DataType, string> = {
   JSONB: 'jsonb',
 }
 
-export function toColumnType({ name, schema, modifier }: PostgresType): StoredType {
+export function postgresColumnType({ name, schema, modifier }: PostgresType): StoredType {
   if (isGeometry(name)) return { dataType: 'GEOMETRY' }
   if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
   if (name === 'numeric') return { dataType: 'DECIMAL', ...decodePrecision(modifier) }
@@ -66,7 +66,7 @@ export function toColumnType({ name, schema, modifier }: PostgresType): StoredTy
 
 /** Returns the expression that converts `column` to its stored type, so that the warehouse can read its binary format. */
 export function readExpression(column: string, type: PostgresType, stored: StoredType): string {
-  const offered = toColumnType(type)
+  const offered = postgresColumnType(type)
   const value = plainValue(column, type, offered)
   const wanted = sqlTypes[stored.dataType]
   if (wanted === sqlTypes[offered.dataType]) return value

@@ -20,7 +20,7 @@ import {
   type PostgresField,
   type PostgresType,
   assertQueryRuns,
-  toColumnType,
+  postgresColumnType,
   readExpression,
 } from './columns.ts'
 import { cancelSession, PostgresByteLimit, signIn } from './sign-in.ts'
@@ -28,7 +28,7 @@ import { classifyPostgresError } from './problems.ts'
 
 export const engine: DatabaseEngine = {
   name: 'PostgreSQL',
-  open: openSession,
+  open: openPostgresSession,
   classifyError: classifyPostgresError,
 }
 
@@ -47,7 +47,7 @@ const settings = {
   client_connection_check_interval: '10s',
 }
 
-async function openSession(access: SessionParameters): Promise<DatabaseSession> {
+async function openPostgresSession(access: SessionParameters): Promise<DatabaseSession> {
   const { client, socket } = await signIn(access, new PostgresByteLimit(access.config, engine.name), async (opened) => {
     await opened.query('begin isolation level repeatable read read only')
     await opened.query(
@@ -90,7 +90,7 @@ class PostgresSession implements DatabaseSession {
     await assertQueryRuns(this.#client, wrapQuery(this.#text, ['*'], fields.length))
     const keys = 'name' in statement ? await this.#primaryKey(statement) : new Set<string>()
     const columns = fields.map((field, index) => {
-      const column: DescribedColumn = { label: field.name, ...toColumnType(this.#types[index]!) }
+      const column: DescribedColumn = { label: field.name, ...postgresColumnType(this.#types[index]!) }
       return keys.has(field.name) ? { ...column, primaryKey: true } : column
     })
     const bytes = await this.#estimate(fields.length)

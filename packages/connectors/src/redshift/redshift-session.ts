@@ -40,7 +40,7 @@ function classifyRedshiftError(error: unknown, config: DatabaseConfig): Classifi
 
 export const engine: DatabaseEngine = {
   name: 'Amazon Redshift',
-  open: openSession,
+  open: openRedshiftSession,
   classifyError: classifyRedshiftError,
 }
 
@@ -57,7 +57,7 @@ const connectionSettings = [
 /** Number of rows of the first fetch, and maximum of later ones. Later fetches request about this many bytes. */
 const rowsAtOnce = { first: 50, most: 10_000, bytes: 2 * 1024 * 1024 }
 
-async function openSession(access: SessionParameters): Promise<DatabaseSession> {
+async function openRedshiftSession(access: SessionParameters): Promise<DatabaseSession> {
   const byteLimit = new PostgresByteLimit(access.config, engine.name)
   const { client, socket } = await signIn(access, byteLimit, async (opened) => {
     await assertRedshift(opened, access.config)
@@ -111,7 +111,7 @@ class RedshiftSession implements DatabaseSession {
       modifier: dataTypeModifier,
     }))
     await assertQueryRuns(this.#client, this.#embedded(['*']))
-    const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...toColumnType(type) }))
+    const columns = this.#types.map((type, index) => ({ label: this.#labels[index]!, ...redshiftColumnType(type) }))
     return { columns, notes: [] }
   }
 
@@ -259,7 +259,7 @@ const columnTypesByName: Record<string, DataType> = {
 }
 
 /** Returns the column type for a Redshift type. All types that are not in the list above become text. */
-function toColumnType({ name, modifier }: RedshiftType): StoredType {
+function redshiftColumnType({ name, modifier }: RedshiftType): StoredType {
   const dataType = columnTypesByName[name] ?? 'TEXT'
   return dataType === 'DECIMAL' ? { dataType, ...decodePrecision(modifier) } : { dataType }
 }

@@ -49,7 +49,7 @@ const expressions: Record<string, (c: string) => string> = {
   hierarchyid: (c) => `${c}.ToString()`,
 }
 
-export function toColumnType(field: ServerField): StoredType {
+export function sqlServerColumnType(field: ServerField): StoredType {
   const name = getTypeName(field)
   const dataType = columnTypesByName[name] ?? 'TEXT'
   if (dataType !== 'DECIMAL') return { dataType }

@@ -17,20 +17,20 @@ import {
 import { openSocket } from '../database-connector/open-socket.ts'
 import { type TupleSink, writeRow } from '../database-connector/tuple-sink.ts'
 import { InboundByteLimit } from '../database-connector/inbound-byte-limit.ts'
-import { type ServerField, quoteName, toColumnType, assertQuery, readExpression } from './columns.ts'
+import { type ServerField, quoteName, sqlServerColumnType, assertQuery, readExpression } from './columns.ts'
 import { encryptedOnly } from '@sluice/database'
 import { classifySqlServerError } from './problems.ts'
 
 export const engine: DatabaseEngine = {
   name: 'SQL Server',
-  open: openSession,
+  open: openSqlServerSession,
   classifyError: classifySqlServerError,
 }
 
 /** Bytes of a packet of the protocol: four times the driver's default, and below the maximum of a TLS record. */
 const packetSize = 16_000
 
-async function openSession(access: SessionParameters): Promise<DatabaseSession> {
+async function openSqlServerSession(access: SessionParameters): Promise<DatabaseSession> {
   const { host, port, database, username, password, ssl, trustServerCertificate } = access.config
   const sockets: Socket[] = []
   const byteLimit = new SqlServerByteLimit(access.config, engine.name)
@@ -121,7 +121,7 @@ class SqlServerSession implements DatabaseSession {
     await this.#fieldsOf(this.#wrapped(this.#fields.map((_field, index) => `c${index + 1}`)))
     const columns = this.#fields.map((field, index) => ({
       label: field.name || `column ${index + 1}`,
-      ...toColumnType(field),
+      ...sqlServerColumnType(field),
     }))
     return { columns, notes: [] }
   }

@@ -27,7 +27,7 @@ export const TimeZone = Type.String({
   description: 'The time zone of schedules, as an IANA name such as Europe/Oslo. UTC when absent.',
 })
 
-const fields = {
+const clientFields = {
   ...named,
   code: Code,
   billingCode: Code,
@@ -51,8 +51,8 @@ const fields = {
   timeZone: Type.Optional(TimeZone),
 }
 
-export const ClientBody = contract('ClientBody', bodyOf(fields, recorded))
+export const ClientBody = contract('ClientBody', bodyOf(clientFields, recorded))
 export type ClientBody = TypeOf<typeof ClientBody>
 
-export const Client = contract('Client', Type.Object({ ...recorded, ...fields }, closed))
+export const Client = contract('Client', Type.Object({ ...recorded, ...clientFields }, closed))
 export type Client = TypeOf<typeof Client>

@@ -18,7 +18,7 @@ export type MailKind = (typeof mailKinds)[number]
 export const mailStates = ['QUEUED', 'SENT', 'FAILED', 'KEPT'] as const
 export type MailState = (typeof mailStates)[number]
 
-const fields = {
+const mailFields = {
   id: Uid,
   created: Timestamp,
   client: Uid,
@@ -35,12 +35,12 @@ const fields = {
 }
 
 /** An email to a user, without its text. */
-export const Mail = contract('Mail', Type.Object(fields, closed))
+export const Mail = contract('Mail', Type.Object(mailFields, closed))
 export type Mail = TypeOf<typeof Mail>
 
 /** An email to a user. The text is present only if no SMTP server is configured. */
 export const ReadMail = contract(
   'ReadMail',
-  Type.Object({ ...fields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, closed),
+  Type.Object({ ...mailFields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, closed),
 )
 export type ReadMail = TypeOf<typeof ReadMail>

@@ -39,7 +39,7 @@ const Name = lineOf({
   description: `At most ${longestApplicationText} characters; longer texts are rejected with 422.`,
 })
 
-const fields = {
+const applicationFields = {
   ssoClientId: Type.String({
     minLength: 2,
     maxLength: 2_147_483_647,
@@ -61,7 +61,7 @@ export const SsoClientConfigBody = contract(
   'SsoClientConfigBody',
   bodyOf(
     {
-      ...fields,
+      ...applicationFields,
       client: Type.Optional(Reference),
       clientSecret: Type.Optional(
         Type.Union(
@@ -92,7 +92,7 @@ export const SsoClientConfig = contract(
       created: Timestamp,
       lastUpdated: Timestamp,
       client: Client,
-      ...fields,
+      ...applicationFields,
       /** Whether the application has a client secret. */
       confidential: Type.Boolean(),
     },

@@ -6,7 +6,7 @@ import { Client } from './client.ts'
 export const ssoProviders = ['IDP_VENDOR', 'GENERIC'] as const
 export type SsoProvider = (typeof ssoProviders)[number]
 
-const fields = {
+const providerFields = {
   provider: Type.Enum([...ssoProviders]),
   clientDomain: Type.String({
     minLength: 1,
@@ -42,7 +42,7 @@ export const SsoProviderConfigBody = contract(
   'SsoProviderConfigBody',
   bodyOf(
     {
-      ...fields,
+      ...providerFields,
       client: Type.Optional(Reference),
       clientId: Type.Optional(Type.Union([ClientId, Type.Null()], { writeOnly: true })),
       clientSecret: Type.Optional(Type.Union([ClientSecret, Type.Null()], { writeOnly: true })),
@@ -52,7 +52,7 @@ export const SsoProviderConfigBody = contract(
 )
 export type SsoProviderConfigBody = TypeOf<typeof SsoProviderConfigBody>
 
-const recorded = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: Client, ...fields }
+const recorded = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: Client, ...providerFields }
 
 /** The SSO provider of a client, without the client secret. */
 export const SsoProviderConfig = contract('SsoProviderConfig', Type.Object(recorded, closed))

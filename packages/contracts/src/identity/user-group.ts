@@ -3,7 +3,7 @@ import { closed, contract, type TypeOf } from '../contract.ts'
 import { bodyOf, lineOf, namedAndDescribed, recorded, Reference, Text } from '../field-types.ts'
 import { Client } from './client.ts'
 
-const fields = {
+const userGroupFields = {
   ...namedAndDescribed,
   /** The name is unique in the client, regardless of case. */
   code: lineOf({ maxLength: 255, examples: ['AIR-TEAM'] }),
@@ -12,13 +12,13 @@ const fields = {
 
 export const UserGroupBody = contract(
   'UserGroupBody',
-  bodyOf({ ...fields, client: Type.Optional(Reference) }, { ...recorded, displayDescription: Text }),
+  bodyOf({ ...userGroupFields, client: Type.Optional(Reference) }, { ...recorded, displayDescription: Text }),
 )
 export type UserGroupBody = TypeOf<typeof UserGroupBody>
 
 /** A group of users of one client. Objects can be shared with the group. */
 export const UserGroup = contract(
   'UserGroup',
-  Type.Object({ ...recorded, ...fields, displayDescription: Type.Optional(Text), client: Client }, closed),
+  Type.Object({ ...recorded, ...userGroupFields, displayDescription: Type.Optional(Text), client: Client }, closed),
 )
 export type UserGroup = TypeOf<typeof UserGroup>

@@ -11,7 +11,7 @@ export const userStatuses = ['INVITATION', 'ACTIVE', 'INACTIVE'] as const
 export type UserStatus = (typeof userStatuses)[number]
 export const startPages = ['DEFAULT', 'MANAGER', 'INTEGRATION', 'DATA_PIPELINE'] as const
 
-const fields = {
+const userFields = {
   ...named,
   username: Type.String({ minLength: 2, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['ida'] }),
   email: Email,
@@ -42,7 +42,7 @@ export const UserBody = contract(
   'UserBody',
   bodyOf(
     {
-      ...fields,
+      ...userFields,
       password: Type.Optional({
         ...NewPassword,
         description:
@@ -90,7 +90,7 @@ export const User = contract(
     {
       ...recorded,
       ...authored,
-      ...fields,
+      ...userFields,
       auths: Roles,
       /** The roles before an update. Only the response to an update contains them. */
       existingAuths: Type.Optional(Roles),

@@ -76,7 +76,7 @@ export const labelledResponse = {
 /** Response fields that a body may contain and that are ignored. */
 export const labelledIgnored = ['client', 'displayLabels', 'displayShortName', 'displayDescription'] as const
 
-const fields = {
+const checkFields = {
   /** The code is unique among the checks of a client, unless it is empty. */
   code: Type.String({ ...short, examples: ['FUTURE_DATES'] }),
   query: Type.String({
@@ -90,11 +90,14 @@ const fields = {
 
 export const DataQualityCheckBody = contract(
   'DataQualityCheckBody',
-  body({ ...labelled, ...fields, access: Type.Optional(AccessPart) }, labelledIgnored),
+  body({ ...labelled, ...checkFields, access: Type.Optional(AccessPart) }, labelledIgnored),
 )
 export type DataQualityCheckBody = TypeOf<typeof DataQualityCheckBody>
 
-export const DataQualityCheck = contract('DataQualityCheck', Type.Object({ ...labelledResponse, ...fields }, closed))
+export const DataQualityCheck = contract(
+  'DataQualityCheck',
+  Type.Object({ ...labelledResponse, ...checkFields }, closed),
+)
 export type DataQualityCheck = TypeOf<typeof DataQualityCheck>
 
 /** A check inside another object. Callers who may not read the check only see its name. */

@@ -42,7 +42,7 @@ export const TargetUrl = Type.String({
 })
 const Username = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\p{Cc}:]*$', examples: ['importer'] })
 
-const kept = {
+const keptSecretFields = {
   writeOnly: true,
   description: 'Responses omit it. An absent or null value keeps the stored one; an empty text deletes it.',
 }
@@ -63,7 +63,7 @@ const url = requiredBecause(TargetUrl, 'it is the system that receives the rows'
 const apiTarget = { url, username: Type.Optional(Username) }
 const apiTokenTarget = { url }
 
-const fields = {
+const destinationFields = {
   ...namedAndDescribed,
   description: Type.Optional(Text),
   importOptions: Type.Optional(ImportOptions),
@@ -73,20 +73,20 @@ export const DestinationBody = contract(
   'DestinationBody',
   body(
     {
-      ...fields,
+      ...destinationFields,
       ...scheduled,
       type: Type.Optional(Type.Enum([...destinationTypes])),
       viewSource: Type.Object({ id: Uid }, { title: 'ViewReference', maxProperties: 200 }),
       /** The body contains either `apiTarget` or `apiTokenTarget`. */
       apiTarget: Type.Optional(
         Type.Object(
-          { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], kept)) },
+          { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], keptSecretFields)) },
           { ...closed, title: 'ApiTargetBody' },
         ),
       ),
       apiTokenTarget: Type.Optional(
         Type.Object(
-          { ...apiTokenTarget, authToken: Type.Optional(Type.Union([TargetToken, Type.Null()], kept)) },
+          { ...apiTokenTarget, authToken: Type.Optional(Type.Union([TargetToken, Type.Null()], keptSecretFields)) },
           { ...closed, title: 'ApiTokenTargetBody' },
         ),
       ),
@@ -111,7 +111,7 @@ export const Destination = contract(
       ...recorded,
       ...authored,
       client: Line,
-      ...fields,
+      ...destinationFields,
       ...scheduledResponse,
       type: Type.Enum([...destinationTypes]),
       viewSource: ReferencedView,

@@ -12,7 +12,7 @@ export const PublicDatasetKey = Type.String({
   examples: ['world_population'],
 })
 
-const fields = {
+const datasetFields = {
   name: named.name,
   description: Type.Optional(Text),
   owner: Type.Optional(Line),
@@ -26,7 +26,7 @@ export const PublicDatasetForm = contract(
   Type.Object(
     {
       key: PublicDatasetKey,
-      ...fields,
+      ...datasetFields,
       tags: Type.Optional(
         Type.String({ maxLength: 5_000, description: 'Tags, separated by commas.', examples: ['people, world'] }),
       ),
@@ -45,7 +45,7 @@ export const PublicDatasetBody = contract(
     {
       /** The key of the dataset. It must equal the stored key, which cannot be changed. */
       key: PublicDatasetKey,
-      ...fields,
+      ...datasetFields,
       tags: Type.Optional(Tags),
       headerRow: Type.Optional(
         Type.Boolean({
@@ -92,7 +92,7 @@ export const PublicDataset = contract(
     {
       key: PublicDatasetKey,
       lastUpdated: Timestamp,
-      ...fields,
+      ...datasetFields,
       tags: Tags,
       tagString: Type.Optional(Text),
       headerRow: Type.Boolean(),

@@ -17,7 +17,7 @@ import { warehouseTypes } from './data-pipeline/connector-types.ts'
 
 export const providerSchemas = Object.values(warehouseTypes)
 
-const fields = {
+const schemaFields = {
   ...namedAndDescribed,
   /** The schema in the warehouse; derived from the name when absent, and permanent. */
   schemaName: Type.Optional(WarehouseName),
@@ -29,7 +29,12 @@ const fields = {
 
 export const SchemaBody = contract(
   'SchemaBody',
-  body({ ...fields, access: Type.Optional(AccessPart) }, ['client', 'statistics', 'displayDescription', 'tagString']),
+  body({ ...schemaFields, access: Type.Optional(AccessPart) }, [
+    'client',
+    'statistics',
+    'displayDescription',
+    'tagString',
+  ]),
 )
 export type SchemaBody = TypeOf<typeof SchemaBody>
 
@@ -40,7 +45,7 @@ export const Schema = contract(
       ...recorded,
       ...authored,
       client: Line,
-      ...fields,
+      ...schemaFields,
       schemaName: Line,
       access: Access,
       statistics: Type.Object({ dataPipelines: Count, views: Count }, closed),

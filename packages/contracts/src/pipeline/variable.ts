@@ -4,7 +4,7 @@ import { authored, body, Line, namedAndDescribed, recorded } from '../field-type
 
 const Value = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
 
-const fields = {
+const variableFields = {
   ...namedAndDescribed,
   // The name must be usable as `${name}` in a query.
   name: Type.String({
@@ -23,7 +23,7 @@ export const VariableBody = contract(
   'VariableBody',
   body(
     {
-      ...fields,
+      ...variableFields,
       value: Type.Optional({
         ...Value,
         description:
@@ -51,7 +51,7 @@ export const Variable = contract(
       ...recorded,
       ...authored,
       client: Line,
-      ...fields,
+      ...variableFields,
       value: Type.Optional({ ...Value, description: 'Absent if the variable is secured.' }),
     },
     closed,

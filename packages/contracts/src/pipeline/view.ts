@@ -32,7 +32,7 @@ const SchemaReference = Type.Object({ id: Uid }, { title: 'SchemaReference', max
 
 const ViewName = (description: string) => Type.Optional({ ...WarehouseName, description })
 
-const fields = {
+const viewFields = {
   ...namedAndDescribed,
   description: Type.Optional(Text),
   tags: Type.Optional(Tags),
@@ -53,7 +53,7 @@ const viewStatus = Type.Enum([...runStatuses, 'PENDING'], {
 })
 
 const given = {
-  ...fields,
+  ...viewFields,
   ...scheduled,
   schema: SchemaReference,
   dataWarehouseViewName: ViewName('The view in the warehouse; derived from the name when absent.'),
@@ -118,7 +118,7 @@ export const View = contract(
       ...recorded,
       ...authored,
       client: Line,
-      ...fields,
+      ...viewFields,
       ...scheduledResponse,
       schema: ReferencedSchema,
       dataWarehouseViewName: Line,

@@ -79,7 +79,7 @@ const WorkflowStepsBody = Type.Object(
   { ...closed, title: 'WorkflowStepsBody' },
 )
 
-const fields = {
+const workflowFields = {
   ...namedAndDescribed,
   description: Type.Optional(Text),
 }
@@ -88,7 +88,7 @@ export const WorkflowBody = contract(
   'WorkflowBody',
   body(
     {
-      ...fields,
+      ...workflowFields,
       ...scheduled,
       continuouslyUpdated: Type.Boolean({
         description: 'Whether runs in between are incremental for jobs that support it.',
@@ -141,7 +141,7 @@ export const Workflow = contract(
       ...recorded,
       ...authored,
       client: Line,
-      ...fields,
+      ...workflowFields,
       ...scheduledResponse,
       displayDescription: Type.Optional(Text),
       steps: Type.Object(

@@ -19,7 +19,7 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
   const names = [...archive.entries.keys()]
   if (entry !== undefined) {
     if (archive.entries.has(entry)) return entry
-    const text = `${archive.name} holds no ${entry}; it holds ${list(names)}.`
+    const text = `${archive.name} holds no ${entry}; it holds ${formatNames(names)}.`
     throw new SourceProblem('ENTRY_NOT_FOUND', text)
   }
   const candidates = names.filter((name) => !clutter.test(name))
@@ -32,7 +32,7 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
     if (await looksLikeRows(archive, name, encoding)) withRows.push(name)
   }
   if (withRows.length === 1 && candidates.length <= lookedInto) return withRows[0]!
-  const text = `${archive.name} holds several files (${list(withRows.length > 0 ? withRows : candidates)}); name the one that holds the rows with the option "entry", or pack it alone.`
+  const text = `${archive.name} holds several files (${formatNames(withRows.length > 0 ? withRows : candidates)}); name the one that holds the rows with the option "entry", or pack it alone.`
   throw new SourceProblem('ENTRY_AMBIGUOUS', text)
 }
 
@@ -62,7 +62,7 @@ function isDelimited(text: string): boolean {
   })
 }
 
-function list(names: string[]): string {
+function formatNames(names: string[]): string {
   const shown = names.slice(0, listed).map((name) => JSON.stringify(name.slice(0, 200)).slice(1, -1))
   return names.length > listed ? `${shown.join(', ')} and ${names.length - listed} more` : shown.join(', ')
 }

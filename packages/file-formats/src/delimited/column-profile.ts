@@ -7,7 +7,7 @@ import {
   type StoredType,
   timestampText,
 } from '@sluice/row-stream'
-import { isText, stateCodeOf } from './column-state.ts'
+import { isTextType, stateCodeOf } from './column-state.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
 /** Measures of one column over all encoded rows. `distinct` is an estimate; `min` and `max` are written as PostgreSQL prints them. */
@@ -41,7 +41,7 @@ export function readProfiles(wasm: WasmScanner, stored: readonly StoredType[], r
 function profileKindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | 'none' | 'key' {
   if (dataType === 'JSONB') return 'none'
   if (dataType === 'DECIMAL') return 'numeric'
-  return isText(dataType) ? 'text' : 'key'
+  return isTextType(dataType) ? 'text' : 'key'
 }
 
 const keptBytes = 64

@@ -54,7 +54,7 @@ const maxPrecision = 38
 const everyKind = 0xff
 const anyDigits = 255
 /** A column without values; only inferred types have this code. */
-const nothing = 13
+const nothingCode = 13
 
 const timeKinds = 0x70
 const zonedKind = 0x40
@@ -68,7 +68,7 @@ export function stateCodeOf(dataType: DataType): number {
 }
 
 /** Whether a column of this type holds text. Only there, an empty field in quotes is the empty text; elsewhere it is null. */
-export const isText = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(stateCodes[stateCodeOf(dataType)]!)
+export const isTextType = (dataType: DataType) => ['TEXT', 'VARCHAR'].includes(stateCodes[stateCodeOf(dataType)]!)
 const spellingOf = (format: DateFormat) => 1 << dateSpellings.indexOf(format)
 
 /** Returns the state of a column, in the layout of assembly/column-state.ts. */
@@ -131,10 +131,10 @@ export function setColumn(
   guessed: boolean,
 ): void {
   const state = columnStateOf(wasm, column)
-  const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothing : stateCodeOf(type.dataType)
+  const taken = type.evidence === 'NOTHING' && stored.dataType !== 'TEXT' ? nothingCode : stateCodeOf(type.dataType)
   const alike = taken === stateCodeOf(stored.dataType)
   // Text types differ only in the longest value they accept: the shorter one applies.
-  const texts = taken !== nothing && isText(type.dataType) && isText(stored.dataType)
+  const texts = taken !== nothingCode && isTextType(type.dataType) && isTextType(stored.dataType)
   state[5] = stateCodeOf(texts ? shorterType(type.dataType, stored.dataType) : stored.dataType)
   state[6] = (guessed ? PROVEN : 0) | (alike || texts ? 0 : APART)
   state[7] = taken

@@ -51,9 +51,9 @@ export function unreadSheets(sheets: readonly FoundSheet[], options: UploadOptio
   const unread = sheets.filter(({ hasRows, isRead }) => hasRows && !isRead)
   const read = sheets.find(({ isRead }) => isRead)
   if (unread.length === 0 || !read) return undefined
-  const named = unread.slice(0, mostListed).map((sheet) => described(sheet, sheet.number))
+  const named = unread.slice(0, mostListed).map((sheet) => formatSheet(sheet, sheet.number))
   const more = unread.length > mostListed ? ` and ${unread.length - mostListed} more` : ''
-  return `Only the sheet ${described(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${named.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
+  return `Only the sheet ${formatSheet(read, read.number)} of ${file} was read. Sheets with rows that were not read: ${named.join(', ')}${more}. Choose the sheet with csvOptions.sheet or csvOptions.sheetNumber, or upload a workbook that has only the sheet with the rows.`
 }
 
 const mostListed = 20
@@ -61,11 +61,11 @@ const mostListed = 20
 const longestName = 60
 
 function listed(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {
-  const names = some.slice(0, mostListed).map((sheet) => described(sheet, all.indexOf(sheet) + 1))
+  const names = some.slice(0, mostListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
   return some.length > mostListed ? `${names.join(', ')} and ${some.length - mostListed} more` : names.join(', ')
 }
 
-function described({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, number: number): string {
+function formatSheet({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, number: number): string {
   const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
   return `"${shown}" (${isHidden ? 'hidden, ' : ''}number ${number})`
 }

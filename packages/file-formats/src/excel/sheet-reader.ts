@@ -81,7 +81,7 @@ export class SheetReader implements XmlHandler {
       const letter = bytes[places[i]!]!
       const from = places[i + 2]!
       const to = places[i + 3]!
-      if (letter === ROW_LETTER) column = columnOf(bytes, from, to)
+      if (letter === ROW_LETTER) column = parseColumnReference(bytes, from, to)
       else if (letter === STYLE_LETTER) this.#style = digits(bytes, from, to)
       else if (letter === TYPE_LETTER) this.#type = bytes.toString('latin1', from, to)
     }
@@ -130,7 +130,7 @@ export class SheetReader implements XmlHandler {
 }
 
 /** Returns the column of a reference such as `AB12`, from 0. */
-function columnOf(bytes: Buffer, from: number, to: number): number {
+function parseColumnReference(bytes: Buffer, from: number, to: number): number {
   let column = 0
   let at = from
   for (; at < to && at < from + 4; at++) {

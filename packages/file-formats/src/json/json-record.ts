@@ -135,7 +135,7 @@ class JsonRecord {
 }
 
 /** Whether a record is UTF-8. Called only if the bytes around it are not known to be UTF-8. */
-export const isText = (bytes: Buffer, from: number, to: number): boolean => isUtf8(bytes.subarray(from, to))
+export const isUtf8Range = (bytes: Buffer, from: number, to: number): boolean => isUtf8(bytes.subarray(from, to))
 
 function isDay(bytes: Buffer, from: number, to: number): boolean {
   return to - from >= 10 && bytes[from]! >= 48 && bytes[from]! <= 57 && bytes[from + 4] === 45 && bytes[from + 7] === 45
@@ -170,7 +170,7 @@ export class JsonPass {
     this.rows++
     if (record.columns.labels.length > this.#width) this.late = true
     if (!this.writes) return
-    if (!window.clean && !isText(window.bytes, from, to)) {
+    if (!window.clean && !isUtf8Range(window.bytes, from, to)) {
       this.reject(window, from, to, line(), 'is not valid UTF-8; save the file as UTF-8')
     } else if (record.unfit) {
       const { reason, column } = record.unfit

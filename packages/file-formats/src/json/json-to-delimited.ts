@@ -61,7 +61,7 @@ export async function writeJson(
   if (columns.labels.length === 0) {
     throw new SourceProblem('EMPTY_FILE', `${about.name} has no object with a key, so it has no rows.`)
   }
-  return { kind: described(shape), dialect: dialectOf(columns), complete, written }
+  return { kind: describeShape(shape), dialect: dialectOf(columns), complete, written }
 }
 
 async function shapeOf(source: ByteSource, { name, limits, options }: JsonFacts): Promise<JsonShape> {
@@ -95,7 +95,7 @@ function writeHeader({ labels }: JsonColumns, writer: SpoolWriter): void {
   writer.put(Buffer.from('\n'))
 }
 
-function described(shape: JsonShape): string {
+function describeShape(shape: JsonShape): string {
   if (shape.kind === 'LINES') return 'JSON with an object in each line'
   if (shape.kind === 'SEQUENCE') return 'a sequence of JSON objects'
   return shape.under === undefined ? 'a JSON array of objects' : `JSON with an array of objects under ${shape.under}`

@@ -83,14 +83,14 @@ const floating: CompareOf<FloatingVector> = (one, row, other, otherRow) => {
   return a > b || (a !== a && b === b) ? 1 : 0
 }
 
-const decimal: CompareOf<DecimalVector> = (one, row, other, otherRow) => {
+const compareDecimals: CompareOf<DecimalVector> = (one, row, other, otherRow) => {
   if (!one.big?.size && !other.big?.size) return halves(one, row, other, otherRow)
   const [a, b] = [unscaledOf(one, row), unscaledOf(other, otherRow)]
   return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Compares bytes, which gives the order of code points. */
-const text: CompareOf<BytesVector> = (one, row, other, otherRow) => {
+const compareTexts: CompareOf<BytesVector> = (one, row, other, otherRow) => {
   const from = one.starts[row]!
   const otherFrom = other.starts[otherRow]!
   const shared = Math.min(one.lengths[row]!, other.lengths[otherRow]!, comparedBytes)
@@ -104,13 +104,13 @@ const text: CompareOf<BytesVector> = (one, row, other, otherRow) => {
 const comparisons = {
   boolean: ((one, row, other, otherRow) => one.bits[row]! - other.bits[otherRow]!) as CompareOf<BooleanVector>,
   integer: halves,
-  decimal,
+  decimal: compareDecimals,
   float: floating,
   double: floating,
   date: ((one, row, other, otherRow) => one.days[row]! - other.days[otherRow]!) as CompareOf<DateVector>,
   timestamp: halves,
   timestamptz: halves,
-  text,
+  text: compareTexts,
 }
 
 /**

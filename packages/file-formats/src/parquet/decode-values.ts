@@ -45,31 +45,31 @@ export function readValues(
 ): DecodedValues {
   const { physical } = type
   if (physical === 'BYTE_ARRAY') return checked(readByteArrays(body, encoding, most, longest), type)
-  if (physical === 'BOOLEAN') return fixed(readBooleans(body, encoding, most), 1)
+  if (physical === 'BOOLEAN') return decodeFixed(readBooleans(body, encoding, most), 1)
   const width = physical === 'FIXED_LEN_BYTE_ARRAY' ? type.width : widths[physical]
   switch (encoding) {
     case 'PLAIN':
-      return fixed(body, width)
+      return decodeFixed(body, width)
     case 'BYTE_STREAM_SPLIT':
-      return fixed(joinStreams(body, width), width)
+      return decodeFixed(joinStreams(body, width), width)
     case 'DELTA_BINARY_PACKED':
       if (physical === 'INT32')
-        return fixed(bytesOf(unpackDeltas(body, most, (count) => new Int32Array(count)).values), width)
+        return decodeFixed(bytesOf(unpackDeltas(body, most, (count) => new Int32Array(count)).values), width)
       if (physical === 'INT64')
-        return fixed(bytesOf(unpackDeltas(body, most, (count) => new BigInt64Array(count)).values), width)
+        return decodeFixed(bytesOf(unpackDeltas(body, most, (count) => new BigInt64Array(count)).values), width)
       break
     case 'DELTA_BYTE_ARRAY':
       if (physical === 'FIXED_LEN_BYTE_ARRAY') {
         const { bytes, lengths } = joinPrefixes(body, most, longest)
         if (lengths.some((length) => length !== width))
           throw new RangeError('a value has another width than its column')
-        return fixed(bytes, width)
+        return decodeFixed(bytes, width)
       }
   }
   throw new RangeError(`values of ${physical} in encoding ${encoding}`)
 }
 
-function fixed(bytes: Uint8Array, width: number): FixedValues {
+function decodeFixed(bytes: Uint8Array, width: number): FixedValues {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return { count: Math.floor(bytes.length / width), bytes, view }
 }

@@ -10,7 +10,7 @@ import { type DataPage, PageReader } from './pages.ts'
 import type { SchemaLeaf } from './schema.ts'
 import { type DecodedValues, forget, free, NotText, readValues } from './decode-values.ts'
 
-const nothing = new Uint8Array(0)
+const noBytes = new Uint8Array(0)
 
 /**
  * Reads the values of one leaf, a batch at a time, over all row groups. It holds at most one page and one dictionary, so a
@@ -138,7 +138,7 @@ export class LeafReader implements ConversionNotes {
     this.#place(count, present)
     if (this.#values) this.#fill(this.#values, this.#places, count, this.vector, this)
     // The old data of the vector may refer to freed memory.
-    else if ('data' in this.vector) this.vector.data = nothing
+    else if ('data' in this.vector) this.vector.data = noBytes
   }
 
   /** Computes the index of each entry's value among the values of the page or the dictionary. */

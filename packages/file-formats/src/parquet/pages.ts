@@ -69,7 +69,7 @@ export class PageReader {
       const header = this.#header()
       const compressed = this.#body(header)
       if (header.type === 'DICTIONARY_PAGE') {
-        const values = count(header.dictionary_page_header?.num_values)
+        const values = assertCount(header.dictionary_page_header?.num_values)
         dictionary({ values, body: decompress(this.#run, compressed, header.uncompressed_page_size) })
       } else if (header.type === 'DATA_PAGE') return this.#first(header, compressed)
       else if (header.type === 'DATA_PAGE_V2') return this.#second(header, compressed)
@@ -129,7 +129,7 @@ export class PageReader {
     const repetitions = levels(this.#leaf.maxRepetition, info.repetition_level_encoding)
     const definitions = levels(this.#leaf.maxDefinition, info.definition_level_encoding)
     return {
-      entries: count(info.num_values),
+      entries: assertCount(info.num_values),
       repetitions,
       definitions,
       encoding: info.encoding,
@@ -141,8 +141,8 @@ export class PageReader {
   #second(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header_v2
     if (!info) throw new RangeError('a page without description')
-    const forRepetitions = count(info.repetition_levels_byte_length)
-    const before = forRepetitions + count(info.definition_levels_byte_length)
+    const forRepetitions = assertCount(info.repetition_levels_byte_length)
+    const before = forRepetitions + assertCount(info.definition_levels_byte_length)
     if (before > compressed.length) throw new RangeError('levels end outside their page')
     // The memory of `compressed` will be reused.
     const own = Uint8Array.prototype.slice.call(compressed, 0, before)
@@ -154,13 +154,13 @@ export class PageReader {
     const plain = info.is_compressed === false || rest.length === 0
     const body = plain ? Uint8Array.prototype.slice.call(rest) : decompress(this.#run, rest, whole)
     return {
-      entries: count(info.num_values),
+      entries: assertCount(info.num_values),
       repetitions: levels(this.#leaf.maxRepetition, 0, forRepetitions),
       definitions: levels(this.#leaf.maxDefinition, forRepetitions, before),
       encoding: info.encoding,
       body,
       memory: body,
-      values: count(info.num_values) - count(info.num_nulls),
+      values: assertCount(info.num_values) - assertCount(info.num_nulls),
     }
   }
 }
@@ -171,7 +171,7 @@ function chunkStart({ dictionary_page_offset: dictionary, data_page_offset: data
   return Number(first)
 }
 
-function count(value: number | undefined): number {
+function assertCount(value: number | undefined): number {
   if (value === undefined || !(value >= 0)) throw new RangeError(`a count of ${value}`)
   return value
 }

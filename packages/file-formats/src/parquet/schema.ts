@@ -47,7 +47,10 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
     )
   }
   const names = identifiers(nodes.map(({ name }) => name))
-  return nodes.map((node, index) => ({ node, column: { name: names[index]!, label: node.name, ...typeOf(node) } }))
+  return nodes.map((node, index) => ({
+    node,
+    column: { name: names[index]!, label: node.name, ...columnTypeOf(node) },
+  }))
 }
 
 /** Whether a column is a plain leaf, whose rows are its entries. */
@@ -55,7 +58,7 @@ export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLea
   return node.leaf !== undefined && !node.repeated
 }
 
-function typeOf(node: SchemaNode): Pick<Column, 'dataType' | 'precision' | 'scale'> {
+function columnTypeOf(node: SchemaNode): Pick<Column, 'dataType' | 'precision' | 'scale'> {
   if (!isFlat(node)) return { dataType: 'JSONB' }
   const { dataType, precision, scale } = node.leaf.type
   return { dataType, ...(precision !== undefined && { precision }), ...(scale !== undefined && { scale }) }
@@ -164,7 +167,7 @@ export interface LeafType {
 }
 
 /** Maximum number of digits in a declared numeric of PostgreSQL. */
-const mostDigits = 1000
+const maxPrecision = 1000
 
 /**
  * Returns the type of a leaf of the schema, exact by its annotation. Throws FileProblem for types that cannot be read or
@@ -191,7 +194,7 @@ const typed = (dataType: DataType, kind: VectorKind, reading: LeafReading): Type
 function annotated(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
   const { converted_type: converted, logical_type: logical } = element
   const bytes = physical === 'BYTE_ARRAY'
-  if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return decimal(element, physical, label)
+  if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return decimalElement(element, physical, label)
   if (physical === 'INT32' || physical === 'INT64') return integer(element, physical)
   if (bytes && (logical?.type === 'JSON' || converted === 'JSON')) return typed('JSONB', 'json', { as: 'json' })
   if (bytes && (logical?.type === 'STRING' || converted === 'UTF8')) return typed('TEXT', 'text', { as: 'text' })
@@ -260,11 +263,11 @@ function time(unit: TimeUnit, wide: boolean): TypedElement {
   return typed('TEXT', 'text', { as: 'time', nanoseconds: nanoseconds[unit], wide })
 }
 
-function decimal(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
+function decimalElement(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
   const logical = element.logical_type?.type === 'DECIMAL' ? element.logical_type : undefined
   const precision = logical?.precision ?? element.precision ?? 0
   const scale = logical?.scale ?? element.scale ?? 0
-  if (!(precision >= 1 && precision <= mostDigits && scale >= 0 && scale <= precision)) {
+  if (!(precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision)) {
     throw unreadable(label, `is a DECIMAL(${precision},${scale}), which there is not`)
   }
   const as =

@@ -45,11 +45,11 @@ function remove(path: string): void {
   }
 }
 
-const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /** Returns the problem for a write error that means a full disk; undefined for other errors. */
 export function diskProblem(error: unknown): SourceProblem | undefined {
-  if (!full.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
+  if (!diskFullCodes.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
   const text =
     'The disk of the service is full, so the upload could not be unpacked. An operator must free space for FILES_DIRECTORY.'
   return new SourceProblem('DISK_FULL', text, { cause: error })

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { startsWithText, containsWords, not, occursInTrigrams, pattern, wordsOf, type TextPattern } from './patterns.ts'
 import { columnOf, type Property, type PropertyType } from './properties.ts'
-import { arrayOf, sizeOf, valueOf } from './values.ts'
+import { arrayOf, byteLength, valueOf } from './values.ts'
 
 type ConditionBuilder<Operand extends unknown[]> = (property: Property, ...operand: Operand) => RawBuilder<SqlBool>
 
@@ -24,7 +24,7 @@ function comparisonOperator(
   const comparison = sql.raw(symbol)
   const condition: ConditionBuilder<[string]> = (property, value) => {
     const column = columnOf(property.column)
-    if (property.type === 'strings') return sql`cardinality(${column}) ${comparison} ${sizeOf(value)}`
+    if (property.type === 'strings') return sql`cardinality(${column}) ${comparison} ${byteLength(value)}`
     const condition = sql<SqlBool>`${column} ${comparison} ${valueOf(property, value)}`
     return symbol === '=' ? withTrigramCondition(property, condition, [value]) : condition
   }

@@ -26,7 +26,7 @@ export function arrayOf(property: Property, texts: readonly string[]): RawBuilde
 }
 
 /** Returns the size that `eq` and `ne` compare a collection with. */
-export function sizeOf(text: string): RawBuilder<unknown> {
+export function byteLength(text: string): RawBuilder<unknown> {
   if (!/^\d{1,9}$/.test(text)) {
     const member = /^[\w-]{1,60}$/.test(text) ? text : '…'
     rejectTerm(`must compare the size of a collection with a whole number; to find members use in:[${member}]`)

@@ -1,5 +1,5 @@
 /** PostgreSQL's own limits of what a numeric can hold: digits before and after the point. */
-const longest = { before: 131_072, after: 16_383 }
+const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
 const point = 0x2e
@@ -58,7 +58,7 @@ export class NumericText {
     }
     if (at !== to) return this.#unusual(source, from, to)
     this.#source = source
-    return digits > 0 && this.before <= longest.before && this.after <= longest.after
+    return digits > 0 && this.before <= maxNumericDigits.before && this.after <= maxNumericDigits.after
   }
 
   /** The maximum number of bytes that `write` needs. */
@@ -109,7 +109,7 @@ export class NumericText {
   }
 
   #unusual(source: Uint8Array, from: number, to: number): boolean {
-    if (to - from > longest.before) return false
+    if (to - from > maxNumericDigits.before) return false
     const text = Buffer.from(source.buffer, source.byteOffset + from, to - from)
       .toString('latin1')
       .toLowerCase()
@@ -130,7 +130,7 @@ function withoutExponent(text: string): string | undefined {
   const [, sign = '', whole = '', fraction = '', exponent] = /^([+-]?)(\d*)\.?(\d*)e([+-]?\d{1,7})$/.exec(text) ?? []
   if (exponent === undefined || whole.length + fraction.length === 0) return undefined
   const shift = Number(exponent)
-  if (Math.abs(shift) > longest.before) return undefined
+  if (Math.abs(shift) > maxNumericDigits.before) return undefined
   const digits = whole + fraction
   const place = whole.length + shift
   if (place <= 0) return `${sign}0.${'0'.repeat(-place)}${digits}`

@@ -69,10 +69,10 @@ export function valueWriter(column: StoredType, nulled: Nulled): WriteValue {
 
 type Make = (column: StoredType, nulled: Nulled) => WriteValue
 
-const text = (characters?: number): Make => {
+const makeTextWriter = (characters?: number): Make => {
   if (characters === undefined) return () => writeAnyText
   return () => (value, out) => {
-    const written = textOf(value)
+    const written = toText(value)
     if (written.length > characters && [...written].length > characters)
       throw new Misfit(`is longer than ${characters} characters`)
     out.writeText(written)
@@ -82,7 +82,7 @@ const text = (characters?: number): Make => {
 const writeAnyText: WriteValue = (value, out) => {
   if (typeof value === 'string') out.writeText(value)
   else if (value instanceof Uint8Array) out.writeHex(value)
-  else out.writeText(textOf(value))
+  else out.writeText(toText(value))
 }
 
 const integer =
@@ -102,7 +102,7 @@ const integer =
 
 function wholeNumber(value: unknown, name: string): number {
   if (typeof value === 'boolean') return value ? 1 : 0
-  const written = textOf(value)
+  const written = toText(value)
   if (!/^[+-]?\d{1,40}$/.test(written)) throw new Misfit(`is not a valid ${name}`)
   return Number(written)
 }
@@ -121,11 +121,11 @@ const bigint: Make = () => (value, out) => {
   out.at += 12
 }
 
-const decimal: Make = ({ precision, scale = 0 }) => {
+const makeDecimalWriter: Make = ({ precision, scale = 0 }) => {
   const number = new NumericText()
   let scratch = Buffer.allocUnsafeSlow(256)
   return (value, out) => {
-    const written = textOf(value)
+    const written = toText(value)
     if (written.length > scratch.length) scratch = Buffer.allocUnsafeSlow(written.length)
     if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new Misfit('is not a number')
     checkDecimal(number, precision, scale)
@@ -147,7 +147,7 @@ const float =
   (bytes: 4 | 8): Make =>
   () =>
   (value, out) => {
-    const number = typeof value === 'number' ? value : floatOf(textOf(value))
+    const number = typeof value === 'number' ? value : floatOf(toText(value))
     if (bytes === 4 && Number.isFinite(number) && !Number.isFinite(Math.fround(number)))
       throw new Misfit('does not fit FLOAT')
     out.reserve(4 + bytes)
@@ -219,27 +219,27 @@ const makers: Record<DataType, Make> = {
   SMALLINT: integer(2, 'SMALLINT'),
   INTEGER: integer(4, 'INTEGER'),
   BIGINT: bigint,
-  DECIMAL: decimal,
+  DECIMAL: makeDecimalWriter,
   FLOAT: float(4),
   DOUBLE: float(8),
   BOOLEAN: boolean,
-  CHARACTER_11: text(11),
-  VARCHAR_50: text(50),
-  VARCHAR_255: text(255),
-  TEXT: text(),
+  CHARACTER_11: makeTextWriter(11),
+  VARCHAR_50: makeTextWriter(50),
+  VARCHAR_255: makeTextWriter(255),
+  TEXT: makeTextWriter(),
   DATE: time('DATE'),
   TIMESTAMP: time('TIMESTAMP'),
   TIMESTAMPTZ: time('TIMESTAMPTZ'),
-  GEOMETRY: text(),
-  GEOMETRY_POINT: text(),
-  JSONB: () => (value, out) => writeJson(textOf(value), out),
+  GEOMETRY: makeTextWriter(),
+  GEOMETRY_POINT: makeTextWriter(),
+  JSONB: () => (value, out) => writeJson(toText(value), out),
 }
 
 /**
  * A value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
  * anything else as JSON.
  */
-export function textOf(value: unknown): string {
+export function toText(value: unknown): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value)
   if (value instanceof Date) return dateText(value)

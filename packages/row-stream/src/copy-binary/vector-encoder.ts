@@ -122,32 +122,37 @@ const microsecondsOfDay = 86_400_000_000n
 function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
-      if (kind === 'integer') return fixed(2, (v: IntegerVector, row, view, at) => view.setInt16(at, v.low[row]!))
+      if (kind === 'integer')
+        return fixedVectorWriter(2, (v: IntegerVector, row, view, at) => view.setInt16(at, v.low[row]!))
       break
     case 'INTEGER':
-      if (kind === 'integer') return fixed(4, (v: IntegerVector, row, view, at) => view.setInt32(at, v.low[row]!))
+      if (kind === 'integer')
+        return fixedVectorWriter(4, (v: IntegerVector, row, view, at) => view.setInt32(at, v.low[row]!))
       break
     case 'BIGINT':
-      if (kind === 'integer') return fixed(8, writeWhole)
+      if (kind === 'integer') return fixedVectorWriter(8, writeWhole)
       break
     case 'FLOAT':
     case 'DOUBLE': {
       const single = dataType === 'FLOAT'
-      if (kind === 'float' || kind === 'double') return single ? fixed(4, writeSingle) : fixed(8, writeDouble)
-      if (kind === 'integer') return single ? fixed(4, writeWholeAsSingle) : fixed(8, writeWholeAsDouble)
+      if (kind === 'float' || kind === 'double')
+        return single ? fixedVectorWriter(4, writeSingle) : fixedVectorWriter(8, writeDouble)
+      if (kind === 'integer')
+        return single ? fixedVectorWriter(4, writeWholeAsSingle) : fixedVectorWriter(8, writeWholeAsDouble)
       break
     }
     case 'BOOLEAN':
-      if (kind === 'boolean') return fixed(1, (v: BooleanVector, row, view, at) => view.setUint8(at, v.bits[row]!))
+      if (kind === 'boolean')
+        return fixedVectorWriter(1, (v: BooleanVector, row, view, at) => view.setUint8(at, v.bits[row]!))
       break
     case 'DATE':
       if (kind === 'date')
-        return fixed(4, (v: DateVector, row, view, at) => view.setInt32(at, v.days[row]! - epochDays))
+        return fixedVectorWriter(4, (v: DateVector, row, view, at) => view.setInt32(at, v.days[row]! - epochDays))
       break
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ':
-      if (kind === 'timestamp' || kind === 'timestamptz') return fixed(8, writeTimestamp)
-      if (kind === 'date') return fixed(8, writeDateAsTimestamp)
+      if (kind === 'timestamp' || kind === 'timestamptz') return fixedVectorWriter(8, writeTimestamp)
+      if (kind === 'date') return fixedVectorWriter(8, writeDateAsTimestamp)
       break
     case 'DECIMAL':
       if (kind === 'decimal' || kind === 'integer' || kind === 'float' || kind === 'double') return numerics()
@@ -194,7 +199,7 @@ function writeDateAsTimestamp(vector: DateVector, row: number, view: DataView, a
   view.setBigInt64(at, BigInt(vector.days[row]! - epochDays) * microsecondsOfDay)
 }
 
-function fixed<V extends ColumnVector>(width: number, writeOne: WriteOne<V>): CellWriter {
+function fixedVectorWriter<V extends ColumnVector>(width: number, writeOne: WriteOne<V>): CellWriter {
   return {
     measure({ nulls }, from, to, sizes) {
       for (let row = from; row < to; row++) sizes[row]! += nulls[row] ? 4 : 4 + width

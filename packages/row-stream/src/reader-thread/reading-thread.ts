@@ -84,7 +84,7 @@ export class ReadingThread<Message extends { kind: string }, Command = never> im
     for (;;) {
       this.#signal.throwIfAborted()
       const message = this.#messages.shift()
-      if (message && isProblem(message)) throw problemOf(message)
+      if (message && isProblem(message)) throw rebuildProblem(message)
       if (message) return message as Exclude<Message, ProblemMessage>
       if (this.#failure !== undefined) throw this.#failure
       await this.#nextEvent()
@@ -162,7 +162,7 @@ function isProblem(message: { kind: string }): message is ProblemMessage {
   return message.kind === 'problem'
 }
 
-const problemOf = ({ code, message, advice, cause }: ProblemMessage): SourceProblem =>
+const rebuildProblem = ({ code, message, advice, cause }: ProblemMessage): SourceProblem =>
   new SourceProblem(code, message, {
     ...(cause !== undefined && { cause }),
     ...(advice && { advice }),

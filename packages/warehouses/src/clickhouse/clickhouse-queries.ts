@@ -71,7 +71,7 @@ export async function prepareQuery(
       const value = values[number - 1]
       if (value === undefined) return undefined
       parameters[`v${number}`] = value
-      return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : typeOf(value)}}`
+      return `{v${number}:${value !== null && texts?.has(number - 1) ? 'String' : parameterType(value)}}`
     },
   }
   const [first] = schemas
@@ -147,7 +147,7 @@ async function ambiguousTable(
 }
 
 /** A number keeps its numeric type, so that the server compares it as a number. Every other value is text. */
-function typeOf(value: string | null): string {
+function parameterType(value: string | null): string {
   if (value === null) return 'Nullable(String)'
   if (!/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return 'String'
   const [, fraction] = value.split('.')

@@ -1,4 +1,4 @@
-import { type ClientAccess, provision } from './clickhouse-settings.ts'
+import { type ClientAccess, provisionClickHouse } from './clickhouse-settings.ts'
 import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { ignoreBusy, recoverPending } from './publication/recovery.ts'
@@ -22,7 +22,7 @@ export function clickHouseServer(access: ClientAccess, keepDays: number): ClickH
   let provisioned: Promise<void> | undefined
 
   const ensureProvisioned = (): Promise<void> =>
-    (provisioned ??= provision(access).catch((error: unknown) => {
+    (provisioned ??= provisionClickHouse(access).catch((error: unknown) => {
       provisioned = undefined
       throw error
     }))

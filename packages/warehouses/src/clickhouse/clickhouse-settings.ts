@@ -76,7 +76,7 @@ const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
  * Creates or repairs the client's ledger and users. Idempotent. The limits belong to the users, so SETTINGS at the end of a query
  * cannot raise them; only the service user may read data outside the client's own databases.
  */
-export async function provision({ key, service, load, read }: ClientAccess): Promise<void> {
+export async function provisionClickHouse({ key, service, load, read }: ClientAccess): Promise<void> {
   const run = (sql: string) => execute(service, sql)
   const database = quoted(ledgerDatabase(key))
   try {

@@ -31,7 +31,7 @@ export interface ProposedTable {
   entry: LedgerEntry
 }
 
-const columns = 'publication, run, attempt, schema, table, load, base, entry'
+const ledgerColumns = 'publication, run, attempt, schema, table, load, base, entry'
 export const ledgerTable = ({ key }: ClientAccess): string => `${quoted(ledgerDatabase(key))}.ledger`
 
 /** Inserts are synchronous and not deduplicated, so the next read sees them. */
@@ -43,16 +43,20 @@ export async function writeProposal(access: ClientAccess, decided: readonly Prop
     (one) =>
       `(${[one.publication, one.run].map(literal).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(literal).join(', ')}, 'PROPOSED')`,
   )
-  await execute(access.service, `insert into ${ledgerTable(access)} (${columns}, state) values ${rows.join(', ')}`, {
-    settings: synchronousInsert,
-  })
+  await execute(
+    access.service,
+    `insert into ${ledgerTable(access)} (${ledgerColumns}, state) values ${rows.join(', ')}`,
+    {
+      settings: synchronousInsert,
+    },
+  )
 }
 
 /** Marks the publication as committed. Every process that applies the decision calls this, so the ledger may contain duplicate rows. */
 export async function recordPublished(access: ClientAccess, publication: string): Promise<void> {
   await execute(
     access.service,
-    `insert into ${ledgerTable(access)} (${columns}, state) select ${columns}, 'PUBLISHED' from ${ledgerTable(access)}
+    `insert into ${ledgerTable(access)} (${ledgerColumns}, state) select ${ledgerColumns}, 'PUBLISHED' from ${ledgerTable(access)}
      where publication = {publication:String} and state = 'PROPOSED'`,
     { parameters: { publication }, settings: synchronousInsert },
   )
@@ -119,7 +123,7 @@ const parseLedgerRow = ({ entry, ...row }: LedgerRow) => ({ ...row, entry: JSON.
 export async function readProposal(access: ClientAccess, publication: string): Promise<ProposedTable[]> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerTable(access)} where publication = {publication:String} and state = 'PROPOSED'
+    `select ${ledgerColumns}, at from ${ledgerTable(access)} where publication = {publication:String} and state = 'PROPOSED'
      order by schema, table`,
     { parameters: { publication } },
   )
@@ -129,7 +133,7 @@ export async function readProposal(access: ClientAccess, publication: string): P
 export async function findPublication(access: ClientAccess, run: string): Promise<Publication | undefined> {
   const rows = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerTable(access)} where run = {run:String} and state = 'PUBLISHED'
+    `select ${ledgerColumns}, at from ${ledgerTable(access)} where run = {run:String} and state = 'PUBLISHED'
      order by at, publication, schema, table limit 1 by schema, table`,
     { parameters: { run } },
   )
@@ -164,7 +168,7 @@ export async function listLastPublication(access: ClientAccess, load: string | u
   if (load === undefined) return []
   const rows = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerTable(access)} where state = 'PUBLISHED' and publication = (
+    `select ${ledgerColumns}, at from ${ledgerTable(access)} where state = 'PUBLISHED' and publication = (
        select publication from ${ledgerTable(access)} where load = {load:String} and state = 'PUBLISHED' order by at desc limit 1)
      order by schema, table, at limit 1 by schema, table`,
     { parameters: { load } },
@@ -204,7 +208,7 @@ export async function findLedgerEntry(
   if (load === undefined) return undefined
   const [row] = await rowsOf<LedgerRow>(
     access.service,
-    `select ${columns}, at from ${ledgerTable(access)} where load = {load:String} order by at desc limit 1`,
+    `select ${ledgerColumns}, at from ${ledgerTable(access)} where load = {load:String} order by at desc limit 1`,
     { parameters: { load } },
   )
   return row && parseLedgerRow(row).entry

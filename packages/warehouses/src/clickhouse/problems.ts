@@ -6,17 +6,17 @@ import { asSentence } from '@sluice/process'
 
 type ProblemTemplate = [code: string, sentence: (place: string, error: Error) => string, retryable?: 'retryable']
 
-const unavailable: ProblemTemplate = [
+const serverUnavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
   () => 'The warehouse server is unreachable. Try again in a moment.',
   'retryable',
 ]
-const busy: ProblemTemplate = [
+const serverBusy: ProblemTemplate = [
   'WAREHOUSE_BUSY',
   () => 'The warehouse server is overloaded. Try again in a moment.',
   'retryable',
 ]
-const denied: ProblemTemplate = [
+const accessDenied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
   () => 'The ClickHouse server rejected the credentials of Sluice. An operator has to check CLICKHOUSE_URL.',
 ]
@@ -45,20 +45,20 @@ const problemTemplates: Record<number, ProblemTemplate> = {
   [codes.timeout]: timeout,
   [codes.cancelled]: timeout,
   160: timeout,
-  516: denied,
-  192: denied,
-  193: denied,
-  194: denied,
+  516: accessDenied,
+  192: accessDenied,
+  193: accessDenied,
+  194: accessDenied,
   497: ['WAREHOUSE_FORBIDDEN', (place, { message }) => `The warehouse denies this operation on ${place}: ${message}`],
-  202: busy,
-  241: busy,
-  252: busy,
-  439: busy,
-  209: unavailable,
-  210: unavailable,
-  236: unavailable,
-  242: unavailable,
-  999: unavailable,
+  202: serverBusy,
+  241: serverBusy,
+  252: serverBusy,
+  439: serverBusy,
+  209: serverUnavailable,
+  210: serverUnavailable,
+  236: serverUnavailable,
+  242: serverUnavailable,
+  999: serverUnavailable,
   243: [
     'DISK_FULL',
     () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
@@ -94,17 +94,17 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
       ]
     )
   if (isUnavailable(error) || /^timeout expired$|^Timeout error\.$|^socket hang up$|^aborted$/.test(error.message))
-    return unavailable
+    return serverUnavailable
   const code = (error as NodeJS.ErrnoException).code ?? ''
   return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ERR_STREAM_PREMATURE_CLOSE)/.test(code)
-    ? unavailable
+    ? serverUnavailable
     : undefined
 }
 
 export const isCode = (error: unknown, code: number): boolean => error instanceof ClickHouseError && error.code === code
 
 /** The server rejected the operation of the query, not its syntax. */
-const notAllowed = new Set([164, 344, 392, 452, 497])
+const forbiddenCodes = new Set([164, 344, 392, 452, 497])
 /** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
 const notItsFault = new Set([202, 209, 210, 236, 241, 242, 243, 252, 516, 192, 193, 194])
 
@@ -135,7 +135,7 @@ export function queryProblem(error: unknown, { text, values = [] }: UserQuery, s
     return new WarehouseProblem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH or VALUES.', {
       cause,
     })
-  if (notAllowed.has(error.code))
+  if (forbiddenCodes.has(error.code))
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {
       cause,
     })

@@ -15,13 +15,13 @@ export interface TypeDescription {
  * unbounded decimal.
  */
 export const anyDecimal: SqlType = 'Decimal(76, 38)'
-const mostDigits = 76
+const maxPrecision = 76
 
 /** A timestamp with a zone is an instant; a timestamp without one is stored as if in a zone with another name for UTC. */
 const moment: SqlType = "DateTime64(6, 'UTC')"
 const wallClock: SqlType = "DateTime64(6, 'Etc/UTC')"
 
-const byDataType: Partial<Record<DataType, SqlType>> = {
+const typesByDataType: Partial<Record<DataType, SqlType>> = {
   SMALLINT: 'Int16',
   INTEGER: 'Int32',
   BIGINT: 'Int64',
@@ -35,8 +35,8 @@ const byDataType: Partial<Record<DataType, SqlType>> = {
 
 /** All texts have one type here; the table's comment records the data type of the column. */
 export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): SqlType {
-  if (dataType === 'DECIMAL') return precision === undefined ? anyDecimal : decimal(precision, scale)
-  return byDataType[dataType] ?? 'String'
+  if (dataType === 'DECIMAL') return precision === undefined ? anyDecimal : decimalType(precision, scale)
+  return typesByDataType[dataType] ?? 'String'
 }
 
 /**
@@ -47,7 +47,7 @@ export function describeType(type: SqlType): TypeDescription {
   const [precision, scale = 0] = digitsOf(bare)
   if (bare === anyDecimal) return { dataType: 'DECIMAL' }
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
-  const known = (Object.entries(byDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
+  const known = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
   return { dataType: known?.[0] ?? others[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
@@ -88,9 +88,9 @@ export const typeRules: TypeRules = {
   },
 }
 
-const integers = ['Int16', 'Int32', 'Int64']
-const integerDigits: Record<SqlType, number> = { Int16: 5, Int32: 10, Int64: 19 }
-const times = ['Date32', wallClock, moment]
+const integerTypes = ['Int16', 'Int32', 'Int64']
+const digitsByType: Record<SqlType, number> = { Int16: 5, Int32: 10, Int64: 19 }
+const timeTypes = ['Date32', wallClock, moment]
 
 /**
  * Returns the narrowest type that holds every value of both without loss, `String` as the last resort. A float with a whole
@@ -98,7 +98,7 @@ const times = ['Date32', wallClock, moment]
  */
 export function widest(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
-  for (const family of [integers, times]) {
+  for (const family of [integerTypes, timeTypes]) {
     if (family.includes(one) && family.includes(other))
       return family[Math.max(family.indexOf(one), family.indexOf(other))]!
   }
@@ -108,17 +108,17 @@ export function widest(one: SqlType, other: SqlType): SqlType {
   }
   const shapes = [one, other].map((type) => {
     const [precision, scale = 0] = digitsOf(type)
-    if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
+    if (digitsByType[type] !== undefined) return { before: digitsByType[type], after: 0 }
     return precision === undefined ? undefined : { before: precision - scale, after: scale }
   })
   if (shapes.some((shape) => shape === undefined)) return 'String'
   const before = Math.max(...shapes.map((shape) => shape!.before))
   const after = Math.max(...shapes.map((shape) => shape!.after))
-  return before + after > mostDigits ? 'String' : decimal(before + after, after)
+  return before + after > maxPrecision ? 'String' : decimalType(before + after, after)
 }
 
-function decimal(precision: number, scale: number): SqlType {
-  const declared = precision >= 1 && precision <= mostDigits && scale >= 0 && scale <= precision
+function decimalType(precision: number, scale: number): SqlType {
+  const declared = precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision
   return declared ? `Decimal(${precision}, ${scale})` : anyDecimal
 }
 

@@ -17,21 +17,21 @@ type ProblemTemplate = [
   retryable?: 'retryable',
 ]
 
-const unavailable: ProblemTemplate = [
+const serverUnavailable: ProblemTemplate = [
   'WAREHOUSE_UNAVAILABLE',
   () => 'The warehouse server is unreachable. Try again in a moment.',
   'retryable',
 ]
-const full: ProblemTemplate = [
+const diskFull: ProblemTemplate = [
   'DISK_FULL',
   () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
 ]
-const denied: ProblemTemplate = [
+const accessDenied: ProblemTemplate = [
   'WAREHOUSE_ACCESS_DENIED',
   () =>
     'The warehouse server rejected the credentials of Sluice. Check them, or provision the client’s warehouse again.',
 ]
-const busy: ProblemTemplate = [
+const serverBusy: ProblemTemplate = [
   'TABLE_BUSY',
   ({ place }) =>
     `A long query or maintenance locks ${place}, so it was not replaced and the old data stays. Try again later.`,
@@ -40,24 +40,24 @@ const busy: ProblemTemplate = [
 
 /** Maps SQLSTATEs to problems; the first two characters are the class. https://www.postgresql.org/docs/18/errcodes-appendix.html */
 const problemTemplates: Record<string, ProblemTemplate> = {
-  '08': unavailable,
+  '08': serverUnavailable,
   // The bytes of a tuple are malformed. The connection is not the cause, so a retry does not help.
-  '08P01': ['BAD_VALUE', badValue],
-  '57P01': unavailable,
-  '57P02': unavailable,
-  '57P03': unavailable,
-  '57P05': unavailable,
-  '25P03': unavailable,
+  '08P01': ['BAD_VALUE', formatBadValue],
+  '57P01': serverUnavailable,
+  '57P02': serverUnavailable,
+  '57P03': serverUnavailable,
+  '57P05': serverUnavailable,
+  '25P03': serverUnavailable,
   '58': [
     'WAREHOUSE_UNAVAILABLE',
     () => 'The warehouse server reports an error of its storage. An operator has to check the server’s log.',
     'retryable',
   ],
-  '53100': full,
-  '53400': full,
+  '53100': diskFull,
+  '53400': diskFull,
   '53200': ['WAREHOUSE_BUSY', () => 'The warehouse server is out of memory. Try again in a moment.', 'retryable'],
   '53300': ['WAREHOUSE_BUSY', () => 'The warehouse server has no free connection. Try again in a moment.', 'retryable'],
-  '28': denied,
+  '28': accessDenied,
   '3D000': ['WAREHOUSE_MISSING', () => 'The client’s warehouse database does not exist. Provision it again.'],
   '3F000': ['SCHEMA_MISSING', ({ place }) => `The schema of ${place} does not exist. Create it first.`],
   '42P01': ['TABLE_MISSING', ({ place }) => `${place} does not exist. Load it first.`],
@@ -65,9 +65,9 @@ const problemTemplates: Record<string, ProblemTemplate> = {
     'WAREHOUSE_FORBIDDEN',
     ({ place }, error) => `The warehouse denies this operation on ${place}: ${asSentence(error.message)}`,
   ],
-  '55P03': busy,
-  '40P01': busy,
-  '55006': busy,
+  '55P03': serverBusy,
+  '40P01': serverBusy,
+  '55006': serverBusy,
   '57014': [
     'QUERY_TIMEOUT',
     ({ place }) => `The query on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
@@ -90,8 +90,8 @@ const problemTemplates: Record<string, ProblemTemplate> = {
     'NULL_KEY',
     ({ place }, error) => `A row of ${place} has no value in primary key column "${error.column ?? ''}".`,
   ],
-  '22': ['BAD_VALUE', badValue],
-  '54': ['BAD_VALUE', badValue],
+  '22': ['BAD_VALUE', formatBadValue],
+  '54': ['BAD_VALUE', formatBadValue],
 }
 
 const networkErrors = new Set([
@@ -126,19 +126,19 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
       ]
     )
   }
-  if (networkErrors.has(code)) return unavailable
+  if (networkErrors.has(code)) return serverUnavailable
   if (
     /^timeout exceeded when trying to connect|^timeout expired$|^Query read timeout$|^Connection terminated|^Client has encountered a connection error|server does not support SSL/.test(
       error.message,
     )
   ) {
-    return unavailable
+    return serverUnavailable
   }
   return undefined
 }
 
 /** The CONTEXT of an error, such as `COPY table, line 3, column age`, names the column. Its line only counts one connection. */
-function badValue({ place, labels }: ProblemContext, error: DatabaseError): string {
+function formatBadValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''
   return `The warehouse cannot store a value of ${place}${named}: ${asSentence(error.message)}`

@@ -12,7 +12,7 @@ interface TypeDescription {
   scale?: number
 }
 
-const byDataType: Record<DataType, SqlType> = {
+const typesByDataType: Record<DataType, SqlType> = {
   SMALLINT: 'smallint',
   INTEGER: 'integer',
   BIGINT: 'bigint',
@@ -34,7 +34,7 @@ const byDataType: Record<DataType, SqlType> = {
 }
 
 export function sqlType(column: { dataType: DataType; precision?: number; scale?: number }): SqlType {
-  if (column.dataType !== 'DECIMAL' || column.precision === undefined) return byDataType[column.dataType]
+  if (column.dataType !== 'DECIMAL' || column.precision === undefined) return typesByDataType[column.dataType]
   return numeric(column.precision, column.scale ?? 0)
 }
 
@@ -48,7 +48,7 @@ export function describeType(type: SqlType): TypeDescription {
   }
   if (type.startsWith('character(')) return { dataType: length === 11 ? 'CHARACTER_11' : varcharName(length), length }
   if (type === 'json') return { dataType: 'JSONB' }
-  const known = Object.entries(byDataType).find(([, sql]) => sql === type && sql !== 'text')
+  const known = Object.entries(typesByDataType).find(([, sql]) => sql === type && sql !== 'text')
   return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
 }
 
@@ -61,7 +61,7 @@ export const typeRules: TypeRules = {
 
 const integerDigits: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
 const integers = ['smallint', 'integer', 'bigint']
-const times = ['date', 'timestamp without time zone', 'timestamp with time zone']
+const timeTypes = ['date', 'timestamp without time zone', 'timestamp with time zone']
 
 /**
  * The narrowest type that holds every value of both without loss, `text` at the end. A float with a whole number of
@@ -69,7 +69,7 @@ const times = ['date', 'timestamp without time zone', 'timestamp with time zone'
  */
 export function widest(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
-  for (const family of [integers, times]) {
+  for (const family of [integers, timeTypes]) {
     if (family.includes(one) && family.includes(other))
       return family[Math.max(family.indexOf(one), family.indexOf(other))]!
   }

@@ -16,41 +16,41 @@ const quote = 0x22
 export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
-      return fixed(2, (from, at) => String(from.getInt16(at)))
+      return fixedWriter(2, (from, at) => String(from.getInt16(at)))
     case 'INTEGER':
-      return fixed(4, (from, at) => String(from.getInt32(at)))
+      return fixedWriter(4, (from, at) => String(from.getInt32(at)))
     case 'BIGINT':
-      return fixed(8, (from, at) => String(from.getBigInt64(at)))
+      return fixedWriter(8, (from, at) => String(from.getBigInt64(at)))
     case 'FLOAT':
-      return fixed(4, (from, at) => String(from.getFloat32(at)))
+      return fixedWriter(4, (from, at) => String(from.getFloat32(at)))
     case 'DOUBLE':
-      return fixed(8, (from, at) => String(from.getFloat64(at)))
+      return fixedWriter(8, (from, at) => String(from.getFloat64(at)))
     case 'BOOLEAN':
-      return fixed(1, (from, at) => (from.getUint8(at) === 0 ? 'f' : 't'))
+      return fixedWriter(1, (from, at) => (from.getUint8(at) === 0 ? 'f' : 't'))
     case 'DATE':
-      return fixed(4, (from, at) => dayText(from.getInt32(at)))
+      return fixedWriter(4, (from, at) => dayText(from.getInt32(at)))
     case 'TIMESTAMP':
-      return fixed(8, (from, at) => momentText(from.getBigInt64(at)))
+      return fixedWriter(8, (from, at) => momentText(from.getBigInt64(at)))
     case 'TIMESTAMPTZ':
-      return fixed(8, (from, at) => `${momentText(from.getBigInt64(at))}+00`)
+      return fixedWriter(8, (from, at) => `${momentText(from.getBigInt64(at))}+00`)
     case 'DECIMAL':
-      return decimal(type)
+      return decimalWriter(type)
     case 'JSONB': {
       // A byte with the version of binary jsonb, then its text.
-      const write = text(type)
+      const write = textWriter(type)
       return (from, at, length, out) => {
         if (length < 1 || from.getUint8(at) !== 1) throw new MisfitCell('incorrect binary data format')
         write(from, at + 1, length - 1, out)
       }
     }
     default:
-      return text(type)
+      return textWriter(type)
   }
 }
 
 const put = (out: GrowingBuffer, written: string): void => void (out.at += out.bytes.write(written, out.at, 'latin1'))
 
-function fixed(width: number, format: (from: DataView, at: number) => string): CellWriter {
+function fixedWriter(width: number, format: (from: DataView, at: number) => string): CellWriter {
   return (from, at, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
     put(out, format(from, at))
@@ -76,7 +76,7 @@ function momentText(ticks: bigint): string {
   return `${day} ${time}.${String(since % 1_000_000n).padStart(6, '0')}`
 }
 
-function decimal(type: SqlType): CellWriter {
+function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = modifiers(type)
   const shape = { precision, scale, server: 'Redshift' }
   return (from, at, length, out) => {
@@ -87,7 +87,7 @@ function decimal(type: SqlType): CellWriter {
 }
 
 /** Quotes the text and doubles inner quotes, so that no character has a special meaning. */
-function text(type: SqlType): CellWriter {
+function textWriter(type: SqlType): CellWriter {
   const [most = longestText] = modifiers(type)
   return (from, at, length, out) => {
     if (length > most)

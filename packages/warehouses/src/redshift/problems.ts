@@ -6,17 +6,17 @@ import { asSentence } from '@sluice/process'
 
 type ServerReply = [code: string, sentence: (place: string, message: string) => string, retryable?: 'retryable']
 
-const unavailable: ServerReply = [
+const serverUnavailable: ServerReply = [
   'WAREHOUSE_UNAVAILABLE',
   () => 'The warehouse server is unreachable. Try again in a moment.',
   'retryable',
 ]
-const busy: ServerReply = [
+const serverBusy: ServerReply = [
   'WAREHOUSE_BUSY',
   (place) => `${place} is locked by another session, or the cluster is overloaded. Try again in a moment.`,
   'retryable',
 ]
-const denied: ServerReply = [
+const accessDenied: ServerReply = [
   'WAREHOUSE_ACCESS_DENIED',
   () => 'The Redshift cluster rejected the credentials of Sluice. An operator has to check REDSHIFT_URL.',
 ]
@@ -24,16 +24,16 @@ const badValue: ServerReply = [
   'BAD_VALUE',
   (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
 ]
-const full: ServerReply = [
+const diskFull: ServerReply = [
   'DISK_FULL',
   () => 'The disk of the warehouse is full. Delete unused tables or enlarge the disk, then run again.',
 ]
 
 /** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */
 const replies: Record<string, ServerReply> = {
-  '08': unavailable,
-  '57P': unavailable,
-  '28': denied,
+  '08': serverUnavailable,
+  '57P': serverUnavailable,
+  '28': accessDenied,
   '3D000': [
     'WAREHOUSE_MISSING',
     () => 'The client’s database on the Redshift cluster does not exist. An operator has to check REDSHIFT_URL.',
@@ -41,11 +41,11 @@ const replies: Record<string, ServerReply> = {
   '3F000': ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
   '42P01': ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
   '42501': ['WAREHOUSE_FORBIDDEN', (place, message) => `The warehouse denies this operation on ${place}: ${message}`],
-  '40': busy,
-  '53100': full,
-  '53': busy,
-  '55P03': busy,
-  '55006': busy,
+  '40': serverBusy,
+  '53100': diskFull,
+  '53': serverBusy,
+  '55P03': serverBusy,
+  '55006': serverBusy,
   '57014': [
     'QUERY_TIMEOUT',
     (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
@@ -61,8 +61,8 @@ const replies: Record<string, ServerReply> = {
 
 /** Maps messages of Redshift to problems, for errors with an unspecific code. */
 const byWords: readonly (readonly [RegExp, ServerReply])[] = [
-  [/Serializable isolation violation|could not complete because of conflict/, busy],
-  [/disk full/i, full],
+  [/Serializable isolation violation|could not complete because of conflict/, serverBusy],
+  [/disk full/i, diskFull],
   [
     /cancell?ed on user's request|due to statement timeout|query_timeout/,
     [
@@ -83,11 +83,11 @@ function replyTo(error: Error): ServerReply | undefined {
     const known = replies[code] ?? replies[code.slice(0, 3)] ?? replies[code.slice(0, 2)]
     return reply ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
   }
-  if (isUnavailable(error) || lostConnection.test(error.message)) return unavailable
-  return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? unavailable : undefined
+  if (isUnavailable(error) || lostConnection.test(error.message)) return serverUnavailable
+  return /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(code) ? serverUnavailable : undefined
 }
 
-export function explain(error: unknown): ServerProblem | undefined {
+export function explainRedshiftError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
   if (!reply) return undefined
@@ -101,7 +101,7 @@ export interface PlacedError {
   column?: number
 }
 
-const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'])
+const forbiddenStates = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01'])
 const itsOwnFault = /^(22|42|54|0A|21|23|25|26|34|3F|2B|38|39|P0|XX)/
 
 export function explainQuery(error: unknown): QueryProblem | undefined {
@@ -112,7 +112,7 @@ export function explainQuery(error: unknown): QueryProblem | undefined {
   if (verdict === 'QUERY_TIMEOUT') return { code: 'QUERY_TIMEOUT', words }
   if (verdict === 'WAREHOUSE_BUSY')
     return { code: 'TABLE_BUSY', words: 'A load is changing a table of this query. Try again in a moment.' }
-  if (notAllowed.has(code)) return { code: 'SQL_NOT_ALLOWED', words }
+  if (forbiddenStates.has(code)) return { code: 'SQL_NOT_ALLOWED', words }
   if (code === '08P01')
     return {
       code: 'QUERY_FAILED',

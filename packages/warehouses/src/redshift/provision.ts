@@ -12,7 +12,7 @@ const isThere = new Set(['42710', '42P04', '42P06', '42P07'])
  * Creates or repairs the client's database, its two users and the hidden schema. Idempotent. Users may not assume the cluster's
  * roles: with one, users' SQL could read and write buckets.
  */
-export async function provision(access: ClientAccess): Promise<void> {
+export async function provisionRedshift(access: ClientAccess): Promise<void> {
   const { database, logins } = access
   const { quoted } = names
   await on(access, access.adminDatabase, async (run) => {
@@ -32,9 +32,9 @@ export async function provision(access: ClientAccess): Promise<void> {
 }
 
 /** Runs a statement. An existing object stays unchanged, and a concurrent identical statement counts as success. */
-type Run = (statement: string) => Promise<void>
+type RunStatement = (statement: string) => Promise<void>
 
-async function on(access: ClientAccess, database: string, work: (run: Run) => Promise<void>) {
+async function on(access: ClientAccess, database: string, work: (run: RunStatement) => Promise<void>) {
   const client = new Client(clientConfig(access, 'service', database))
   client.on('error', () => {})
   await client.connect()

@@ -4,8 +4,8 @@ import { changesOf } from './redshift-statements.ts'
 import { connectionsOf } from './connections.ts'
 import { ledgerSchema, names, stringLiteral } from './names.ts'
 import { copyRows, sweep } from './redshift-loader.ts'
-import { explain, explainQuery } from './problems.ts'
-import { provision } from './provision.ts'
+import { explainRedshiftError, explainQuery } from './problems.ts'
+import { provisionRedshift } from './provision.ts'
 import { openSession } from './session.ts'
 import { types } from './types.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
@@ -21,10 +21,10 @@ export function redshiftDialect(access: ClientAccess): Dialect {
     publication: 'TRANSACTION',
     bareNames: 'PATH',
     open: (opening) => openSession(connections, opening),
-    provision: () => provision(access),
+    provision: () => provisionRedshift(access),
     copyRows: (filling, content, signal) => copyRows(access, connections, filling, content, signal),
     sweep: (alive) => sweep(access, alive),
-    explain,
+    explain: explainRedshiftError,
     explainQuery,
     page(place, columns, { limit, offset, order }) {
       const list = (some: readonly string[]) => some.map(names.quoted).join(', ')

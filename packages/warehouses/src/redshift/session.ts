@@ -1,6 +1,6 @@
 import { type Client, DatabaseError, type FieldDef, type PoolClient } from 'pg'
 import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
-import { type Sql, textOf } from '../sql-warehouse/sql-statement.ts'
+import { type Sql, formatStatement } from '../sql-warehouse/sql-statement.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
 import { names } from './names.ts'
 import type { RowCell } from '../warehouse.ts'
@@ -8,12 +8,12 @@ import type { PlacedError } from './problems.ts'
 import { anyDecimal, types } from './types.ts'
 
 /** The longest time for a statement, if the caller sets no shorter one. */
-const longest = 86_400
+const maxStatementSeconds = 86_400
 
 /**
  * Returns the statements that prepare each connection. Names keep their case; times are in UTC; floats keep their shortest exact text.
  */
-function settings({ schemas = [], seconds = longest }: SessionOptions): string {
+function settings({ schemas = [], seconds = maxStatementSeconds }: SessionOptions): string {
   const path = schemas.length === 0 ? 'pg_catalog' : schemas.map(names.quoted).join(', ')
   return [
     'set enable_case_sensitive_identifier to true',
@@ -91,7 +91,7 @@ export class RedshiftSession implements Session {
   }
 
   async #ask({ texts, values }: Sql): Promise<unknown[]> {
-    const text = textOf({ texts, values }, (number) => `$${number}`)
+    const text = formatStatement({ texts, values }, (number) => `$${number}`)
     // Uses the extended protocol, which accepts only one statement.
     const query = { text, values: [...values], queryMode: 'extended' }
     return (await this.#heard(() => this.#borrowed.client.query(query))).rows
@@ -147,7 +147,7 @@ const plain: Readonly<Record<number, string>> = {
   1184: 'timestamp with time zone',
   4000: 'super',
 }
-const decimal = 1700
+const numericOid = 1700
 const varchar = 1043
 
 const asText = { getTypeParser: () => (text: string) => text }
@@ -172,8 +172,8 @@ async function* read(
     const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
       throw placed(error, text)
     })
-    const columns = fields.map(columnOf)
-    const bytes = rows.reduce((sum, row) => sum + sizeOf(row), 0)
+    const columns = fields.map(toReadColumn)
+    const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
     yield { columns, rows: rows.map((row) => row.map((cell, index) => toCell(cell, columns[index]!))), bytes }
     if (rows.length < wanted) break
     each = Math.max(1, bytes / rows.length)
@@ -188,19 +188,20 @@ async function columnsOf(client: Client | PoolClient, text: string): Promise<Rea
   const { fields } = await client.query(query).catch((error: unknown) => {
     throw placed(error, text, around)
   })
-  return fields.map(columnOf)
+  return fields.map(toReadColumn)
 }
 
-const sizeOf = (row: readonly (string | null)[]): number => row.reduce((sum, cell) => sum + (cell?.length ?? 0) + 4, 0)
+const rowBytes = (row: readonly (string | null)[]): number =>
+  row.reduce((sum, cell) => sum + (cell?.length ?? 0) + 4, 0)
 
-function columnOf({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
-  const type = typeOf(dataTypeID, dataTypeModifier - 4)
+function toReadColumn({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
+  const type = formatSqlType(dataTypeID, dataTypeModifier - 4)
   return { name, type, ...types.describe(type) }
 }
 
 /** Returns a type that a table column can also have: a text of unspecified length gets the maximum length. */
-function typeOf(number: number, modifier: number): string {
-  if (number === decimal) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & 0x7ff})` : anyDecimal
+function formatSqlType(number: number, modifier: number): string {
+  if (number === numericOid) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & 0x7ff})` : anyDecimal
   if (number === varchar && modifier > 0) return `character varying(${modifier})`
   return plain[number] ?? types.longText
 }

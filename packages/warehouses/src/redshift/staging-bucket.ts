@@ -7,7 +7,7 @@ import type { StagingLocation } from './redshift-settings.ts'
 /** Milliseconds before each retry, if the store did not respond or reported a temporary failure. */
 const retryPolicy = [200, 1_000, 4_000]
 /** Milliseconds for one request. */
-const longest = 300_000
+const uploadTimeoutMs = 300_000
 
 interface BucketRequest {
   method: 'GET' | 'PUT' | 'DELETE'
@@ -90,7 +90,7 @@ async function requestOnce(
     service: 's3',
     region: place.region,
   })
-  const late = AbortSignal.timeout(longest)
+  const late = AbortSignal.timeout(uploadTimeoutMs)
   const response = await fetch(url, {
     method,
     headers: (await signer.sign()).headers,

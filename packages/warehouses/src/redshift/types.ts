@@ -4,14 +4,14 @@ import type { StoredType } from '../warehouse.ts'
 
 /** The longest text, in bytes. */
 export const longestText = 65_535
-const text = (bytes: number): SqlType => `character varying(${bytes})`
-const longText = text(longestText)
+const textType = (bytes: number): SqlType => `character varying(${bytes})`
+const longText = textType(longestText)
 /** The type for a decimal of unknown size: eighteen digits before the decimal point, twenty after it. */
 export const anyDecimal: SqlType = 'numeric(38,20)'
-const mostDigits = 38
+const maxPrecision = 38
 
 /** The server counts text lengths in bytes, up to four per character. JSON is stored as text: a SUPER loses its spelling. */
-const byDataType: Record<DataType, SqlType> = {
+const typesByDataType: Record<DataType, SqlType> = {
   SMALLINT: 'smallint',
   INTEGER: 'integer',
   BIGINT: 'bigint',
@@ -19,9 +19,9 @@ const byDataType: Record<DataType, SqlType> = {
   FLOAT: 'real',
   DOUBLE: 'double precision',
   BOOLEAN: 'boolean',
-  CHARACTER_11: text(44),
-  VARCHAR_50: text(200),
-  VARCHAR_255: text(1_020),
+  CHARACTER_11: textType(44),
+  VARCHAR_50: textType(200),
+  VARCHAR_255: textType(1_020),
   TEXT: longText,
   DATE: 'date',
   TIMESTAMP: 'timestamp without time zone',
@@ -31,12 +31,12 @@ const byDataType: Record<DataType, SqlType> = {
   JSONB: longText,
 }
 
-const integerDigits: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
-const integers = Object.keys(integerDigits)
-const times = ['date', 'timestamp without time zone', 'timestamp with time zone']
+const digitsByType: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
+const integers = Object.keys(digitsByType)
+const timeTypes = ['date', 'timestamp without time zone', 'timestamp with time zone']
 
-function decimal(before: number, after: number): SqlType {
-  return before + after > mostDigits ? longText : `numeric(${before + after},${after})`
+function decimalType(before: number, after: number): SqlType {
+  return before + after > maxPrecision ? longText : `numeric(${before + after},${after})`
 }
 
 /** Returns the precision and scale of a decimal, or the length of a text. */
@@ -51,39 +51,39 @@ export const types: DialectTypes = {
   longText,
   isText,
   sqlType({ dataType, precision, scale = 0 }) {
-    if (dataType !== 'DECIMAL' || precision === undefined) return byDataType[dataType]
-    return scale < 0 || scale > precision ? anyDecimal : decimal(precision - scale, scale)
+    if (dataType !== 'DECIMAL' || precision === undefined) return typesByDataType[dataType]
+    return scale < 0 || scale > precision ? anyDecimal : decimalType(precision - scale, scale)
   },
   describe(type): StoredType {
     if (type === anyDecimal) return { dataType: 'DECIMAL' }
     const [precision, scale = 0] = modifiers(type)
     if (type.startsWith('numeric')) return { dataType: 'DECIMAL', ...(precision !== undefined && { precision, scale }) }
     if (type === 'super') return { dataType: 'JSONB' }
-    const known = Object.entries(byDataType).find(([, sql]) => sql === type && !isText(sql))
+    const known = Object.entries(typesByDataType).find(([, sql]) => sql === type && !isText(sql))
     return { dataType: (known?.[0] as DataType | undefined) ?? 'TEXT' }
   },
   /** Returns the narrowest type for the values of both. A float and a whole number over 32 bits become text, as a double rounds. */
   widest(one, other) {
     if (one === other) return one
-    for (const family of [integers, times])
+    for (const family of [integers, timeTypes])
       if (family.includes(one) && family.includes(other))
         return family[Math.max(family.indexOf(one), family.indexOf(other))]!
     if (isText(one) && isText(other)) {
       const [a = longestText, b = longestText] = [modifiers(one)[0], modifiers(other)[0]]
-      return text(Math.max(a, b))
+      return textType(Math.max(a, b))
     }
     if (isFloat(one) || isFloat(other)) {
       const exact = [one, other].every((type) => isFloat(type) || type === 'smallint' || type === 'integer')
       return exact ? 'double precision' : longText
     }
-    const [a, b] = [digitsOf(one), digitsOf(other)]
+    const [a, b] = [countDigits(one), countDigits(other)]
     if (!a || !b) return longText
-    return decimal(Math.max(a.before, b.before), Math.max(a.after, b.after))
+    return decimalType(Math.max(a.before, b.before), Math.max(a.after, b.after))
   },
 }
 
-function digitsOf(type: SqlType): { before: number; after: number } | undefined {
-  if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
+function countDigits(type: SqlType): { before: number; after: number } | undefined {
+  if (digitsByType[type] !== undefined) return { before: digitsByType[type], after: 0 }
   const [precision, scale = 0] = type.startsWith('numeric') ? modifiers(type) : []
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }

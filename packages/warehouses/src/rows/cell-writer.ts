@@ -50,11 +50,11 @@ export function wholeNumber(
   return { negative: sign === negativeSign, magnitude }
 }
 
-const limits = new Map<number, bigint>()
+const digitLimits = new Map<number, bigint>()
 
 function limitOf(precision: number): bigint {
-  const limit = limits.get(precision) ?? 10n ** BigInt(precision)
-  limits.set(precision, limit)
+  const limit = digitLimits.get(precision) ?? 10n ** BigInt(precision)
+  digitLimits.set(precision, limit)
   return limit
 }
 

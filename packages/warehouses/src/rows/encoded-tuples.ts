@@ -54,7 +54,7 @@ export async function* encodedTuples(
           column.value(view, at, length, out)
         } catch (error) {
           if (!(error instanceof MisfitCell)) throw error
-          throw badValue(place, column, error.message)
+          throw createBadValueProblem(place, column, error.message)
         }
         at += length
       }
@@ -86,7 +86,7 @@ function taken(out: GrowingBuffer): Buffer {
 const malformed = (place: string) =>
   new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}: incorrect binary data format.`)
 
-const badValue = (place: string, { label }: ColumnWriter, why: string) =>
+const createBadValueProblem = (place: string, { label }: ColumnWriter, why: string) =>
   new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}, column "${label}": ${why}.`)
 
 const nullKey = (place: string, { label }: ColumnWriter) =>

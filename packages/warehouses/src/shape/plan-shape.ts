@@ -180,7 +180,7 @@ function planColumn(
   if (evidence === 'AMBIGUOUS') {
     // Text keeps the values as written. If the column has another type, the load is rejected once all rows are read and the order
     // of day and month is still undecided.
-    const { type, dataType } = before && isText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
+    const { type, dataType } = before && storesText(before) ? before : rules.storedAs({ dataType: 'TEXT' })
     return { ...same, type, dataType, ...((!before || before.undecided) && { undecided: evidence }) }
   }
   if (evidence === 'NOTHING') {
@@ -299,7 +299,7 @@ function mismatch(
 function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
     const before = known.get(name)
-    return evidence === 'AMBIGUOUS' && before !== undefined && !isText(before)
+    return evidence === 'AMBIGUOUS' && before !== undefined && !storesText(before)
   })
   if (!column) return undefined
   const problem = `"${column.label}" is ${known.get(column.name)!.type} in the table, and day and month of its new values are ambiguous`
@@ -313,7 +313,7 @@ function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns 
   }
 }
 
-const isText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
+const storesText = ({ dataType }: StoredAs): boolean => /^(TEXT|VARCHAR|CHARACTER)/.test(dataType)
 
 const mostNamed = 20
 

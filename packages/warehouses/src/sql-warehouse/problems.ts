@@ -4,7 +4,7 @@ import type { Dialect } from './sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
-export function problemOf({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
+export function toWarehouseProblem({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = explain(error)
   if (!verdict) return error
@@ -21,7 +21,7 @@ export function queryProblemOf(
 ): unknown {
   if (error instanceof WarehouseProblem || !types.isNativeError(error)) return error
   const verdict = dialect.explainQuery(error, seconds)
-  if (!verdict) return problemOf(dialect, error, 'the warehouse')
+  if (!verdict) return toWarehouseProblem(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
   const words = redactValues(verdict.words, values)
   // The driver's own error contains the text and its values.
@@ -65,7 +65,7 @@ export function viewsDepend(
   place: string,
   sentence: (reason: string) => string,
 ): unknown {
-  const problem = problemOf(dialect, error, place)
+  const problem = toWarehouseProblem(dialect, error, place)
   if (!(problem instanceof WarehouseProblem) || problem.retryable) return problem
   return new WarehouseProblem('VIEWS_DEPEND', sentence(problem.message), { cause: error })
 }

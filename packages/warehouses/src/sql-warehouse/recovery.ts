@@ -13,7 +13,7 @@ import {
   findPublication,
   setMark,
 } from './ledger.ts'
-import { tableInUse, isBusy, problemOf } from './problems.ts'
+import { tableInUse, isBusy, toWarehouseProblem } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
 import { type PublishedTable, WarehouseProblem } from '../warehouse.ts'
 import { type Sql, plainSql } from './sql-statement.ts'
@@ -104,7 +104,7 @@ export const inTransactionIfSupported = (
 export async function recoverPending(dialect: Dialect, session: Session): Promise<void> {
   if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
   await lockAndApplyDecisions(dialect, readerWaitSeconds).catch((error: unknown) => {
-    if (!isBusy(problemOf(dialect, error, 'The warehouse'))) throw error
+    if (!isBusy(toWarehouseProblem(dialect, error, 'The warehouse'))) throw error
   })
 }
 
@@ -224,7 +224,7 @@ async function applyStep(
       await runStatements(existing ? changes.changeView!(place, step.query) : changes.createView(place, step.query))
       return []
     } catch (error) {
-      const problem = problemOf(dialect, error, quotePlace(place))
+      const problem = toWarehouseProblem(dialect, error, quotePlace(place))
       if (!(problem instanceof WarehouseProblem) || problem.retryable) throw error
       return resultIfRejected
     }

@@ -135,7 +135,7 @@ export async function readRows(
         continue
       }
       if (rows.length === most.rows) return { columns, rows, truncated: false, more: true }
-      bytes += read.rows.length === 1 ? each : sizeOf(row)
+      bytes += read.rows.length === 1 ? each : approximateBytes(row)
       if (bytes > most.bytes) {
         if (rows.length === 0) throw rowTooLarge(most.bytes)
         return { columns, rows, truncated: true, more: true }
@@ -147,7 +147,7 @@ export async function readRows(
 }
 
 /** Returns the approximate size of the row as JSON. */
-function sizeOf(row: readonly RowCell[]): number {
+function approximateBytes(row: readonly RowCell[]): number {
   let bytes = 2
   for (const cell of row)
     bytes +=

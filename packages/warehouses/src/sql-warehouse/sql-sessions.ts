@@ -1,6 +1,6 @@
 import type { TablePlace } from '../catalog.ts'
 import { ensureLedger } from './ledger.ts'
-import { problemOf } from './problems.ts'
+import { toWarehouseProblem } from './problems.ts'
 import { recoverPending } from './recovery.ts'
 import type { Dialect, Session } from './sql-dialect.ts'
 import { checkName, quotePlace, withSession } from './table-shape.ts'
@@ -33,7 +33,7 @@ export function sqlSessions(dialect: Dialect): SqlSessions {
       await ensureProvisioned()
       return await work()
     } catch (error) {
-      throw problemOf(dialect, error, place)
+      throw toWarehouseProblem(dialect, error, place)
     }
   }
 

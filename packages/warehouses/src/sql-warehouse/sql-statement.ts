@@ -40,5 +40,5 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragme
 export const plainSql = (text: string): Sql => ({ texts: [text], values: [] })
 
 /** Returns the text, with the server's placeholder for each value, counted from 1. */
-export const textOf = ({ texts }: Sql, mark: (number: number) => string): string =>
+export const formatStatement = ({ texts }: Sql, mark: (number: number) => string): string =>
   texts.reduce((text, next, index) => `${text}${mark(index)}${next}`)

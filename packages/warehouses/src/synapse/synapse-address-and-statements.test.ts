@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { textOf } from '../sql-warehouse/sql-statement.ts'
+import { formatStatement } from '../sql-warehouse/sql-statement.ts'
 import { synapseAccess } from './synapse-settings.ts'
 import { synapseDialect } from './synapse-dialect.ts'
 
@@ -7,7 +7,7 @@ const credentials = { key: 'abc', loadPassword: 'l', readPassword: 'r' }
 const access = synapseAccess('mssql://admin:secret@host/pool', credentials)
 const dialect = synapseDialect(access)
 const at = { schema: 'health', name: 'cases' }
-const text = (statement: Parameters<typeof textOf>[0]) => textOf(statement, (number) => `@p${number}`)
+const text = (statement: Parameters<typeof formatStatement>[0]) => formatStatement(statement, (number) => `@p${number}`)
 
 describe('the address of a pool', () => {
   it('gives each client schemas in it, and says how sessions read', () => {

@@ -35,7 +35,7 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
     case 'TIMESTAMPTZ':
       return moment(10)
     case 'DECIMAL':
-      return decimal(type)
+      return decimalWriter(type)
     case 'JSONB':
       // A byte with the version of binary jsonb, then its text.
       return (from, at, length, out) => {
@@ -99,7 +99,7 @@ function moment(width: 8 | 10): CellWriter {
 export const decimalBytes = (precision: number): number =>
   precision <= 9 ? 5 : precision <= 19 ? 9 : precision <= 28 ? 13 : 17
 
-function decimal(type: SqlType): CellWriter {
+function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = digitsOf(type)
   const shape = { precision, scale, server: 'SQL Server' }
   const width = decimalBytes(precision)

@@ -29,7 +29,7 @@ const missing: ServerReply = {
   code: 'WAREHOUSE_MISSING',
   sentence: () => 'The database of the warehouse does not exist. An operator has to check its URL.',
 }
-const full: ServerReply = { code: 'DISK_FULL', sentence: sentences.full }
+const diskFull: ServerReply = { code: 'DISK_FULL', sentence: sentences.full }
 const badValue: ServerReply = {
   code: 'BAD_VALUE',
   sentence: (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
@@ -77,10 +77,10 @@ const byNumber: Record<number, ServerReply> = {
   17_809: busy,
   40_501: busy,
   49_918: busy,
-  1101: full,
-  1105: full,
-  9002: full,
-  40_544: full,
+  1101: diskFull,
+  1105: diskFull,
+  9002: diskFull,
+  40_544: diskFull,
   220: badValue,
   232: badValue,
   241: badValue,
@@ -99,7 +99,7 @@ const byNumber: Record<number, ServerReply> = {
 export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
   any.includes((error as DriverError | undefined)?.number ?? 0)
 
-export function explain(error: unknown): ServerProblem | undefined {
+export function explainSqlServerError(error: unknown): ServerProblem | undefined {
   if (!types.isNativeError(error)) return undefined
   const reply = replyTo(error)
   return reply && { ...reply, sentence: (place) => reply.sentence(place, error.message) }
@@ -132,7 +132,7 @@ function replyTo(error: DriverError): ServerReply | undefined {
 }
 
 /** The server rejected the operation of the query, not its syntax. */
-const notAllowed = new Set([229, 230, 262, 297, 300, 916, 2571, 15_247, 15_281])
+const forbiddenNumbers = new Set([229, 230, 262, 297, 300, 916, 2571, 15_247, 15_281])
 /** The server is unreachable or lacks memory, disk or time: errors that the query does not cause. */
 const notItsFault = new Set([
   'WAREHOUSE_UNAVAILABLE',
@@ -153,7 +153,7 @@ export function explainQuery(error: unknown, seconds: number): QueryProblem | un
       words: `The query took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     }
   if (number <= 0 || notItsFault.has(replyTo(error)?.code ?? '')) return undefined
-  if (notAllowed.has(number)) return { code: 'SQL_NOT_ALLOWED', words: message }
+  if (forbiddenNumbers.has(number)) return { code: 'SQL_NOT_ALLOWED', words: message }
   const place = lineNumber !== undefined && lineNumber > 0 ? { line: lineNumber } : {}
   const { column } = error as { column?: number }
   return { code: 'QUERY_FAILED', words: message, ...place, ...(column !== undefined && { column }) }

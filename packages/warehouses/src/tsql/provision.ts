@@ -9,11 +9,14 @@ import { send } from './session/send-request.ts'
 
 const unless = (condition: string, statement: string): string => `if ${condition} exec(${literal(statement)})`
 
-type Run = (text: string) => Promise<void>
+type RunStatement = (text: string) => Promise<void>
 /** Runs a query and returns its single value. */
 type Ask = (text: string) => Promise<unknown>
 
-export async function on<Result>(login: DatabaseLogin, work: (run: Run, ask: Ask) => Promise<Result>): Promise<Result> {
+export async function on<Result>(
+  login: DatabaseLogin,
+  work: (run: RunStatement, ask: Ask) => Promise<Result>,
+): Promise<Result> {
   const connection: Connection = await connected(login)
   try {
     const ask: Ask = async (text) => {
@@ -32,7 +35,7 @@ export async function on<Result>(login: DatabaseLogin, work: (run: Run, ask: Ask
  * login are granted with each schema; it has no rights beyond its own schemas. Returns whether views can belong to a user without
  * rights: Babelfish, which the tests use, does not support such users.
  */
-export async function provision(access: ClientAccess): Promise<{ ownedViews: boolean }> {
+export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedViews: boolean }> {
   const { database, ledger, key } = access
   const users = [access.logins.load, access.logins.read]
   await on(access.master, async (run) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { textOf } from '../sql-warehouse/sql-statement.ts'
+import { formatStatement } from '../sql-warehouse/sql-statement.ts'
 import { resolveNames } from '../sql-text/sql-names.ts'
 import { tsqlAccess } from './tsql-settings.ts'
 import { changesOf } from './statements/tsql-statements.ts'
@@ -28,7 +28,8 @@ describe('names in T-SQL', () => {
     const names = namesOf(shared)
     expect(names.place({ schema: 'health', name: hostile })).toBe(`[c_abc_health].[a]]b"c'd; drop table x --]`)
     const { rename, createSchema, createTable } = changesOf(shared, () => true)
-    const text = (statement: Parameters<typeof textOf>[0]) => textOf(statement, (number) => `@p${number}`)
+    const text = (statement: Parameters<typeof formatStatement>[0]) =>
+      formatStatement(statement, (number) => `@p${number}`)
     expect(text(rename({ schema: 'health', name: hostile }, hostile))).toBe(
       `exec sp_rename N'[c_abc_health].[a]]b"c''d; drop table x --]', N'a]b"c''d; drop table x --', N'OBJECT'`,
     )

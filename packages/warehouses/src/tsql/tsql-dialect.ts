@@ -6,8 +6,8 @@ import { bracketed, namesOf } from './names.ts'
 import { catalogueOf } from './tsql-catalog.ts'
 import { changesOf } from './statements/tsql-statements.ts'
 import { bulkLoad } from './tsql-loader.ts'
-import { explain, explainQuery } from './problems.ts'
-import { provision } from './provision.ts'
+import { explainSqlServerError, explainQuery } from './problems.ts'
+import { provisionSqlServer } from './provision.ts'
 import { openSession } from './session/session.ts'
 import { tsql } from './statements/tokens.ts'
 import { types } from './types.ts'
@@ -28,10 +28,10 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
     language: tsql,
     open: (opening) => openSession(access, opening),
     async provision() {
-      ;({ ownedViews } = await provision(access))
+      ;({ ownedViews } = await provisionSqlServer(access))
     },
     copyRows: (filling, content, signal) => bulkLoad(access, filling, content, signal),
-    explain,
+    explain: explainSqlServerError,
     explainQuery,
     page: (place, columns, { limit, offset, order }) =>
       `select ${columns.map(bracketed).join(', ')} from ${names.place(place)} order by ${orderText(order)} offset ${offset} rows fetch next ${Math.max(1, limit)} rows only`,

@@ -134,7 +134,7 @@ function writeNone(type: SqlType): (out: GrowingBuffer) => void {
   }
 }
 
-const nothing = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 /**
  * A column in the form that the driver takes for a bulk load. The driver would encode objects value by value and lose digits. So
@@ -147,7 +147,7 @@ function bulkColumn({ type }: NewColumn, index: number): DataType {
     name: 'Bytes',
     declaration: () => type,
     generateTypeInfo: ({ collation }) => typeInfo(type, collation),
-    generateParameterLength: () => nothing,
+    generateParameterLength: () => noBytes,
     *generateParameterData({ value }) {
       if (index === 0) yield value as Buffer
     },

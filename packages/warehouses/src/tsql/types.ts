@@ -17,7 +17,7 @@ const texts: Partial<Record<DataType, SqlType>> = {
   VARCHAR_255: 'nvarchar(510)',
 }
 
-const byDataType: Partial<Record<DataType, SqlType>> = {
+const sqlTypesByDataType: Partial<Record<DataType, SqlType>> = {
   SMALLINT: 'smallint',
   INTEGER: 'int',
   BIGINT: 'bigint',
@@ -43,15 +43,15 @@ const others: Record<SqlType, DataType> = {
 export const types: DialectTypes = { sqlType, describe, widest, isText, longText }
 
 export function sqlType({ dataType, precision, scale = 0 }: StoredType): SqlType {
-  if (dataType !== 'DECIMAL') return byDataType[dataType] ?? longText
-  return precision === undefined ? anyDecimal : decimal(precision, scale)
+  if (dataType !== 'DECIMAL') return sqlTypesByDataType[dataType] ?? longText
+  return precision === undefined ? anyDecimal : decimalType(precision, scale)
 }
 
 export function describe(type: SqlType): StoredType {
   if (type === anyDecimal) return { dataType: 'DECIMAL' }
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale: scale! }
-  const known = (Object.entries(byDataType) as [DataType, SqlType][]).find(([, sql]) => sql === type)
+  const known = (Object.entries(sqlTypesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === type)
   const bare = type.replace(/\(.*/, '')
   if (bare === 'money') return { dataType: 'DECIMAL', precision: 19, scale: 4 }
   if (bare === 'smallmoney') return { dataType: 'DECIMAL', precision: 10, scale: 4 }
@@ -65,7 +65,7 @@ export function isText(type: SqlType): boolean {
   return /^n?(var)?char|^n?text/.test(type)
 }
 
-const integers = ['smallint', 'int', 'bigint']
+const integerTypes = ['smallint', 'int', 'bigint']
 const integerDigits: Record<SqlType, number> = { smallint: 5, int: 10, bigint: 19 }
 const times = ['date', 'datetime2(6)', 'datetimeoffset(6)']
 const floats = ['real', 'float']
@@ -76,7 +76,7 @@ const floats = ['real', 'float']
  */
 export function widest(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
-  for (const family of [integers, times])
+  for (const family of [integerTypes, times])
     if (family.includes(one) && family.includes(other))
       return family[Math.max(family.indexOf(one), family.indexOf(other))]!
   if (isText(one) && isText(other)) return lengthOf(one) > lengthOf(other) ? one : other
@@ -88,7 +88,7 @@ export function widest(one: SqlType, other: SqlType): SqlType {
   if (shapes.some((shape) => shape === undefined)) return longText
   const before = Math.max(...shapes.map((shape) => shape!.before))
   const after = Math.max(...shapes.map((shape) => shape!.after))
-  return decimal(before + after, after)
+  return decimalType(before + after, after)
 }
 
 function digitsAround(type: SqlType): { before: number; after: number } | undefined {
@@ -104,7 +104,7 @@ function lengthOf(type: SqlType): number {
 }
 
 /** A number with more digits than the server supports is stored as its text. */
-function decimal(precision: number, scale: number): SqlType {
+function decimalType(precision: number, scale: number): SqlType {
   if (precision > mostDigits || scale > precision) return longText
   return precision >= 1 && scale >= 0 ? `decimal(${precision},${scale})` : anyDecimal
 }

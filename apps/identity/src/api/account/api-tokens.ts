@@ -13,7 +13,7 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { assertGrantable } from '../role-rules.ts'
 import { lockOwnUser, proveIdentityUnlessFresh, readOwnUser } from './identity-proof.ts'
 
-const day = 86_400_000
+const dayMs = 86_400_000
 const maxDays = 365
 
 export const presentApiToken = (row: ApiTokenRow): ApiToken => ({
@@ -61,7 +61,7 @@ function parseExpiry(text: string): Date {
   const ahead = expires.getTime() - Date.now()
   if (!(ahead > 0)) throw problems.refused('/expires', 'This time is in the past. Choose a later time.')
   // Half a day is added, because the client's clock may be fast.
-  if (ahead > maxDays * day + day / 2)
+  if (ahead > maxDays * dayMs + dayMs / 2)
     throw problems.refused('/expires', `An API token is valid for at most ${maxDays} days.`)
   return expires
 }

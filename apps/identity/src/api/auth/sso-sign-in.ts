@@ -43,7 +43,7 @@ import {
   consumeState,
 } from '../../sign-in/federated/pending-sign-in.ts'
 import { addRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
-import { openSession } from '../../sign-in/sessions/sessions.ts'
+import { startSession } from '../../sign-in/sessions/sessions.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 import { issueTokens } from './issue-tokens.ts'
 import { isOpenInteraction } from '../../openid-provider/storage/adapter.ts'
@@ -189,14 +189,14 @@ function assertProviderProblem(error: unknown): ProviderProblem {
 /** Opens the session. Returns a ticket for an interaction page, otherwise the first refresh token. */
 async function openSsoSession(
   trx: Transaction<DB>,
-  user: { id: number; client: string; roles: Parameters<typeof openSession>[1]['user']['roles'] },
+  user: { id: number; client: string; roles: Parameters<typeof startSession>[1]['user']['roles'] },
   { amr }: FederatedPerson,
   { interaction }: PendingSignIn,
   { config, request }: IdentityRequestContext,
 ) {
   const userAgent = (request.stream.headers['user-agent'] ?? '').slice(0, 500)
   const { address } = request
-  const session = await openSession(trx, { user, lives: config, address, userAgent, amr })
+  const session = await startSession(trx, { user, lives: config, address, userAgent, amr })
   return interaction === undefined
     ? { session, refreshToken: await addRefreshToken(trx, session), ticket: undefined }
     : { session, refreshToken: '', ticket: await issueHandover(trx, { session, interaction }) }

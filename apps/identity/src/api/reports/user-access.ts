@@ -23,7 +23,7 @@ const toClientSwitches = ({ client }: User) => ({
   pipelines_enabled: client.pipelinesEnabled,
 })
 
-const columns: ReportColumn<UserAccessRow>[] = [
+const reportColumns: ReportColumn<UserAccessRow>[] = [
   { name: 'User id', column: 'id', valueType: 'VARCHAR_50', id: true, cell: ({ id }) => id },
   { name: 'Client id', column: 'client.id', valueType: 'VARCHAR_50', id: true, cell: ({ client }) => client.id },
   { name: 'Client', column: 'client.code', valueType: 'VARCHAR_50', cell: ({ client }) => client.code },
@@ -108,7 +108,7 @@ export async function userAccessReport(
       table: 'user-access',
       title: 'User access',
       subtitle: await readScopeName(input),
-      columns,
+      columns: reportColumns,
       pager: parsePagerHeaders(headers),
     },
   )

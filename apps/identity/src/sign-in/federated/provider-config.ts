@@ -70,12 +70,13 @@ export function toProviderConfig(
 export const buildCallbackUrl = ({ IDENTITY_PUBLIC_URL }: Pick<ProviderSettings, 'IDENTITY_PUBLIC_URL'>): string =>
   `${IDENTITY_PUBLIC_URL}/api/v1/auth/sso/callback`
 
-const toPurpose = (uid: string) => `sso_provider_configs.client_secret:${uid}`
+const clientSecretPurpose = (uid: string) => `sso_provider_configs.client_secret:${uid}`
 
 export const openSecret = ({ uid, client_secret }: Pick<ProviderConfigRow, 'uid' | 'client_secret'>, ring: KeyRing) =>
-  client_secret === null ? undefined : ring.open(client_secret, toPurpose(uid))
+  client_secret === null ? undefined : ring.open(client_secret, clientSecretPurpose(uid))
 
-export const sealSecret = (uid: string, secret: string, ring: KeyRing): string => ring.seal(secret, toPurpose(uid))
+export const sealSecret = (uid: string, secret: string, ring: KeyRing): string =>
+  ring.seal(secret, clientSecretPurpose(uid))
 
 const wellKnown = /\/\.well-known\/openid-configuration\/?$/
 const refuse = (detail: string) => problems.refused('/clientDomain', detail)

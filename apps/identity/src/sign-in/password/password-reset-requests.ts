@@ -17,7 +17,7 @@ const perAccount: ThrottleLimit = {
   maxWaitSeconds: 900,
   forgetAfterSeconds: 3600,
 }
-const perNetwork: ThrottleLimit = {
+const resetRequestLimit: ThrottleLimit = {
   freeFailures: 30,
   firstWaitSeconds: 60,
   maxWaitSeconds: 900,
@@ -36,7 +36,7 @@ export async function admitPasswordReset(db: Kysely<DB>, typed: string, address:
   const account = `forgotten:${createHash('sha256').update(toSkeleton(typed)).digest('base64url')}`
   const { rows } = await sql<{ key: string; seconds: number }>`
     with network as (
-      ${countFailureSql(sql`select ${`forgotten-network:${toNetworkPrefix(address)}`}::text`, perNetwork)}
+      ${countFailureSql(sql`select ${`forgotten-network:${toNetworkPrefix(address)}`}::text`, resetRequestLimit)}
     ), account as (
       ${countFailureSql(sql`select ${account}::text from network where seconds <= 0`, perAccount)}
     )

@@ -27,8 +27,8 @@ export function checkPassword(password: string, owner: PasswordOwner, pointer = 
  * Sluice's list of common passwords with twelve or more characters: keyboard rows, sequences and repetitions, well-known
  * phrases, and common words with the digits that people add to make them long enough.
  */
-const list = readFileSync(join(import.meta.dirname, 'common-passwords.txt'), 'utf8')
-const common = new Set(list.split('\n').filter(Boolean))
+const commonPasswordText = readFileSync(join(import.meta.dirname, 'common-passwords.txt'), 'utf8')
+const common = new Set(commonPasswordText.split('\n').filter(Boolean))
 
 /** Returns whether the list has the password. Ignores case, and digits and signs at the end that the list lacks. */
 export function isCommonPassword(password: string): boolean {

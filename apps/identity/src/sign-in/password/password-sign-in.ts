@@ -8,7 +8,7 @@ import { mailRecoveryCodeUsed } from '../../email/notices.ts'
 import type { MailConfig } from '../../email/outbox.ts'
 import { listCodeMethods, countRecoveryCodes, useCode } from '../second-factor/second-factor.ts'
 import { issueTicket, findTicketOwner, useTicket } from '../second-factor/tickets.ts'
-import { openSession, type SessionLives } from '../sessions/sessions.ts'
+import { startSession, type SessionLives } from '../sessions/sessions.ts'
 import {
   admitCode,
   assertAdmitted,
@@ -227,7 +227,7 @@ async function openUserSession(
   { config, request, onSessionOpened }: SignInContext,
 ): Promise<SignedIn> {
   const { address, userAgent } = request
-  const session = await openSession(trx, { user, lives: config, address, userAgent: userAgent.slice(0, 500), amr })
+  const session = await startSession(trx, { user, lives: config, address, userAgent: userAgent.slice(0, 500), amr })
   await onSessionOpened?.(trx, session)
   return { kind: 'signed-in', user: { uid: user.uid, id: user.id, client: user.client }, session, amr }
 }

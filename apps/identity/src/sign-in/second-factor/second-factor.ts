@@ -6,7 +6,7 @@ import type { DB } from '../../database.ts'
 import { endTicketsOfUser } from './tickets.ts'
 import { generateSeed, findTimeStep } from './totp.ts'
 
-const toPurpose = (user: number) => `second_factors.seed:${user}`
+const seedPurpose = (user: number) => `second_factors.seed:${user}`
 
 interface SecondFactorRow {
   seed: string
@@ -34,7 +34,7 @@ export async function listCodeMethods(db: Kysely<DB>, user: number): Promise<Sec
 export async function startEnrolment(trx: Transaction<DB>, user: number, keys: KeyRing): Promise<string | undefined> {
   const seed = generateSeed()
   const { rows } = await sql`
-    insert into second_factors (user_id, seed) values (${user}, ${keys.seal(seed, toPurpose(user))})
+    insert into second_factors (user_id, seed) values (${user}, ${keys.seal(seed, seedPurpose(user))})
     on conflict (user_id) do update set seed = excluded.seed, created_at = now(), last_step = 0
     where second_factors.confirmed_at is null
     returning true`.execute(trx)
@@ -77,7 +77,7 @@ async function useStep(
   code: string,
   keys: KeyRing,
 ): Promise<boolean> {
-  const step = findTimeStep(code.replaceAll(/[\s-]/g, ''), keys.open(seed, toPurpose(user)))
+  const step = findTimeStep(code.replaceAll(/[\s-]/g, ''), keys.open(seed, seedPurpose(user)))
   if (step === undefined) return false
   const { rows } = await sql`
     update second_factors set last_step = ${step} where user_id = ${user} and last_step < ${step} returning true`.execute(

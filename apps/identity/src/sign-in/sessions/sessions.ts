@@ -46,7 +46,7 @@ const isIdleSession = sql`s.last_used_at <= now() - make_interval(hours => s.idl
 export const isOpenSession = sql<SqlBool>`(s.ended_at is null and s.expires_at > now() and not ${isIdleSession})`
 
 /** Opens a session of a user, for the user's own client. */
-export async function openSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
+export async function startSession(trx: Kysely<DB>, { user, lives, address, userAgent, amr }: NewSession) {
   const { rows } = await sql<{ id: number; uid: string; expires_at: Date }>`
     ${prepared('open-session')}
     insert into sessions (user_id, client, expires_at, idle_hours, roles_at_issue, address, address_prefix, user_agent, amr)

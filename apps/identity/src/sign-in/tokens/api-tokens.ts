@@ -31,7 +31,7 @@ const markOf = sql`sha256(convert_to(u.password_hash, 'UTF8'))`
 /** SQL condition: the token `t` of the user `u` is not expired and the password is unchanged. */
 export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is not distinct from ${markOf})`
 
-const columns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
+const tokenColumns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
   u.roles as held, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
 /** A checksum of 36 bits that detects typos and similar text. */
@@ -55,7 +55,7 @@ export const decodeTokenHash = (id: string): Buffer => Buffer.from(id, 'base64ur
 /** Lists the tokens of a user, newest first. */
 export async function listApiTokens(db: Kysely<DB>, user: number): Promise<ApiTokenRow[]> {
   const { rows } = await sql<ApiTokenRow>`
-    select ${columns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
+    select ${tokenColumns} from api_tokens t join users u on u.id = t.user_id join clients c on c.uid = u.client
     where t.user_id = ${user} order by t.id desc limit 1000`.execute(db)
   return rows
 }
@@ -74,7 +74,7 @@ export async function addApiToken(
       where u.id = ${user} and (select count(*) from api_tokens where user_id = ${user}) < ${mostApiTokens}
       returning *
     )
-    select ${columns} from t join users u on u.id = t.user_id join clients c on c.uid = u.client`.execute(trx)
+    select ${tokenColumns} from t join users u on u.id = t.user_id join clients c on c.uid = u.client`.execute(trx)
   return rows[0] && { row: rows[0], token }
 }
 

@@ -120,9 +120,10 @@ export interface StoredKey {
 
 /** Any number that no other advisory lock of this service uses. */
 const lock = 7_314_510
-const toPurpose = (kid: string) => `signing_keys.private_key:${kid}`
+const privateKeyPurpose = (kid: string) => `signing_keys.private_key:${kid}`
 
-const openKey = (ring: KeyRing, { kid, private_key }: StoredKey): string => ring.open(private_key, toPurpose(kid))
+const openKey = (ring: KeyRing, { kid, private_key }: StoredKey): string =>
+  ring.open(private_key, privateKeyPurpose(kid))
 
 export async function listStoredKeys(db: Kysely<DB>): Promise<StoredKey[]> {
   const { rows } = await sql<StoredKey>`
@@ -149,7 +150,7 @@ export async function addKey(trx: Kysely<DB>, ring: KeyRing, state: KeyState): P
   const kid = randomUUID()
   const { kty, crv, x, y } = await exportJWK(publicKey)
   const public_jwk = { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' } as JWK
-  const private_key = ring.seal(await exportPKCS8(privateKey), toPurpose(kid))
+  const private_key = ring.seal(await exportPKCS8(privateKey), privateKeyPurpose(kid))
   const { rows } = await sql<StoredKey>`
     insert into signing_keys (kid, public_jwk, private_key, state)
     values (${kid}, ${JSON.stringify(public_jwk)}, ${private_key}, ${state})

@@ -136,7 +136,7 @@ async function listPipelineLogs(
   return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
 }
 
-const kind = { operation, records: dataPipelines, writing: dataPipelineWriting }
+const pipelineResource = { operation, records: dataPipelines, writing: dataPipelineWriting }
 const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
@@ -146,9 +146,9 @@ export const dataPipelineOperations = {
   previewFile: operation(signatures.previewFile, previewFile),
   lookup: operation(signatures.lookup, lookUp),
   testSource: operation(signatures.testSource, testSource),
-  ...recordOperations(signatures, kind),
+  ...recordOperations(signatures, pipelineResource),
   read: operation(signatures.read, readPipeline),
-  ...sharingOperations(signatures, kind, assertSharingTargets),
+  ...sharingOperations(signatures, pipelineResource, assertSharingTargets),
   resetCursor: operation(signatures.resetCursor, resetCursor),
   restore: operation(signatures.restore, restorePrevious),
   upload: operation(signatures.upload, uploadFile),

@@ -145,7 +145,7 @@ function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: stri
 /** Must equal the expression of the search index, or PostgreSQL does not use the index. */
 const searchText = sql<string>`lower((r.name || e'\n' || r.table_name || e'\n' || coalesce(r.description, '')) collate pg_c_utf8)`
 
-const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
+const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
   noun: 'data pipeline',
   table: 'data_pipelines',
   path: '/data-pipelines',
@@ -166,10 +166,10 @@ const kind: RecordKind<DataPipelineRow, DataPipeline, RequestContext> = {
   present: presentDataPipelines,
 }
 
-export const dataPipelines = records(kind)
+export const dataPipelines = records(pipelineRecordKind)
 
 /** The pipelines with loaded data that the caller may read: the shared ones, or all with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
-export const loadedPipelines = records({ ...kind, scope: loadedDataScope })
+export const loadedPipelines = records({ ...pipelineRecordKind, scope: loadedDataScope })
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {
   const all = level === 'READ' && holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')

@@ -8,7 +8,7 @@ import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
 import { createGroup, groupWriting, updateGroup } from './write.ts'
 
-const kind = { operation, records: dataQualityCheckGroups, writing: groupWriting }
+const checkGroupResource = { operation, records: dataQualityCheckGroups, writing: groupWriting }
 const { dataQualityCheckGroups: signatures } = pipelineOperations
 
 const { cancel, runs } = runOperations(
@@ -23,8 +23,8 @@ const { cancel, runs } = runOperations(
 )
 
 export const dataQualityCheckGroupOperations = {
-  ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, assertSharingTargets),
+  ...recordOperations(signatures, checkGroupResource),
+  ...sharingOperations(signatures, checkGroupResource, assertSharingTargets),
   create: operation(signatures.create, createGroup),
   update: operation(signatures.update, updateGroup),
   run: operation(signatures.run, runGroup),

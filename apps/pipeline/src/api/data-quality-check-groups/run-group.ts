@@ -16,7 +16,7 @@ import { dataQualityCheckGroups as groups } from './records.ts'
 
 type RunGroupRequest = OperationInput<PipelineContext, '/data-quality-check-groups/:uid/run', undefined, RunInput>
 
-const limits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
+const groupLimits = { rows: 100, bytes: 1024 * 1024, seconds: 30 }
 
 const groupTimeoutSeconds = 60
 
@@ -35,7 +35,15 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   const run = async (signal: AbortSignal): Promise<void> => {
     const schemas = (await warehouse?.catalog.listSchemas()) ?? []
     const refusal = refuseAmbiguousTables(warehouse)
-    const checkContext = { warehouse, variables, schemas, limits, seconds: groupTimeoutSeconds, refusal, signal }
+    const checkContext = {
+      warehouse,
+      variables,
+      schemas,
+      limits: groupLimits,
+      seconds: groupTimeoutSeconds,
+      refusal,
+      signal,
+    }
     for await (const outcome of runChecks(checks, checkContext)) outcomes.push(outcome)
   }
   await whileConnected(

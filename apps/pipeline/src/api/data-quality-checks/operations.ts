@@ -13,7 +13,7 @@ import { slots } from '../read-concurrency-limits.ts'
 import { presentOutcome } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
 
-const limits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
+const checkLimits = { rows: 1_000, bytes: 4 * 1024 * 1024, seconds: 30 }
 
 /** Includes the wait for the warehouse and the count of all violations. */
 const checkTimeoutMs = 60_000
@@ -37,17 +37,17 @@ async function runOneCheck(
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []
       const refusal = refuseAmbiguousTables(warehouse)
-      return runCheck(check, { warehouse, variables, schemas, limits, refusal, signal })
+      return runCheck(check, { warehouse, variables, schemas, limits: checkLimits, refusal, signal })
     },
   )
   return presentOutcome(outcome, true)
 }
 
-const kind = { operation, records: dataQualityChecks, writing: checkWriting }
+const checkResource = { operation, records: dataQualityChecks, writing: checkWriting }
 const { dataQualityChecks: signatures } = pipelineOperations
 
 export const dataQualityCheckOperations = {
-  ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, assertSharingTargets),
+  ...recordOperations(signatures, checkResource),
+  ...sharingOperations(signatures, checkResource, assertSharingTargets),
   run: operation(signatures.run, runOneCheck),
 }

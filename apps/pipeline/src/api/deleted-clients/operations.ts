@@ -6,14 +6,14 @@ import { operation, type PipelineContext } from '../operation-context.ts'
 
 const { deletedClients: signatures } = pipelineOperations
 
-const day = 86_400_000
+const dayMs = 86_400_000
 
 export const deletedClientOperations = {
   list: operation(signatures.list, async (input): Promise<DeletedClient[]> => {
     const deleted = await input.identity.deletedClients(await listClientsWithData(input.db))
     return deleted.slice(0, 1000).map((client) => ({
       ...client,
-      eraseAfter: new Date(Date.parse(client.deleted) + eraseAfterDays * day).toISOString(),
+      eraseAfter: new Date(Date.parse(client.deleted) + eraseAfterDays * dayMs).toISOString(),
     }))
   }),
 

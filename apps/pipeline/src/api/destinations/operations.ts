@@ -8,14 +8,14 @@ import { lookUpSaved, testConnection, testTarget } from './test-target.ts'
 import { destinations } from './records.ts'
 import { destinationWriting } from './write.ts'
 
-const kind = { operation, records: destinations, writing: destinationWriting }
+const destinationResource = { operation, records: destinations, writing: destinationWriting }
 const { destinations: signatures } = pipelineOperations
 
 export const destinationOperations = {
   // Must precede `/destinations/:uid`, which would match this path, too.
   testTarget: operation(signatures.testTarget, testTarget),
-  ...recordOperations(signatures, kind),
-  ...sharingOperations(signatures, kind, assertSharingTargets),
+  ...recordOperations(signatures, destinationResource),
+  ...sharingOperations(signatures, destinationResource, assertSharingTargets),
   ...runOperations(signatures, { kind: 'DESTINATION', records: destinations }),
   ...rejectedRowsOperation(signatures, destinations),
   testConnection: operation(signatures.testConnection, testConnection),

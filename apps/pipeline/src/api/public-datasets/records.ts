@@ -44,7 +44,7 @@ function presentStatus({ status, last }: LastRuns, isOwn: boolean): PublicDatase
 }
 
 /** All users can read all datasets. Only the organisation that published a dataset can change it. */
-const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
+const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   noun: 'public dataset',
   table: 'public_datasets',
   path: '/public-datasets',
@@ -60,7 +60,7 @@ const kind: RecordKind<PublicDatasetRow, PublicDataset, RequestContext> = {
   present: presentPublicDatasets,
 }
 
-export const publicDatasets = records(kind)
+export const publicDatasets = records(datasetRecordKind)
 
 /** Returns the uid of the dataset with this key. Throws 404 if it does not exist. */
 export async function readDatasetUid(db: Kysely<DB>, key: string): Promise<string> {

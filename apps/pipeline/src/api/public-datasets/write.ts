@@ -223,7 +223,7 @@ export async function replaceRows(input: ReplaceRowsRequest): Promise<JsonRespon
   }
 }
 
-const pollIntervalMs = 150
+const loadPollMs = 150
 const defaultWaitSeconds = 30
 
 /**
@@ -245,7 +245,7 @@ async function waitForLoad(
     if (state === 'OK' || state === 'WARNING') return
     if (state === 'FAILED' || state === 'CANCELLED') throw datasetNotLoaded(message)
     if (Date.now() >= until || request.stream.socket.destroyed) return
-    await sleep(pollIntervalMs)
+    await sleep(loadPollMs)
   }
 }
 

@@ -5,9 +5,9 @@ import { assertSharingTargets } from '../object-access.ts'
 import { schemas } from './records.ts'
 import { schemaWriting } from './write.ts'
 
-const kind = { operation, records: schemas, writing: schemaWriting }
+const schemaResource = { operation, records: schemas, writing: schemaWriting }
 
 export const schemaOperations = {
-  ...recordOperations(pipelineOperations.schemas, kind),
-  ...sharingOperations(pipelineOperations.schemas, kind, assertSharingTargets),
+  ...recordOperations(pipelineOperations.schemas, schemaResource),
+  ...sharingOperations(pipelineOperations.schemas, schemaResource, assertSharingTargets),
 }

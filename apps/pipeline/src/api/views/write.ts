@@ -66,7 +66,7 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   const { db, body, caller, params, request } = input
   const before = await views.readToWrite(db, caller, params.uid, request.ifMatch)
   const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
-  const was = await placeOf(db, before)
+  const was = await findViewPlace(db, before)
   const now = { schema: planned.schema, name: planned.columns.view_name }
   if (isDefinitionUnchanged(before, was, planned) && before.pending === null && !hasSelectAll(before.query))
     return saveUpdate(input, before, was, undefined)
@@ -130,7 +130,7 @@ function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSign
 const inTransaction = <T>(db: Kysely<DB>, read: (trx: Transaction<DB>) => Promise<T>): Promise<T> =>
   db.transaction().execute(read)
 
-export async function placeOf(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<TablePlace> {
+export async function findViewPlace(db: Kysely<DB>, { schema_id, view_name }: ViewRow): Promise<TablePlace> {
   const { schema_name } = await db
     .selectFrom('schemas')
     .select('schema_name')
@@ -246,10 +246,10 @@ export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
   // This precedes the transaction, which must not wait for a warehouse.
   const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
-  const handmadeViews = await listHandmadeViews(input, seen, await placeOf(db, seen))
+  const handmadeViews = await listHandmadeViews(input, seen, await findViewPlace(db, seen))
   const row = await write(async (trx) => {
     const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
-    const place = await placeOf(trx, locked)
+    const place = await findViewPlace(trx, locked)
     await assertViewUnused(trx, locked, place, handmadeViews)
     await recordDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
     await views.remove(trx, locked)

@@ -69,7 +69,7 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
 }
 
 const { workflows: signatures } = pipelineOperations
-const kind = { operation, records: workflows }
+const workflowResource = { operation, records: workflows }
 
 export const workflowOperations = {
   list: operation(signatures.list, async (input) => {
@@ -126,7 +126,7 @@ export const workflowOperations = {
     return undefined
   }),
 
-  ...sharingOperations(signatures, kind, assertSharingTargets),
+  ...sharingOperations(signatures, workflowResource, assertSharingTargets),
   ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: assertHasJobs }),
   runs: operation(signatures.runs, listWorkflowRuns),
 }

@@ -24,7 +24,7 @@ export interface Conflict {
   indexes: number[]
 }
 
-type Json = Readonly<Record<string, unknown>>
+type JsonObject = Readonly<Record<string, unknown>>
 
 /**
  * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Undefined without
@@ -71,8 +71,8 @@ function parseConflict(given: unknown): Conflict {
   }
 }
 
-const asObject = (value: unknown): Json | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined
+const asObject = (value: unknown): JsonObject | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
 const asArray = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 const asText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 const asCount = (value: unknown): number => (Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0)

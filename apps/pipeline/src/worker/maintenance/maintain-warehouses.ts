@@ -8,7 +8,7 @@ import type { Warehouse } from '@sluice/warehouses/warehouse'
 import type { Logger } from '@sluice/process'
 import { executeDueDrops } from '../../deleted-tables/pending-drops.ts'
 
-const day = 86_400_000
+const dayMs = 86_400_000
 
 /**
  * Drops staging tables of killed workers, and expired ones of failed loads. Checks the warehouses of clients with runs that
@@ -20,7 +20,7 @@ export function sweepStaging({ db, warehouses }: { db: Kysely<DB>; warehouses: C
   return {
     name: 'staging tables',
     async run(signal) {
-      const all = Date.now() - sweptAll > day
+      const all = Date.now() - sweptAll > dayMs
       const clients = await (all ? listClientsWithWarehouse(db) : listBusyClients(db))
       let dropped = 0
       await forEachWarehouse(warehouses, clients, signal, async (warehouse, client) => {

@@ -1,8 +1,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { RowEncoder, TupleBuffer } from '@sluice/row-stream'
 import oracledb from 'oracledb'
-import { toColumnType as oracleColumn, createValueConverter, getFetchType } from '../../oracle/columns.ts'
-import { quoteName, toColumnType as serverColumn, assertQuery, readExpression } from '../../sql-server/columns.ts'
+import { oracleColumnType as oracleColumn, createValueConverter, getFetchType } from '../../oracle/columns.ts'
+import {
+  quoteName,
+  sqlServerColumnType as serverColumn,
+  assertQuery,
+  readExpression,
+} from '../../sql-server/columns.ts'
 import { wrapQuery } from '../database-session.ts'
 import { buildStatement } from '../database-session.ts'
 

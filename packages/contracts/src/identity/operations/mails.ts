@@ -3,7 +3,7 @@ import { signature } from '../../operation-signature.ts'
 import { ListQuery } from '../../search.ts'
 import { Mail, ReadMail } from '../mail.ts'
 
-const guard = ['ROLE_MANAGE_USER'] as const
+const manageUsers = ['ROLE_MANAGE_USER'] as const
 
 /** Operations on the emails to users of the last 30 days, including emails that could not be sent. */
 export const mails = {
@@ -12,7 +12,7 @@ export const mails = {
     summary: 'List emails to users',
     method: 'get',
     path: '/mails',
-    guard,
+    guard: manageUsers,
     query: ListQuery,
     response: listOf(Mail),
     paged: true,
@@ -24,7 +24,7 @@ export const mails = {
       'If no mail server is configured, the response contains the text for callers who hold every role of the recipient.',
     method: 'get',
     path: '/mails/:uid',
-    guard,
+    guard: manageUsers,
     // A reader of the email can use the link in it.
     inPerson: true,
     response: ReadMail,

@@ -13,19 +13,19 @@ const { list, create, read, update, ...rest } = recordSignatures({
   body: SsoClientConfigBody,
 })
 
-const kept =
+const keptSecretNote =
   'An absent or null clientSecret keeps the stored secret. An empty text deletes the secret, which makes the application a public client.'
 
 export const ssoClientConfigs = {
   list,
   create,
   read,
-  update: signature({ ...update, description: kept }),
+  update: signature({ ...update, description: keptSecretNote }),
   updateForClient: signature({
     ...update,
     id: 'ssoClientConfigs.updateForClient',
     summary: 'Replace the SSO client config of a client',
-    description: `${kept} \`clientId\` is the client that the application belongs to.`,
+    description: `${keptSecretNote} \`clientId\` is the client that the application belongs to.`,
     path: '/clients/:clientId/sso-client-configs/:uid',
   }),
   delete: rest.delete,

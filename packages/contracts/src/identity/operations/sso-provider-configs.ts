@@ -13,7 +13,7 @@ const { list, create, read, update, ...rest } = recordSignatures({
   body: SsoProviderConfigBody,
 })
 
-const kept =
+const keptSecretNote =
   'An absent or null clientId or clientSecret keeps the stored value; an empty text deletes it. If you change the address, send the secret again, because a stored secret is never sent to another address.'
 
 export const ssoProviderConfigs = {
@@ -23,12 +23,12 @@ export const ssoProviderConfigs = {
     description: 'A client can have only one provider.',
   }),
   read,
-  update: signature({ ...update, description: kept }),
+  update: signature({ ...update, description: keptSecretNote }),
   updateForClient: signature({
     ...update,
     id: 'ssoProviderConfigs.updateForClient',
     summary: 'Replace the SSO provider config of a client, and read its credentials',
-    description: `${kept} Only this response contains clientId and clientSecret.`,
+    description: `${keptSecretNote} Only this response contains clientId and clientSecret.`,
     path: '/clients/:clientId/sso-provider-configs/:uid',
     guard: ['ROLE_SUPER_ADMIN'],
     response: SsoProviderConfigWithCredentials,

@@ -4,7 +4,7 @@ import { InvitedUser, User, UserBody, UserListQuery, UserSearchRequest, UserStat
 import { listOf } from '../../contract.ts'
 import { ApiToken, OpenSession } from '../account.ts'
 
-const guard = ['ROLE_MANAGE_USER'] as const
+const manageUsers = ['ROLE_MANAGE_USER'] as const
 
 /** Operations for invitations and password resets by email. */
 const userLife = {
@@ -15,7 +15,7 @@ const userLife = {
       'Emails a link that can be used once within seven days. If no mail server is configured, the response contains the link for callers who signed in directly.',
     method: 'post',
     path: '/users/invite',
-    guard,
+    guard: manageUsers,
     status: 201,
     body: UserBody,
     response: InvitedUser,
@@ -27,7 +27,7 @@ const userLife = {
     description: 'Sends a new link by email; the old one becomes invalid.',
     method: 'post',
     path: '/users/:uid/invite',
-    guard,
+    guard: manageUsers,
     ifMatch: true,
     response: InvitedUser,
     versioned: true,
@@ -39,7 +39,7 @@ const userLife = {
       'The new user gets the roles, groups and client of the original user, and all other fields from the body. A new user without a password and single sign-on receives an invitation. Returns the original and the new user.',
     method: 'post',
     path: '/users/:uid/copies',
-    guard,
+    guard: manageUsers,
     ifMatch: true,
     status: 201,
     body: UserBody,
@@ -52,7 +52,7 @@ const userLife = {
       'The link can be used once within one hour. The old password stays valid until the user sets a new one.',
     method: 'post',
     path: '/users/:uid/password-reset',
-    guard,
+    guard: manageUsers,
     ifMatch: true,
   }),
 }

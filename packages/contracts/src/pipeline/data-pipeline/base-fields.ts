@@ -55,7 +55,7 @@ const TransformationBody = Type.Object(
   { ...closed, title: 'TransformationBody' },
 )
 
-const described = {
+const describedFields = {
   description: Type.Optional(Text),
   owner: Type.Optional(Line),
   url: Type.Optional(Link),
@@ -65,14 +65,14 @@ const described = {
   tags: Type.Optional(Tags),
 }
 
-const fields = {
+const pipelineFields = {
   ...namedAndDescribed,
-  ...described,
+  ...describedFields,
   schemaChanges: Type.Optional(SchemaChange),
 }
 
 export const baseFields = {
-  ...fields,
+  ...pipelineFields,
   transformation: Type.Optional(TransformationBody),
   ...scheduled,
   /** The checks that loaded rows must pass before the publication. */
@@ -127,7 +127,7 @@ export const baseResponse = {
   ...recorded,
   ...authored,
   client: Line,
-  ...fields,
+  ...pipelineFields,
   transformation: Type.Optional(Transformation),
   ...scheduledResponse,
   dataQualityCheckGroup: Type.Optional(Type.Object({ id: Uid, name: Line }, closed)),

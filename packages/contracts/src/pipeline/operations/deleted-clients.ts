@@ -2,7 +2,7 @@ import { listOf } from '../../contract.ts'
 import { signature } from '../../operation-signature.ts'
 import { DeletedClient } from '../deleted-client.ts'
 
-const guard = ['ROLE_SUPER_ADMIN'] as const
+const superAdmin = ['ROLE_SUPER_ADMIN'] as const
 
 /** Operations on the data that is still stored for deleted organisations. */
 export const deletedClientSignatures = {
@@ -12,7 +12,7 @@ export const deletedClientSignatures = {
     description: 'Users cannot reach this data. Maintenance erases it 30 days after the deletion.',
     method: 'get',
     path: '/deleted-clients',
-    guard,
+    guard: superAdmin,
     response: listOf(DeletedClient),
   }),
   erase: signature({
@@ -22,7 +22,7 @@ export const deletedClientSignatures = {
       'Immediately and permanently erases the warehouses, files, runs, settings and objects of the client. The audit log and public datasets stay. If the warehouse does not respond, the other data is not erased; send the request again.',
     method: 'delete',
     path: '/deleted-clients/:uid',
-    guard,
+    guard: superAdmin,
     inPerson: true,
   }),
 }

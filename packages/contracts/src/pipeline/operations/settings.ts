@@ -2,7 +2,7 @@ import { listOf } from '../../contract.ts'
 import { signature } from '../../operation-signature.ts'
 import { Setting, SettingBody } from '../setting.ts'
 
-const guard = ['ROLE_MANAGE_SETTING'] as const
+const manageSettings = ['ROLE_MANAGE_SETTING'] as const
 
 export const settingSignatures = {
   list: signature({
@@ -11,7 +11,7 @@ export const settingSignatures = {
     description: 'Returns all settings. Settings that were never changed have their default values.',
     method: 'get',
     path: '/settings',
-    guard,
+    guard: manageSettings,
     response: listOf(Setting),
   }),
   read: signature({
@@ -19,7 +19,7 @@ export const settingSignatures = {
     summary: 'Read a setting',
     method: 'get',
     path: '/settings/:key',
-    guard,
+    guard: manageSettings,
     response: Setting,
     versioned: true,
   }),
@@ -28,7 +28,7 @@ export const settingSignatures = {
     summary: 'Change a setting',
     method: 'put',
     path: '/settings/:key',
-    guard,
+    guard: manageSettings,
     body: SettingBody,
     response: Setting,
     versioned: true,

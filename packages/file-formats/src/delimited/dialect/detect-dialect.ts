@@ -175,30 +175,30 @@ function separatorDirective(head: Uint8Array, { skipLines }: DelimitedOptions): 
 function columnOptions(labels: readonly string[], columns: readonly ColumnOptions[]): (ColumnOptions | undefined)[] {
   const placed: (ColumnOptions | undefined)[] = labels.map(() => undefined)
   for (const column of columns) {
-    const index = placeOf(column, labels)
-    if (placed[index]) throw optionsProblem(`Two of the columns in the options mean ${describeColumn(column)}`)
+    const index = columnIndex(column, labels)
+    if (placed[index]) throw optionsProblem(`Two of the columns in the options mean ${formatColumnOptions(column)}`)
     placed[index] = column
   }
   return placed
 }
 
-function placeOf(column: ColumnOptions, labels: readonly string[]): number {
+function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
   const { index, label } = column
   if (index !== undefined) {
     if (index >= labels.length)
-      throw optionsProblem(`The options name ${describeColumn(column)}, but the file has only ${labels.length}`)
+      throw optionsProblem(`The options name ${formatColumnOptions(column)}, but the file has only ${labels.length}`)
     if (label === undefined || labels[index] === label) return index
     throw optionsProblem(
-      `The options say that ${describeColumn({ index })} is called "${label}"; the file calls it "${labels[index]}"`,
+      `The options say that ${formatColumnOptions({ index })} is called "${label}"; the file calls it "${labels[index]}"`,
     )
   }
   const found = labels.indexOf(label!)
-  if (found < 0) throw optionsProblem(`The options name ${describeColumn(column)}, which the file does not have`)
+  if (found < 0) throw optionsProblem(`The options name ${formatColumnOptions(column)}, which the file does not have`)
   if (labels.indexOf(label!, found + 1) < 0) return found
   throw optionsProblem(`The file has several columns called "${label}"; say which one by its index`)
 }
 
-const describeColumn = ({ index, label }: ColumnOptions) =>
+const formatColumnOptions = ({ index, label }: ColumnOptions) =>
   index === undefined ? `the column "${label}"` : `column ${index + 1}`
 
 const longestLabel = 1000

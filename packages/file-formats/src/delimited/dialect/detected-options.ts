@@ -92,12 +92,12 @@ const shownDelimiters: Record<string, string> = {
 }
 const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as const
 
-const times = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
+const formatAmount = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
 /** The dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
 export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
-  const skipped = times(skipLines.value, 'line')
+  const skipped = formatAmount(skipLines.value, 'line')
   return [
     `delimiter ${shownDelimiters[delimiter.value] ?? `“${delimiter.value}”`}`,
     quote.value === 'DOUBLE' ? '' : `quote ${quoteNames[quote.value]}`,
@@ -105,7 +105,7 @@ export function describeGuesses(guesses: DetectedOptions): string {
     trimSpaces.value ? 'spaces around fields left out' : '',
     headerRow.value ? headerWords(skipLines.value + 1, headerLines.value) : 'no header row',
     skipLines.value === 0 ? '' : `${skipped} above it skipped`,
-    footerLines.value === 0 ? '' : `${times(footerLines.value, 'line')} at the end skipped`,
+    footerLines.value === 0 ? '' : `${formatAmount(footerLines.value, 'line')} at the end skipped`,
     decimal.value === 'COMMA' ? 'decimal comma' : '',
   ]
     .filter((part) => part !== '')
@@ -119,7 +119,7 @@ function headerWords(line: number, lines: number): string {
 /** Returns other findings for the log, as whole sentences. */
 export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter, isMended: boolean): string[] {
   const { trailingDelimiters, footerLines, nullValues } = guesses
-  const trailing = times(trailingDelimiters.value, 'delimiter')
+  const trailing = formatAmount(trailingDelimiters.value, 'delimiter')
   const suggested = nullValues.suggested.filter((spelling) => !nullValues.value.includes(spelling))
   return [
     isMended ? 'The quotes of the header are broken; its labels were read without them.' : '',

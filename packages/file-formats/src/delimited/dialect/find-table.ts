@@ -2,7 +2,15 @@ import { maxColumns } from '@sluice/row-stream'
 import { afterLineEnd, QUOTED } from '../record-scanner.ts'
 import { cellTexts, type ParsedSample, parseSample, type SampleRecord } from './sample.ts'
 import { EMPTY } from './cell-kind.ts'
-import { areDistinct, type HeaderCandidate, headerVotes, isRule, isText, joinLabels, lookLikeLabels } from './header.ts'
+import {
+  areDistinct,
+  type HeaderCandidate,
+  headerVotes,
+  isRule,
+  isTextKind,
+  joinLabels,
+  lookLikeLabels,
+} from './header.ts'
 import type { DelimitedOptions } from './delimited-options.ts'
 import { usualWidth } from './choose-grammar.ts'
 import type { Grammar } from './dialect.ts'
@@ -157,7 +165,7 @@ function skipTitles(
   for (let next = start + 1; next < Math.min(limit - 1, start + longestTitles); next++) {
     const cells = filled(next)
     const hasMore = cells.length > most && at(next).record.count === at(start).record.count
-    if (hasMore && cells.every(isText) && (isHeader(next) || (wasEmpty && cells.length > 1))) return next
+    if (hasMore && cells.every(isTextKind) && (isHeader(next) || (wasEmpty && cells.length > 1))) return next
     most = Math.max(most, cells.length)
     wasEmpty = cells.length === 0
   }
@@ -193,7 +201,7 @@ function headerDepth(
     if (isRule(next)) break
     if (
       next.record.count !== at(start).record.count ||
-      !next.record.kinds.every((kind) => kind === EMPTY || isText(kind))
+      !next.record.kinds.every((kind) => kind === EMPTY || isTextKind(kind))
     )
       break
     const below = rowsFrom(start + lines + 1)
@@ -218,7 +226,8 @@ function repairHeader(record: SampleRecord, sample: Uint8Array, grammar: Grammar
     { ...grammar, quote: -1, escape: -1 },
     { records: 1, cells: 0 },
   ).records
-  if (!mended || mended.count !== wide || !mended.kinds.every((kind) => kind === EMPTY || isText(kind))) return record
+  if (!mended || mended.count !== wide || !mended.kinds.every((kind) => kind === EMPTY || isTextKind(kind)))
+    return record
   const { starts, ends } = mended
   for (let index = 0; index < mended.count; index++) {
     while (starts[index]! < ends[index]! && sample[starts[index]!] === grammar.quote) starts[index]!++

@@ -58,7 +58,7 @@ function dominantKind(column: readonly { kind: number }[]): number | undefined {
  */
 function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
   const numbers = texts.filter((_, index) => kinds[index] === NUMBER)
-  if (!isText(kinds[0]!) || numbers.length < 2) return false
+  if (!isTextKind(kinds[0]!) || numbers.length < 2) return false
   const areYears = numbers.every((one) => /^(19|20)\d\d$/.test(one))
   const areMonths = numbers.every((one) => /^(19|20)\d\d(0[1-9]|1[0-2])$/.test(one))
   const areCounted = numbers.length > 3 && (numbers[0] === '1' || numbers[0] === '0')
@@ -68,12 +68,12 @@ function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
   return Math.abs(steps[0]!) === 1 && steps.every((step) => step === steps[0])
 }
 
-export const isText = (kind: number) => kind === TEXT || kind === INDENTED || kind === DEBRIS
+export const isTextKind = (kind: number) => kind === TEXT || kind === INDENTED || kind === DEBRIS
 
 /** Whether the cells can be labels: text, and no values. */
 export function lookLikeLabels({ record }: HeaderCandidate): boolean {
   const filled = record.kinds.filter((kind) => kind !== EMPTY)
-  return filled.length > 0 && filled.every(isText)
+  return filled.length > 0 && filled.every(isTextKind)
 }
 
 /** Whether a line below the header has neither labels nor values: dashes, as databases print them, or tags of the Humanitarian Exchange Language. */

@@ -141,7 +141,7 @@ function describeRecord(
 ): SampleRecord {
   if (outcome !== RECORD) {
     const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
-    return { ...place, count: 0, fault, kinds: nothing, starts: noPlaces, ends: noPlaces, marks: nothing }
+    return { ...place, count: 0, fault, kinds: noBytes, starts: noPlaces, ends: noPlaces, marks: noBytes }
   }
   const seen = Math.min(count, starts.length)
   const kinds = new Uint8Array(seen)
@@ -156,7 +156,7 @@ function describeRecord(
   }
 }
 
-const nothing = new Uint8Array(0)
+const noBytes = new Uint8Array(0)
 const noPlaces = new Int32Array(0)
 
 /** Returns the value of a field as text. */

@@ -17,24 +17,24 @@ const lastMoment = BigInt(lastDay + 1) * microsecondsOfDay - 1n
 export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
-      return fixed(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
+      return fixedWriter(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
     case 'INTEGER':
-      return fixed(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
+      return fixedWriter(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
     case 'FLOAT':
-      return fixed(4, (from, at, out) => out.bytes.writeUInt32LE(from.getUint32(at), out.at))
+      return fixedWriter(4, (from, at, out) => out.bytes.writeUInt32LE(from.getUint32(at), out.at))
     case 'BIGINT':
     case 'DOUBLE':
-      return fixed(8, (from, at, out) => {
+      return fixedWriter(8, (from, at, out) => {
         out.bytes.writeUInt32LE(from.getUint32(at + 4), out.at)
         out.bytes.writeUInt32LE(from.getUint32(at), out.at + 4)
       })
     case 'BOOLEAN':
-      return fixed(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
+      return fixedWriter(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
     case 'DATE':
-      return fixed(4, writeDay)
+      return fixedWriter(4, writeDay)
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ':
-      return fixed(8, writeMoment)
+      return fixedWriter(8, writeMoment)
     case 'DECIMAL': {
       const [precision = 76, scale = 38] = digitsOf(sqlType)
       return copyDecimal(precision, scale)
@@ -50,7 +50,7 @@ export function cellWriter(dataType: DataType, sqlType: string): CellWriter {
   }
 }
 
-function fixed(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
+function fixedWriter(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
   return (from, at, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
     write(from, at, out)

@@ -95,7 +95,7 @@ export class ClickHouseStagedTable implements StagedTable {
     this.#isWritten = true
     const byName = new Map([...this.columns, ...this.ignored].map((column) => [column.name, column]))
     const fed = this.target.columns.map(({ name }) => byName.get(name)!)
-    const stored = fed.map(({ dataType, type }) => ({ dataType: tupleType(dataType, type), ...sizeOf(type) }))
+    const stored = fed.map(({ dataType, type }) => ({ dataType: tupleType(dataType, type), ...decimalSize(type) }))
     const columns = fed.map(({ label, type, primaryKey }, index) => ({
       label,
       sqlType: type,
@@ -188,7 +188,7 @@ export class ClickHouseStagedTable implements StagedTable {
 const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
   type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
 
-function sizeOf(type: string): { precision?: number; scale?: number } {
+function decimalSize(type: string): { precision?: number; scale?: number } {
   const [, precision, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(type) ?? []
   return precision === undefined || precision === '76' ? {} : { precision: Number(precision), scale: Number(scale) }
 }

@@ -17,7 +17,7 @@ export interface RetentionPolicy {
   ledgerKey: string
 }
 
-const kept = `schema_name as schema, table_name as "table", partition_name as partition`
+const keptColumns = `schema_name as schema, table_name as "table", partition_name as partition`
 
 /** Returns the runs that replaced kept versions of these tables. */
 async function findKeptRuns(
@@ -33,7 +33,7 @@ async function findKeptRuns(
 }
 
 async function takeKeptRun(client: ClientBase, { ledgerKey }: Pick<RetentionPolicy, 'ledgerKey'>, run: string) {
-  const { rows } = await client.query<KeptTable>(`select ${kept} from sluice.forget_kept($1::text, $2::text)`, [
+  const { rows } = await client.query<KeptTable>(`select ${keptColumns} from sluice.forget_kept($1::text, $2::text)`, [
     ledgerKey,
     run,
   ])

@@ -13,7 +13,7 @@ import { readShape } from '../table-shape.ts'
 import { findBlockingViews } from './table-swap.ts'
 
 /** The time limit for counting the rows of a merge, which compares both tables by key. */
-const longest = `set local statement_timeout = '12h'`
+const setStatementTimeout = `set local statement_timeout = '12h'`
 
 /** See `Loader.plan`. It blocks neither readers nor other loads. */
 export async function planTables(
@@ -43,7 +43,7 @@ async function planLoadedTable(
   const { schema, table } = load.target
   try {
     return await withClient(pools.transactions, signal, async (client) => {
-      await client.query(`begin read only; ${longest}`)
+      await client.query(`begin read only; ${setStatementTimeout}`)
       const live = await readShape(client, schema, table)
       if (live && !live.owned) throw tableNotOwned(load.problemContext)
       const staging = await readShape(client, 'sluice', load.stagingTable)

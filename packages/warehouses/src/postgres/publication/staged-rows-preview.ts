@@ -165,7 +165,7 @@ export function rowsAfterPublication(
   const before = (live?.columns ?? []).map((column) => column.name).filter((column) => isMerged || known.has(column))
   const added = staging.columns.map((column) => column.name).filter((column) => !before.includes(column))
   const columns = [...before, ...added]
-  if (merge === undefined || live?.partition === undefined) return `select ${list(columns)} from ${here}`
+  if (merge === undefined || live?.partition === undefined) return `select ${formatColumnList(columns)} from ${here}`
 
   const old = qualified('sluice', live.partition)
   const same = merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
@@ -173,9 +173,9 @@ export function rowsAfterPublication(
   const merged = columns.map((column) => `${brought.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`)
   const { records } = merge
   const notReplacedParts = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
-  return `select ${list(columns, 'old')} from ${old} as old where not exists (select from ${here} as incoming where ${same})${notReplacedParts}
+  return `select ${formatColumnList(columns, 'old')} from ${old} as old where not exists (select from ${here} as incoming where ${same})${notReplacedParts}
     union all select ${merged.join(', ')} from ${here} as incoming left join ${old} as old on ${same}`
 }
 
-const list = (columns: readonly string[], of?: string) =>
+const formatColumnList = (columns: readonly string[], of?: string) =>
   columns.map((column) => (of ? `${of}.${escapeIdentifier(column)}` : escapeIdentifier(column))).join(', ')

@@ -5,7 +5,7 @@ import { queryProblem } from './query-problems.ts'
 import { beginReading, executeOne, endReadSession } from './read-transaction.ts'
 
 /** Omits ANALYZE, so the server plans the statement and does not run it. After a list of options, ANALYZE is not a keyword. */
-const explain = 'explain (costs off) '
+const explainPrefix = 'explain (costs off) '
 
 /**
  * Makes the server plan a query, in these schemas. The server then locks the relations that the query names, and those that views
@@ -29,7 +29,7 @@ export async function withQueryPlanner<T>(
   signal.addEventListener('abort', abort, { once: true })
   const plan: QueryPlanner = async (schemas) => {
     await client.query(`rollback to savepoint planned; set local search_path = ${pathOf(schemas)}`)
-    await executeOne(client, explain + query.text, query.values, query.texts)
+    await executeOne(client, explainPrefix + query.text, query.values, query.texts)
   }
   try {
     await client.connect()
@@ -38,7 +38,7 @@ export async function withQueryPlanner<T>(
     return await work(client, plan)
   } catch (error) {
     signal.throwIfAborted()
-    throw queryProblem(error, { query, prefix: explain.length, seconds })
+    throw queryProblem(error, { query, prefix: explainPrefix.length, seconds })
   } finally {
     signal.removeEventListener('abort', abort)
     await endReadSession(client)

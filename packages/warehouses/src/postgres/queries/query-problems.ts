@@ -11,7 +11,7 @@ export interface QueryContext {
 }
 
 /** SQLSTATEs of operations that are not allowed; the syntax of the query is valid. */
-const notAllowed = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
+const forbiddenStates = new Set(['42501', '25006', '25001', '0A000', '42P11', '0LP01', '28000'])
 
 /** SQLSTATE classes of errors in the query itself, for which the server's message helps the user. */
 const queryFaultClasses = new Set([
@@ -53,7 +53,7 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
     )
   if (isNotASelect(code, context.query.text))
     return problem('SQL_NOT_ALLOWED', 'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.')
-  if (notAllowed.has(code))
+  if (forbiddenStates.has(code))
     return problem(
       'SQL_NOT_ALLOWED',
       `The query contains an operation that is not allowed${place(error, context)}: ${words}`,

@@ -34,7 +34,7 @@ export async function executeOne(
 ): Promise<void> {
   // The library sends an array of type ids to the server, and uses the same object to parse the results.
   const wanted = Object.assign(
-    values.map((value, index) => (texts.has(index) ? unsaid : typeOf(value))),
+    values.map((value, index) => (texts.has(index) ? unsaid : parameterOid(value))),
     { getTypeParser: types.getTypeParser.bind(types) },
   )
   const query = { text, values: [...values], types: wanted, queryMode: 'extended' }
@@ -47,7 +47,7 @@ const [unsaid, integer, bigint, numeric] = [0, 23, 20, 1700]
  * Returns the parameter type of a value. A number keeps its numeric type, so `column > 500` compares numbers and never texts. The
  * query decides the type of every other value, including numbers with leading zeros.
  */
-function typeOf(value: string | null): number {
+function parameterOid(value: string | null): number {
   if (value === null || !/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return unsaid
   if (value.includes('.')) return numeric
   const size = BigInt(value)

@@ -120,10 +120,10 @@ function execute(client: PoolClient, text: string): Promise<void> {
 }
 
 /** The codes of errors that stop a statement at a resource limit. */
-const limits = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
+const limitCodes = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
 
 function statementProblem(error: unknown, named: string, statement: string): unknown {
-  if (error instanceof WarehouseProblem && limits.has(error.code))
+  if (error instanceof WarehouseProblem && limitCodes.has(error.code))
     return transformationFailed(`${named} was stopped. ${error.message}`, error)
   const known = warehouseProblem(error, { place: named })
   if (!(known instanceof WarehouseProblem) || known.retryable || known.code === 'DISK_FULL') return known

@@ -32,7 +32,7 @@ export interface PostgresRelation {
   managed?: ViewMark
 }
 
-const columns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as owned, c.relispopulated as populated,
+const viewColumns = `c.oid::int8, c.relkind as kind, pg_has_role(c.relowner, 'usage') as owned, c.relispopulated as populated,
   obj_description(c.oid, 'pg_class') as comment, n.nspname as schema, c.relname as name
   from pg_class c join pg_namespace n on n.oid = c.relnamespace`
 
@@ -40,7 +40,7 @@ export async function findRelation(
   client: ClientBase,
   { schema, name }: TablePlace,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
-  const { rows } = await client.query(`select ${columns} where n.nspname = $1 and c.relname = $2`, [schema, name])
+  const { rows } = await client.query(`select ${viewColumns} where n.nspname = $1 and c.relname = $2`, [schema, name])
   return rows[0] && describe(rows[0])
 }
 
@@ -50,7 +50,7 @@ export async function findManagedView(
   id: string,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
   const { rows } = await client.query(
-    `select ${columns} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
+    `select ${viewColumns} join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass and d.objsubid = 0
      where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
     [`{"sluiceView":{"id":${JSON.stringify(id)},`],
   )

@@ -24,7 +24,7 @@ import {
   affectsViews,
   tableToPublish,
 } from './plan-publication.ts'
-import { concurrentlyChanged, tableInUse, isBusy, problemOf } from '../problems.ts'
+import { concurrentlyChanged, tableInUse, isBusy, toWarehouseProblem } from '../problems.ts'
 import {
   afterPendingPublications,
   recordDecision,
@@ -86,14 +86,14 @@ export async function publish(
         const publishPlanned = dialect.publication === 'NON_TRANSACTIONAL' ? publishByDecision : publishInTransaction
         return await publishPlanned(dialect, planned, isCurrentAttempt, signal, options)
       } catch (error) {
-        const problem = problemOf(dialect, error, first.place)
+        const problem = toWarehouseProblem(dialect, error, first.place)
         if (!isBusy(problem) || tries >= retryDelaysMs.length) throw problem
       }
       await sleep(retryDelaysMs[tries]! * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
     }
   } catch (error) {
     signal.throwIfAborted()
-    throw problemOf(dialect, error, first.place)
+    throw toWarehouseProblem(dialect, error, first.place)
   }
 }
 

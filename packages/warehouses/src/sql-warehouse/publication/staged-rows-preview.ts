@@ -5,7 +5,7 @@ import { listManagedViews, listReads } from '../views/dependent-views.ts'
 import type { Dialect, Session } from '../sql-dialect.ts'
 import { dropMark, setMark } from '../ledger.ts'
 import { buildMergeQuery } from './merge.ts'
-import { problemOf, queryProblemOf } from '../problems.ts'
+import { toWarehouseProblem, queryProblemOf } from '../problems.ts'
 import { prepareQuery } from '../sql-queries.ts'
 import { withSession, findRelation, hiddenSchemaName, placeKey, readShape, quotePlace } from '../table-shape.ts'
 
@@ -22,7 +22,7 @@ export async function exposeStagedRows(
   const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
   const service = <Result>(work: (session: Session) => Promise<Result>) =>
     withSession(dialect, { role: 'service' }, work).catch((error: unknown) => {
-      throw problemOf(dialect, error, place)
+      throw toWarehouseProblem(dialect, error, place)
     })
   try {
     await service(async (session) => {

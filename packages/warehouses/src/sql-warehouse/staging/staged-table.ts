@@ -12,7 +12,7 @@ import { checkColumns } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { Dialect } from '../sql-dialect.ts'
 import { dropMark, setMark } from '../ledger.ts'
-import { problemOf } from '../problems.ts'
+import { toWarehouseProblem } from '../problems.ts'
 import { recoverPending } from '../recovery.ts'
 import {
   withSession,
@@ -91,7 +91,7 @@ export class SqlStagedTable implements StagedTable {
       this.written = await this.#dialect.copyRows(filling, content, signal)
       await this.#dropIgnored(signal)
     } catch (error) {
-      throw problemOf(this.#dialect, error, this.place)
+      throw toWarehouseProblem(this.#dialect, error, this.place)
     }
     const fed = new Set(this.fed)
     this.profile = content.profile?.().filter(({ column }) => fed.has(column))
@@ -181,7 +181,7 @@ export async function stageTable(dialect: Dialect, target: LoadTarget, signal: A
     })
   } catch (error) {
     signal.throwIfAborted()
-    throw problemOf(dialect, error, place)
+    throw toWarehouseProblem(dialect, error, place)
   }
 }
 

@@ -3,7 +3,7 @@ import type { TablePlace } from '../../catalog.ts'
 import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
 import type { Dialect, Session } from '../sql-dialect.ts'
 import type { SqlStagedTable } from './staged-table.ts'
-import { problemOf } from '../problems.ts'
+import { toWarehouseProblem } from '../problems.ts'
 import { findRelation, listRelations, listSchemas, withSession } from '../table-shape.ts'
 
 /** The time limit in seconds for all statements together. */
@@ -46,7 +46,7 @@ export async function transform(
         `The transformation was stopped because it exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
         error,
       )
-    throw problemOf(dialect, error, first.place)
+    throw toWarehouseProblem(dialect, error, first.place)
   }
 }
 
@@ -86,7 +86,7 @@ const writing = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
 })
 
 function statementProblem(dialect: Dialect, error: unknown, named: string): unknown {
-  const known = problemOf(dialect, error, named)
+  const known = toWarehouseProblem(dialect, error, named)
   if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known
   const verdict = dialect.explainQuery(error, transformationSeconds)
   if (verdict?.code === 'QUERY_TIMEOUT')

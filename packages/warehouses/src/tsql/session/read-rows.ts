@@ -126,8 +126,8 @@ async function describedBy(
         const { is_hidden, name, system_type_name } = Object.fromEntries(
           cells.map(({ metadata, value }) => [metadata.colName, value]),
         )
-        const written = textOf(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
-        if (!is_hidden) columns.push({ name: textOf(name, ''), type: written, ...describe(written) })
+        const written = textOrDefault(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
+        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: written, ...describe(written) })
       },
     },
   )
@@ -135,7 +135,7 @@ async function describedBy(
   return columns
 }
 
-const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise)
+const textOrDefault = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise)
 
 /** Returns an outer query that reads these columns as text, in the order of the inner query. */
 function asTexts(text: string, columns: readonly ReadColumn[]): string {
@@ -165,7 +165,7 @@ async function* batches(
     columns(found) {
       // Ignores a second result, because the text is one query.
       if (columns) return
-      columns = found.map((each, index) => known?.[index] ?? columnOf(each))
+      columns = found.map((each, index) => known?.[index] ?? toReadColumn(each))
       readers = columns.map((column) => cellReader(column.type, column))
       if (known || !columns.some(({ type }) => losesDigits(type))) return
       failure = { error: new Rounded(columns) }
@@ -178,7 +178,7 @@ async function* batches(
         failure = { error }
         request.cancel()
       }
-      taken.bytes += sizeOf(cells)
+      taken.bytes += cellBytes(cells)
       if (taken.rows.length < batch.rows && taken.bytes < batch.bytes()) return
       request.pause()
       moved.resolve()
@@ -211,13 +211,13 @@ async function* batches(
   }
 }
 
-function columnOf(described: DriverCell['metadata']): ReadColumn {
+function toReadColumn(described: DriverCell['metadata']): ReadColumn {
   const type = resultType(described)
   return { name: described.colName, type, ...describe(type) }
 }
 
 /** Returns the approximate size of the cells as text. */
-function sizeOf(cells: readonly DriverCell[]): number {
+function cellBytes(cells: readonly DriverCell[]): number {
   let bytes = 0
   for (const { value } of cells)
     bytes += typeof value === 'string' ? value.length : Buffer.isBuffer(value) ? 2 * value.length : 8

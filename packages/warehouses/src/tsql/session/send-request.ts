@@ -1,6 +1,6 @@
 import { type Connection, Request, TYPES } from 'tedious'
 import type { ColumnDescription } from './cells.ts'
-import { type Sql, textOf, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
+import { type Sql, formatStatement, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
 
 /** Rows of a result as the driver gives them: each cell with the description of its column. */
 export interface DriverCell {
@@ -20,7 +20,7 @@ export interface RequestListener {
   row?(cells: readonly DriverCell[]): void
 }
 
-const typeOf = (value: BoundValue) =>
+const parameterType = (value: BoundValue) =>
   typeof value === 'boolean'
     ? TYPES.Bit
     : typeof value !== 'number'
@@ -42,10 +42,11 @@ export function send(
   signal?.throwIfAborted()
   const done = Promise.withResolvers<void>()
   const request = new Request(
-    textOf(statement, (number) => `@p${number}`),
+    formatStatement(statement, (number) => `@p${number}`),
     (error) => (error ? done.reject(error) : done.resolve()),
   )
-  for (const [index, value] of statement.values.entries()) request.addParameter(`p${index + 1}`, typeOf(value), value)
+  for (const [index, value] of statement.values.entries())
+    request.addParameter(`p${index + 1}`, parameterType(value), value)
   if (listener.columns)
     request.on('columnMetadata', (columns) => listener.columns!(columns as unknown as DriverCell['metadata'][]))
   if (listener.row) request.on('row', (cells) => listener.row!(cells as unknown as DriverCell[]))

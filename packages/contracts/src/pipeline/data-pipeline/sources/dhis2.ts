@@ -24,7 +24,7 @@ const dhis2Metadata = [
 const ids = (title: string, description: string, ...example: string[]) =>
   Type.Optional(field(listOfSome(Name), title, description, example))
 
-const what = {
+const dhis2Descriptions = {
   content: field(
     Type.Enum([...dhis2Contents]),
     'Content',
@@ -72,6 +72,6 @@ const what = {
 }
 
 export const dhis2 = variant(connectorTypes.dhis2, {
-  given: { apiSource: anyAccess.given, ...what },
-  answered: { apiSource: anyAccess.answered, ...what },
+  given: { apiSource: anyAccess.given, ...dhis2Descriptions },
+  answered: { apiSource: anyAccess.answered, ...dhis2Descriptions },
 })

@@ -19,7 +19,7 @@ const View = Type.Object(
   { maxProperties: 50, title: 'ViewDefinition' },
 )
 
-const what = {
+const fhirDescriptions = {
   method: Type.Optional(
     field(
       Type.Enum(['SEARCH', 'BULK_EXPORT']),
@@ -52,6 +52,6 @@ const what = {
 }
 
 export const fhir = variant(connectorTypes.fhir, {
-  given: { apiSource: clinicalAccess.given, ...what },
-  answered: { apiSource: clinicalAccess.answered, ...what },
+  given: { apiSource: clinicalAccess.given, ...fhirDescriptions },
+  answered: { apiSource: clinicalAccess.answered, ...fhirDescriptions },
 })

@@ -42,7 +42,7 @@ export const functionAccess = access(
   },
 )
 
-const what = {
+const functionDescriptions = {
   payload: Type.Optional(
     field(
       Type.Object({}, { maxProperties: 200 }),
@@ -57,6 +57,6 @@ const what = {
 
 /** AWS Lambda, or any function with an HTTP address, that returns rows. */
 export const functionCall = variant(connectorTypes.functionCall, {
-  given: { functionSource: functionAccess.given, ...what },
-  answered: { functionSource: functionAccess.answered, ...what },
+  given: { functionSource: functionAccess.given, ...functionDescriptions },
+  answered: { functionSource: functionAccess.answered, ...functionDescriptions },
 })

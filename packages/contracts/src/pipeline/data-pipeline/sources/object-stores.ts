@@ -8,7 +8,7 @@ import { variant } from '../pipeline-variant.ts'
 const Key = Type.String({ minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' })
 
 /** The objects to load, and the format of delimited text. */
-const what = {
+const storeDescriptions = {
   key: field(
     Key,
     'Key',
@@ -62,8 +62,8 @@ export const bucketAccess = access(
 )
 
 export const s3 = variant(connectorTypes.s3, {
-  given: { objectStoreSource: bucketAccess.given, ...what },
-  answered: { objectStoreSource: bucketAccess.answered, ...what },
+  given: { objectStoreSource: bucketAccess.given, ...storeDescriptions },
+  answered: { objectStoreSource: bucketAccess.answered, ...storeDescriptions },
 })
 
 export const containerAccess = access(
@@ -106,6 +106,6 @@ export const containerAccess = access(
 )
 
 export const azureBlobStorage = variant(connectorTypes.azureBlobStorage, {
-  given: { blobStoreSource: containerAccess.given, ...what },
-  answered: { blobStoreSource: containerAccess.answered, ...what },
+  given: { blobStoreSource: containerAccess.given, ...storeDescriptions },
+  answered: { blobStoreSource: containerAccess.answered, ...storeDescriptions },
 })

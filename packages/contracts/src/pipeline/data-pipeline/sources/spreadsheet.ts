@@ -30,7 +30,7 @@ export const spreadsheetAccess = access(
   },
 )
 
-const what = {
+const sheetDescriptions = {
   sheet: Type.Optional(field(Name, 'Sheet', 'The name of the sheet; the first one when absent.', 'Cases')),
   range: Type.Optional(
     field(
@@ -51,6 +51,6 @@ const what = {
 }
 
 export const googleSheets = variant(connectorTypes.googleSheets, {
-  given: { spreadsheetSource: spreadsheetAccess.given, ...what },
-  answered: { spreadsheetSource: spreadsheetAccess.answered, ...what },
+  given: { spreadsheetSource: spreadsheetAccess.given, ...sheetDescriptions },
+  answered: { spreadsheetSource: spreadsheetAccess.answered, ...sheetDescriptions },
 })
