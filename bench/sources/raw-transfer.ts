@@ -19,7 +19,7 @@ export function rawDownload(file: string, concurrency: number): RawTransfer {
     name,
     bytes: () => last,
     async load() {
-      const child = fork(new URL('download.ts', import.meta.url), [file, String(concurrency)], {
+      const child = fork(new URL('raw-download-process.ts', import.meta.url), [file, String(concurrency)], {
         execArgv: ['--no-warnings'],
       })
       const ended = once(child, 'exit')

@@ -32,7 +32,7 @@ export const problemsPage = (): Artefact => {
       `Runs fail with ${unknown.join(', ')}. Add these codes to apps/pipeline/src/problems/run-error-codes.ts.`,
     )
   if (unused.length > 0)
-    throw new Refusal(`No run fails with ${unused.join(', ')}. Remove these codes from run-code-catalogue.ts.`)
+    throw new Refusal(`No run fails with ${unused.join(', ')}. Remove these codes from run-error-codes.ts.`)
   const sections = catalogues.map(({ title, problems }) => `## ${title}\n\n${tableOf(problems)}\n`)
   return { file: 'docs/problems.md', content: `${introduction}\n${sections.join('\n')}\n${runsOf(runCodes)}` }
 }

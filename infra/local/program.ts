@@ -35,7 +35,7 @@ export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, ca
   const flags = ['--enable-source-maps', ...(inspectorPort ? [`--inspect=127.0.0.1:${inspectorPort}`] : [])]
   const child = spawn(
     process.execPath,
-    [...flags, '--import', join(import.meta.dirname, 'leave-with-parent.ts'), file],
+    [...flags, '--import', join(import.meta.dirname, 'stop-with-parent.ts'), file],
     {
       cwd,
       env,

@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 async function startRunner(): Promise<{ runner: ChildProcess; left: Left }> {
-  const program = join(import.meta.dirname, 'abandoned-run.ts')
+  const program = join(import.meta.dirname, 'abandoned-test-run.ts')
   const env = { ...process.env, NODE_OPTIONS: '' }
   const runner = spawn(process.execPath, [program, 'runner', parent], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   runners.push(runner)

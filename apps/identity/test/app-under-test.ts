@@ -134,7 +134,7 @@ export interface NewUser {
   analytics?: boolean
 }
 
-/** The user was created a minute ago: a link created in the same millisecond as its user does not work (sign-in/links.ts). */
+/** The user was created a minute ago: a link created in the same millisecond as its user does not work (sign-in/tokens/one-time-links.ts). */
 async function insertUser(db: Kysely<DB>, about: NewUser) {
   const { client, roles = [], status = 'ACTIVE', ssoAuth = false, startPage = 'DEFAULT', analytics = false } = about
   const { username = `u${randomBytes(6).toString('hex')}`, passwordHash = cheapHash } = about

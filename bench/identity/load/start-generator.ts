@@ -9,7 +9,7 @@ export interface Generator extends AsyncDisposable {
 
 /** Starts the load generator process, which runs one job at a time. */
 export function startGenerator(): Generator {
-  const child = fork(join(import.meta.dirname, 'load.ts'))
+  const child = fork(join(import.meta.dirname, 'generator-process.ts'))
   return {
     async run(job) {
       child.send(job)

@@ -87,7 +87,7 @@ function createRecorder() {
   }
 }
 
-/** All but `rows` in bytes. `read-all.ts` says when each is measured. */
+/** All but `rows` in bytes. `measure-read-memory.ts` says when each is measured. */
 interface MeasuredReading {
   rows: number
   bytes: number
@@ -168,7 +168,7 @@ export async function openHarness({ warehouse, superuser }: Pick<ScratchWarehous
 
 export type ConnectorHarness = Awaited<ReturnType<typeof openHarness>>
 
-/** Runs `read-all.ts`; answers what it printed. */
+/** Runs `measure-read-memory.ts`; answers what it printed. */
 async function readAll<T>(flag: string, reading: object): Promise<T> {
   const program = new URL('./measure-read-memory.ts', import.meta.url).pathname
   const { stdout } = await promisify(execFile)(process.execPath, [flag, program, JSON.stringify(reading)])

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe } from '@jest/globals'
 /** Independent implementations, by their folder in `.sluice`: the required package, and the program that starts it and prints its port. */
 const independentServers = {
   couchdb: { needs: 'express-pouchdb', program: 'couchdb-program.ts' },
-  fhir: { needs: '@medplum/fhir-router', program: 'fhir-router.ts' },
+  fhir: { needs: '@medplum/fhir-router', program: 'independent-fhir-server.ts' },
 }
 
 export interface IndependentServer {

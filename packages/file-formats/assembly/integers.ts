@@ -7,7 +7,7 @@ const ZERO: u8 = 48
 
 /**
  * Writes `[+-]digits` as an integer of the type. In an inferred column it has no plus and no leading zero and is not `-0`, as
- * numbers.ts describes, and the column's state records the number of digits.
+ * parse-number.ts describes, and the column's state records the number of digits.
  */
 export function writeInteger(out: usize, from: usize, to: usize, type: u8, guessed: bool, state: usize): i32 {
   const sign = load<u8>(from)

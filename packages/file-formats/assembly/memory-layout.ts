@@ -14,23 +14,23 @@ export const COLUMN_BYTES: usize = 32
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** The columns whose inferred type no value has needed yet: open.ts. */
+/** The columns whose inferred type no value has needed yet: unproven-columns.ts. */
 export const OPEN: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
 const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
 
-/** Consecutive spellings of null, each after a byte with its length: nulls.ts. */
+/** Consecutive spellings of null, each after a byte with its length: null-spellings.ts. */
 export const NULLS: usize = OPEN + OPEN_BYTES
 export const NULLS_BYTES: usize = 4096
 
-/** A number without its exponent: numeric.ts. */
+/** A number without its exponent: write-numeric.ts. */
 export const EXPANDED: usize = NULLS + NULLS_BYTES
 export const EXPANDED_BYTES: usize = 1024
 
-/** Powers of five for doubles.ts, 16 bytes each. */
+/** Powers of five for parse-double.ts, 16 bytes each. */
 export const POWERS: usize = EXPANDED + EXPANDED_BYTES
 const POWERS_BYTES: usize = 651 * 16
 
-/** The profile of each column and its distinct values: profile.ts. */
+/** The profile of each column and its distinct values: column-profile.ts. */
 export const PROFILES: usize = (POWERS + POWERS_BYTES + 63) & ~63
 export const PROFILE_BYTES: usize = 192
 export const REGISTERS: usize = PROFILES + <usize>MAX_COLUMNS * PROFILE_BYTES

@@ -30,7 +30,7 @@ export function setShape(delimiterByte: u8, fields: i32, empty: i32, recordBytes
 
 /**
  * Scans the records from `from` up to `end` while they are regular: quotes only around whole fields and doubled inside, and the right
- * number of fields. For `use`, see take.ts. Returns the reason for the stop.
+ * number of fields. For `use`, see process-record.ts. Returns the reason for the stop.
  */
 export function scan(from: usize, end: usize, use: i32): i32 {
   const quotes = i8x16.splat(QUOTE)

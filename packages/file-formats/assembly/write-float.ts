@@ -7,7 +7,7 @@ const PLUS: u8 = 43
 const MINUS: u8 = 45
 const ZERO: u8 = 48
 
-/** Writes a number as the nearest double. In an inferred column, a double keeps its integer part; numbers.ts describes the spelling. */
+/** Writes a number as the nearest double. In an inferred column, a double keeps its integer part; parse-number.ts describes the spelling. */
 export function writeDouble(out: usize, from: usize, to: usize, guessed: bool): i32 {
   if (!readDouble(from, to) || (guessed && !isAsGuessed(from, to))) return UNFIT
   store<u64>(out, bswap<u64>(bits))

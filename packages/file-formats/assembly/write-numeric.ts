@@ -19,7 +19,7 @@ const ANY: i32 = 255
 /**
  * Writes `[+-]digits[.digits]` as PostgreSQL's binary numeric: the number of digits of base 10,000, the weight of the first, the sign,
  * the scale, the digits. Returns the length, or UNFIT, also for more digits than the column allows before or after the point. In an
- * inferred column it is spelled as numbers.ts describes, and the column's state records the number of digits. With `exponents` the
+ * inferred column it is spelled as parse-number.ts describes, and the column's state records the number of digits. With `exponents` the
  * number may have an exponent: a column of doubles is numeric in a table whose column was numeric before.
  */
 export function writeNumeric(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, exponents: bool, state: usize): i32 {

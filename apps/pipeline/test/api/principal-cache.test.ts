@@ -5,7 +5,7 @@ import { until } from '@sluice/testing/wait-until'
 import type { Person } from '../join-identity.ts'
 import { startService, type Service } from './app-under-test.ts'
 
-/** Milliseconds: see identity-service.ts. */
+/** Milliseconds: see http-identity-lookups.ts. */
 const standingIsFresh = 5_000
 
 let service: Service

@@ -166,7 +166,7 @@ describe('a pipeline with a group of checks', () => {
     ])
     const { message } = await load(uid, good)
     expect(message).toBe(
-      `1 of 2 checks is not OK. “${checks[1].name}”: Several schemas have a table "lookup": "aaa", "bbb". Write the one that is meant before its name, such as aaa.lookup. The new rows are not published, and the old data stays.`,
+      `1 of 2 checks is not OK. “${checks[1].name}”: Several schemas have a table "lookup": "aaa", "bbb". Write the schema before the name, such as aaa.lookup. The new rows are not published, and the old data stays.`,
     )
   })
 

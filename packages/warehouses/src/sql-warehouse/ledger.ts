@@ -82,27 +82,27 @@ export async function countEntries({ names }: Dialect, session: Session, table: 
 const partLength = 16_000
 
 interface EntryRow {
-  whose: string
+  entry_key: string
   part: number
   entry: string
 }
 
 type LedgerTable = keyof typeof tables
 
-/** Returns the entries of a ledger table by key: all of them, or the entry of the key `whose`. */
+/** Returns the entries of a ledger table by key: all of them, or the entry with the key `entryKey`. */
 export async function readEntries(
   { names }: Dialect,
   session: Session,
   table: LedgerTable,
-  whose?: string,
+  entryKey?: string,
 ): Promise<Map<string, unknown>> {
   const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
   const rows = await session.rows<EntryRow>(
-    whose === undefined
-      ? sql`select ${key} as whose, part, entry from ${place}`
-      : sql`select ${key} as whose, part, entry from ${place} where ${key} = ${whose}`,
+    entryKey === undefined
+      ? sql`select ${key} as entry_key, part, entry from ${place}`
+      : sql`select ${key} as entry_key, part, entry from ${place} where ${key} = ${entryKey}`,
   )
-  const parts = Map.groupBy(rows, (row) => row.whose)
+  const parts = Map.groupBy(rows, (row) => row.entry_key)
   return new Map(
     [...parts].map(([found, some]) => {
       const inOrder = some.toSorted((one, other) => one.part - other.part)
@@ -115,14 +115,14 @@ export async function writeEntry(
   { names }: Dialect,
   session: Session,
   table: LedgerTable,
-  whose: string,
+  entryKey: string,
   entry: unknown,
 ): Promise<void> {
   const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
   const text = asciiJson(entry)
   for (let part = 0; part * partLength < text.length; part += 1) {
     const some = text.slice(part * partLength, (part + 1) * partLength)
-    await session.execute(sql`insert into ${place} (${key}, part, entry) values (${whose}, ${part}, ${some})`)
+    await session.execute(sql`insert into ${place} (${key}, part, entry) values (${entryKey}, ${part}, ${some})`)
   }
 }
 
@@ -137,10 +137,10 @@ export async function deleteEntry(
   { names }: Dialect,
   session: Session,
   table: LedgerTable,
-  whose: string,
+  entryKey: string,
 ): Promise<void> {
   await session.execute(
-    sql`delete from ${sqlFragment(names.ledger(table))} where ${sqlFragment(tables[table])} = ${whose}`,
+    sql`delete from ${sqlFragment(names.ledger(table))} where ${sqlFragment(tables[table])} = ${entryKey}`,
   )
 }
 

@@ -1,7 +1,7 @@
 import { gone, type Rule, texts } from './response-rules.ts'
 
 interface Row {
-  whose: string
+  entry_key: string
   part: number
   entry: string
 }
@@ -36,8 +36,8 @@ export function ledgerRows() {
     },
     isOpen: (session: object) => open.has(session),
     /** Of which something is committed. */
-    has: (table: string, whose?: string) =>
-      (shared.get(table) ?? []).some((row) => whose === undefined || row.whose === whose),
+    has: (table: string, entry_key?: string) =>
+      (shared.get(table) ?? []).some((row) => entry_key === undefined || row.entry_key === entry_key),
     rules(home: string): Rule[] {
       const table = String.raw`\[${home}\]\.\[(\w+)\]`
       return [
@@ -50,30 +50,30 @@ export function ledgerRows() {
         ],
         [new RegExp(`^create table ${table}`), ([, name]) => void shared.set(name!, [])],
         [
-          new RegExp(`^select \\w+ as whose, part, entry from ${table}( where)?`),
-          ([, name, some], [whose], session) =>
+          new RegExp(`^select \\w+ as entry_key, part, entry from ${table}( where)?`),
+          ([, name, some], [entry_key], session) =>
             texts(
-              ['whose', 'part', 'entry'],
+              ['entry_key', 'part', 'entry'],
               seenBy(session)
                 .get(name!)!
-                .filter((row) => !some || row.whose === whose)
-                .map((row) => [row.whose, row.part, row.entry]),
+                .filter((row) => !some || row.entry_key === entry_key)
+                .map((row) => [row.entry_key, row.part, row.entry]),
             ),
         ],
         [
           new RegExp(`^delete from ${table}`),
-          ([, name], [whose], session) =>
+          ([, name], [entry_key], session) =>
             write(session, (ledger) =>
               ledger.set(
                 name!,
-                ledger.get(name!)!.filter((row) => row.whose !== whose),
+                ledger.get(name!)!.filter((row) => row.entry_key !== entry_key),
               ),
             ),
         ],
         [
           new RegExp(`^insert into ${table}`),
-          ([, name], [whose, part, entry], session) => {
-            const row = { whose: String(whose), part: Number(part), entry: String(entry) }
+          ([, name], [entryKey, part, entry], session) => {
+            const row = { entry_key: String(entryKey), part: Number(part), entry: String(entry) }
             write(session, (ledger) => ledger.get(name!)!.push(row))
             return { count: 1 }
           },

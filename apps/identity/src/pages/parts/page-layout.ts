@@ -42,8 +42,8 @@ export function renderFrame({
   main,
 }: PageFrame): string {
   const texts = readPageTexts(language)
-  const whose = removeDirectionMarks(organisation.name)
-  const { initials, tone } = createMonogram(whose)
+  const organisationName = removeDirectionMarks(organisation.name)
+  const { initials, tone } = createMonogram(organisationName)
   return html`<!doctype html>
 <html lang="${texts.language}">
 <head>
@@ -51,7 +51,7 @@ export function renderFrame({
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${failed && `${texts.error} `}${removeDirectionMarks(title)} – ${whose}</title>
+<title>${failed && `${texts.error} `}${removeDirectionMarks(title)} – ${organisationName}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${prefix}${stylesheetPath}">
 </head>

@@ -35,7 +35,7 @@ function manyRows(megabytes: number): string {
 
 /** The most bytes of memory that a process of its own needs to read a file. */
 async function peakMemory(path: string): Promise<number> {
-  const program = join(import.meta.dirname, 'read-all.ts')
+  const program = join(import.meta.dirname, 'measure-read-memory.ts')
   return Number((await promisify(execFile)(process.execPath, [program, path])).stdout)
 }
 
