@@ -1,5 +1,5 @@
 import { Semaphore, SemaphoreBusy } from '@sluice/process'
-import { type UserQuery, WarehouseProblem } from './warehouse.ts'
+import { type UserQuery, WarehouseProblem, busyProblem } from './warehouse.ts'
 
 /** The default and maximum size of a result. A query that requests more gets the maximum. */
 export const maxQueryRows = 10_000
@@ -23,7 +23,7 @@ export async function acquireQuery(kind: keyof typeof shares, key: string, signa
     return await shares[kind].acquire(key, { signal })
   } catch (error) {
     if (!(error instanceof SemaphoreBusy)) throw error
-    throw new WarehouseProblem('WAREHOUSE_BUSY', error.message, { retryable: true })
+    throw busyProblem(error.message)
   }
 }
 

@@ -47,6 +47,12 @@ export class WarehouseProblem extends Error {
   }
 }
 
+/** Returns the problem of work that other runs, queries or processes block for a while. */
+export const busyProblem = (sentence: string, options: ErrorOptions = {}): WarehouseProblem =>
+  new WarehouseProblem('WAREHOUSE_BUSY', sentence, { ...options, retryable: true })
+
+export const isBusy = (error: unknown): boolean => error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY'
+
 /** Codes that mean that a warehouse, schema, table or ledger does not exist, or that the warehouse rejects the service. */
 const goneCodes = new Set([
   'WAREHOUSE_MISSING',

@@ -5,6 +5,7 @@ import {
   type QueryRunner,
   type WarehouseColumn,
   WarehouseProblem,
+  isBusy,
 } from '@sluice/warehouses/warehouse'
 import { bindVariables } from '../variables/bind-variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
@@ -189,7 +190,7 @@ async function readFirstRows(
     } catch (error) {
       if (!(error instanceof WarehouseProblem)) throw error
       if (error.code === 'ROW_TOO_LARGE') return { columns: [], rows: [], whole: false, none: false }
-      if (error.code !== 'WAREHOUSE_BUSY' || performance.now() > end) throw error
+      if (!isBusy(error) || performance.now() > end) throw error
       await sleep(1_000, undefined, { signal }).catch(() => signal.throwIfAborted())
     }
   }

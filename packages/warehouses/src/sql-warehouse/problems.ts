@@ -1,5 +1,12 @@
 import { types } from 'node:util'
-import { LeaseLost, missingTableAdvice, redactValues, type UserQuery, WarehouseProblem } from '../warehouse.ts'
+import {
+  LeaseLost,
+  missingTableAdvice,
+  redactValues,
+  type UserQuery,
+  WarehouseProblem,
+  busyProblem,
+} from '../warehouse.ts'
 import type { Dialect } from './sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
@@ -46,17 +53,14 @@ export function tooSlow(seconds: number): WarehouseProblem {
 
 export function concurrentlyChanged(place: string): WarehouseProblem {
   const sentence = `Another run changed ${place} during the publication of this run. The run is retried automatically.`
-  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+  return busyProblem(sentence)
 }
 
 /** Another session has read or published for longer than the wait. */
 export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
   const sentence = `${what} is locked by a long query of another session. Try again in a moment.`
-  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause })
+  return busyProblem(sentence, { cause })
 }
-
-export const isBusy = (error: unknown): boolean =>
-  error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY' && error.retryable
 
 /** Turns the server's errors about dependent views into a problem. Temporary errors stay unchanged. */
 export function viewsDepend(

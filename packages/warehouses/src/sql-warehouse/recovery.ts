@@ -13,9 +13,9 @@ import {
   findPublication,
   setMark,
 } from './ledger.ts'
-import { tableInUse, isBusy, toWarehouseProblem } from './problems.ts'
+import { tableInUse, toWarehouseProblem } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
-import { type PublishedTable, WarehouseProblem } from '../warehouse.ts'
+import { isBusy, type PublishedTable, WarehouseProblem } from '../warehouse.ts'
 import { type Sql, plainSql } from './sql-statement.ts'
 
 /** Seconds to wait for the publish lock, and for readers of a table. */

@@ -9,6 +9,7 @@ import {
   type Publication,
   type PublishOptions,
   WarehouseProblem,
+  busyProblem,
 } from '../../warehouse.ts'
 import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
@@ -123,13 +124,7 @@ export async function fenceRun(
 }
 
 const publicationInProgress = () =>
-  new WarehouseProblem(
-    'WAREHOUSE_BUSY',
-    'Other runs keep publishing to this warehouse. The run is retried automatically.',
-    {
-      retryable: true,
-    },
-  )
+  busyProblem('Other runs keep publishing to this warehouse. The run is retried automatically.')
 
 export async function waitForDecision(
   access: ClientAccess,

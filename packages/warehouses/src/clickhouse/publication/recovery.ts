@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { WarehouseProblem } from '../../warehouse.ts'
+import type { WarehouseProblem} from '../../warehouse.ts';
+import { busyProblem, isBusy } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { recreateViews, retireViews, affectsViews } from '../views/dependent-views.ts'
 import { execute, rowsOf } from '../protocol/http.ts'
@@ -167,7 +168,7 @@ async function deleteDecision(access: ClientAccess, publication: string): Promis
 
 /** An abandoned publication has changed no table, so callers that only apply pending decisions ignore this error. */
 export function ignoreBusy(error: unknown): void {
-  if (!(error instanceof WarehouseProblem && error.code === 'WAREHOUSE_BUSY')) throw error
+  if (!isBusy(error)) throw error
 }
 
 /** Finishes deletions of decisions that a dead worker left halfway. Each decision is applied first, in case it is still pending. */
@@ -196,5 +197,5 @@ const listDecisionTables = (access: ClientAccess, prefix: string) =>
 
 export function concurrentlyChanged({ schema, table }: { schema: string; table: string }): WarehouseProblem {
   const sentence = `Another run changed ${quotePlace(schema, table)} during the publication of this run. The run is retried automatically.`
-  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+  return busyProblem(sentence)
 }

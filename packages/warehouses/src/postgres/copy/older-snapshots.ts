@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
-import { WarehouseProblem } from '../../warehouse.ts'
+import type { WarehouseProblem} from '../../warehouse.ts';
+import { busyProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { copyApplicationName } from './copy-connection.ts'
 
@@ -74,5 +75,5 @@ const describeReaders = (left: number) => (left === 1 ? 'A reader has been' : `$
 
 function readersNeverEnd(left: number): WarehouseProblem {
   const sentence = `${describeReaders(left)} in a transaction that began before the rows were written, and would find an empty table. The old data stays, and the run is retried automatically.`
-  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+  return busyProblem(sentence)
 }

@@ -1,7 +1,7 @@
 import { escapeIdentifier, type ClientBase } from 'pg'
 import type { StagedRecords } from '../../load-target.ts'
 import { noKey, recordsOf, replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
-import { type PublishOptions, WarehouseProblem } from '../../warehouse.ts'
+import { type PublishOptions, WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { feedOf } from '../postgres-catalog.ts'
 import { tableBytes } from '../server/database-size-limit.ts'
@@ -198,7 +198,7 @@ export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOpt
 
 export function concurrentlyChanged({ problemContext }: PostgresStagedTable): WarehouseProblem {
   const sentence = `Another run changed ${problemContext.place} during the merge of this run. The run is retried automatically.`
-  return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true })
+  return busyProblem(sentence)
 }
 
 function keyWithoutValues({ problemContext }: PostgresStagedTable, columns: string[]): WarehouseProblem {

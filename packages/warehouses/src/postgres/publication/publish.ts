@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { failpoint } from '@sluice/process'
+import type {
+  WarehouseProblem} from '../../warehouse.ts';
 import {
   assertCurrentAttempt,
   type Publication,
   type PublishedTable,
   type PublishOptions,
   type ReadyTable,
-  WarehouseProblem,
+  busyProblem,
 } from '../../warehouse.ts'
 import { describeReadyTable } from '../../ready-to-publish.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
@@ -209,14 +211,7 @@ function entryOf(
 export async function readEarlierPublication(client: PoolClient, run: string): Promise<Publication> {
   await client.query('rollback')
   const found = await findPublication(client, run)
-  if (!found)
-    throw new WarehouseProblem(
-      'WAREHOUSE_BUSY',
-      'Another attempt of this run is publishing. The run is retried automatically.',
-      {
-        retryable: true,
-      },
-    )
+  if (!found) throw busyProblem('Another attempt of this run is publishing. The run is retried automatically.')
   return found
 }
 

@@ -1,5 +1,5 @@
 import { Client, escapeIdentifier, escapeLiteral } from 'pg'
-import { WarehouseProblem } from '../../warehouse.ts'
+import { WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { type WarehouseAccess, ledgerKey } from '../postgres-connections.ts'
 import { adminClient, endAdmin, templateDatabase } from './prepare-server.ts'
 import { createLedger } from './ledger-schema.ts'
@@ -166,10 +166,8 @@ async function lockDown(adminUrl: string, { database, owner, load }: WarehouseNa
 
 function provisioningProblem(error: unknown, database: string): unknown {
   const { code } = error as { code?: string }
-  if (code === '55P03') {
-    const sentence = 'Another process is creating the warehouse. Try again in a moment.'
-    return new WarehouseProblem('WAREHOUSE_BUSY', sentence, { retryable: true, cause: error })
-  }
+  if (code === '55P03')
+    return busyProblem('Another process is creating the warehouse. Try again in a moment.', { cause: error })
   if (code !== '42501') return warehouseProblem(error, { place: database })
   return new WarehouseProblem('WAREHOUSE_NOT_OURS', databaseNotOwned(database), { cause: error })
 }

@@ -2,7 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
 import { assertReadyToPublish, recordsOf } from '../../ready-to-publish.ts'
 import type { TablePlace } from '../../catalog.ts'
-import { assertCurrentAttempt, type Publication, type PublishedTable, type PublishOptions } from '../../warehouse.ts'
+import {
+  isBusy,
+  assertCurrentAttempt,
+  type Publication,
+  type PublishedTable,
+  type PublishOptions,
+} from '../../warehouse.ts'
 import {
   type ManagedView,
   dropViews,
@@ -24,7 +30,7 @@ import {
   affectsViews,
   tableToPublish,
 } from './plan-publication.ts'
-import { concurrentlyChanged, tableInUse, isBusy, toWarehouseProblem } from '../problems.ts'
+import { concurrentlyChanged, tableInUse, toWarehouseProblem } from '../problems.ts'
 import {
   afterPendingPublications,
   recordDecision,
