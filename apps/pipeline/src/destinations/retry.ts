@@ -25,7 +25,7 @@ export async function retryRequest<T>(request: () => Promise<T>, { policy, signa
     signal,
     onRetry: (problem, seconds) => {
       const { message, code } = problem as DestinationProblem
-      log('WARN', 'MEDIUM', `${message} (${code}; next try in ${Math.ceil(seconds)} seconds)`)
+      log('WARN', 'MEDIUM', `${message} (${code}; next attempt in ${Math.ceil(seconds)} seconds)`)
     },
   })
 }

@@ -61,7 +61,7 @@ describe('a request that DHIS2 does not take', () => {
     const dhis2 = await start(firstAnswer(answer))
     const { result, log } = await pushed(dhis2, { rows: fine(3) })
     expect(result).toMatchObject({ sent: 3, imported: 3 })
-    expect(log.join()).toMatch(/next try in [12] seconds/)
+    expect(log.join()).toMatch(/next attempt in [12] seconds/)
   })
 
   it('waits as long as Retry-After says, and not longer than ten minutes', async () => {
