@@ -72,7 +72,7 @@ export async function startInstallation(): Promise<Installation> {
   const pipeline = serviceClient({ baseUrl: pipelineUrl, token, timeout: 60_000 })
   const schema = await findOrCreateSchema(pipeline, 'bench')
   const worker = [...runningPrograms].find(({ spawnargs }) =>
-    spawnargs.some((each) => each === programs.file('pipeline', 'work')),
+    spawnargs.some((each) => each === programs.file('pipeline', 'run-worker')),
   )
   const resources = started.move()
   return {

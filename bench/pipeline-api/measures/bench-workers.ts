@@ -14,7 +14,7 @@ let port = 18_400
 async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<Running> {
   port = await freePort(port + 1)
   const workerPort = port
-  const file = programs.file('pipeline', 'work')
+  const file = programs.file('pipeline', 'run-worker')
   const log = join(folder, `worker-${workerPort}.log`)
   const running = startProgram(
     { file, log, cwd: root, env: { ...env, LOG_LEVEL: 'info', WORKER_PORT: String(workerPort) } },

@@ -45,7 +45,7 @@ describe('checks', () => {
     const sleep = 'select pg_sleep(30)'
     const outcomes = await run([sleep, 'select 1', sleep], { seconds: 3, limits: { ...limits, seconds: 2 } })
     expect(said(outcomes)).toEqual([
-      ['ERROR', 'The query took longer than 2 seconds and was stopped.'],
+      ['ERROR', 'The query took longer than 2 seconds and was stopped. Select fewer rows or simplify the query.'],
       expect.arrayContaining(['ERROR']),
       ['ERROR', 'Not run: earlier checks used all 3 seconds. Split the group.'],
     ])

@@ -184,7 +184,7 @@ describe('a test of a target', () => {
       [{ url: 'http://169.254.169.254/latest', ...credentials }, 'ADDRESS_NOT_ALLOWED', /link-local/],
       [{ url: 'https://10.1.2.3', ...credentials }, 'ADDRESS_NOT_ALLOWED', /private/],
       [{ url: `https://127.0.0.1:${port}`, ...credentials }, 'CERTIFICATE_NOT_TRUSTED', /certificate/],
-      [{ url: dhis2.url }, 'CREDENTIALS_MISSING', /username and a password, or a token/],
+      [{ url: dhis2.url }, 'CREDENTIALS_MISSING', /username and password, or a token/],
     ]
     for (const [target, errorCode, message] of cases) {
       const answer = await test(target)

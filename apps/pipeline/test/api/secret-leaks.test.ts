@@ -208,7 +208,7 @@ describe('afterwards', () => {
 
   it('no list of processes holds it', async () => {
     const { stdout } = await promisify(execFile)('ps', ['-eo', 'args'], { maxBuffer: 64 * 1024 * 1024 })
-    expect(stdout).toMatch(/\/work\.[jt]s$/m)
+    expect(stdout).toMatch(/\/run-worker\.[jt]s$/m)
     expect(seenIn(stdout)).toEqual([])
   })
 

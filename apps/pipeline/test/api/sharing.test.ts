@@ -53,7 +53,7 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
     expect(await tried(friend)).toEqual(hidden)
     const unnamed = grants({ userAccess: [{ access: 'READ' }] })
     expect((await owner.put(`${one}/access`).send(unnamed).expect(400)).body.errors).toEqual([
-      { pointer: '/userAccess/0/id', detail: 'is required: it names the user or group' },
+      { pointer: '/userAccess/0/id', detail: 'is required: it identifies the user or group' },
     ])
     const read = await share({ userAccess: [{ id: friend.id }] })
     expect(read.access).toMatchObject({ accessLevel: 'SHARED', userAccess: [{ id: friend.id, access: 'READ' }] })

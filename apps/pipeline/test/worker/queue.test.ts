@@ -126,7 +126,7 @@ describe('the queue', () => {
   it('is migrated as often as one likes, and not used before', async () => {
     await using database = await testDatabase({})
     await using empty = connect<DB>(database.url, { name: 'test' })
-    await expect(openQueue(empty.db, logger)).rejects.toThrow(/run the migrations first/)
+    await expect(openQueue(empty.db, logger)).rejects.toThrow(/Run the migrations first/)
     await migrateQueue(database.url)
     await migrateQueue(database.url)
     await using queue = await openQueue(empty.db, logger)

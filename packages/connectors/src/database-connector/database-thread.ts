@@ -8,7 +8,7 @@ import { type DatabaseSession, loadEngine } from './database-session.ts'
 import { TupleSink } from './tuple-sink.ts'
 import type { DatabaseLimits } from './database-config.ts'
 
-if (!parentPort) throw new Error('database-thread.ts must be started as a worker thread')
+if (!parentPort) throw new Error('database-thread.ts is a worker thread, not a program')
 
 /** The state that decides which timeout applies: none while the consumer is slow, and a longer one before the first row. */
 type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
