@@ -32,5 +32,5 @@ it('the reference says where a user without single sign-on is made, beside the o
   const { description } = document.paths['/users'].post
   expect(description).toMatch(/POST \/users\/invite.*ADMIN_SETS_PASSWORDS/)
   const { password } = document.components.schemas.UserBody.properties
-  expect(JSON.stringify(password)).toContain('Refused with 422 unless the installation allows it')
+  expect(JSON.stringify(password)).toContain('Rejected with 422 unless the operator has set ADMIN_SETS_PASSWORDS')
 })

@@ -106,7 +106,7 @@ describe('a client', () => {
     const post = (translations: object[]) => admin.post('/clients').send({ ...clientBody(), translations })
     const fr = { locale: 'fr', property: 'name', value: 'Nord' }
     expect((await post([fr, { ...fr, property: 'NAME', value: 'Sud' }]).expect(400)).body.errors).toEqual([
-      { pointer: '/translations', detail: 'must not contain two with the same locale and property' },
+      { pointer: '/translations', detail: 'must not contain two items with the same locale and property' },
     ])
     await post([{ ...fr, value: '' }]).expect(400)
     await post([fr, { ...fr, locale: 'de' }]).expect(201)

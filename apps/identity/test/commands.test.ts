@@ -135,8 +135,8 @@ describe('the commands of the service', () => {
     expect(out).not.toContain('some-wrong-password')
   })
 
-  it('describe the API without any setting', async () => {
-    const { code, out } = await run('describe', { IDENTITY_DATABASE_URL: '', SECRET_KEYS: '', SERVICE_SECRET: '' })
+  it('print the OpenAPI document without any setting', async () => {
+    const { code, out } = await run('print-openapi', { IDENTITY_DATABASE_URL: '', SECRET_KEYS: '', SERVICE_SECRET: '' })
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({
       openapi: '3.1.0',

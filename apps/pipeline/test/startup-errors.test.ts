@@ -15,7 +15,7 @@ const environment = (url: string, port: number) => ({
 })
 
 describe('a database that is not migrated', () => {
-  it.each(['serve', 'run-worker'])('is refused by bin/%s.ts, also when a migration is missing only', async (name) => {
+  it.each(['serve', 'run-worker'])('is rejected by bin/%s.ts, even if only one migration is missing', async (name) => {
     await using empty = await testDatabase()
     const started = async () => {
       const program = startProgram(`pipeline/bin/${name}.ts`, environment(empty.url, await freePort()))

@@ -76,7 +76,7 @@ describe('a data quality check', () => {
     const post = async (translations: object[]) =>
       (await owner.post('/data-quality-checks').send(checkBody({ translations })).expect(400)).body.errors
     const details = (await post([{}])).map(({ detail }: { detail: string }) => detail)
-    for (const why of ['selected by language', 'names the translated text', 'it is the translated text'])
+    for (const why of ['the language of the translation', 'the name of the translated property', 'the translated text'])
       expect(details.join()).toContain(why)
     const one = { locale: 'fr', property: 'shortName', value: 'Dates' }
     expect((await post([one, { ...one, value: 'Autres' }]))[0].detail).toContain('the same locale and property')

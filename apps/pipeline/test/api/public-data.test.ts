@@ -137,7 +137,7 @@ describe('open data', () => {
     let now = 0
     const admit = networkRateLimit(() => now)
     for (let asked = 0; asked < 100; asked += 1) admit(`2001:db8:1:2::${asked}`)
-    expect(() => admit('2001:db8:1:2:ffff::1')).toThrow('wait a second')
+    expect(() => admit('2001:db8:1:2:ffff::1')).toThrow('Wait a second')
     admit('2001:db8:1:3::1')
     admit('198.51.100.7')
     now += 400

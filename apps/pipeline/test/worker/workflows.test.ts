@@ -39,7 +39,7 @@ describe('a run of a workflow', () => {
     expect(await jobStates(stack, run)).toEqual([['OK', 'OK'], ['OK']])
     const { length } = await stack.db.selectFrom('runs').select('id').where('workflow_run_id', '=', run.id).execute()
     expect(length).toBe(3)
-    expect((await logOf(run))[0]).toBe('The workflow begins: 3 jobs.')
+    expect((await logOf(run))[0]).toBe('The workflow runs 3 jobs.')
   })
 
   it('does the jobs of a parallel step at once, and the next step once all have ended', async () => {

@@ -171,7 +171,7 @@ for (const { name, missing, start, expired } of stores)
           atObject(2, { cutAfter: 10 })
           await rig.load(reading())
           expect(await names()).toHaveLength(3)
-          expect(rig.messages.join('\n')).toMatch(/continues at byte 10 after a failure/)
+          expect(rig.messages.join('\n')).toMatch(/was interrupted and continues at byte 10/)
         },
 
         async keepsBreaking() {
