@@ -52,7 +52,8 @@ export const bringUp = async (
   }
   const migrate = (app: string) =>
     runOnce(`Migrating the ${app} database`, program(app, 'migrate', `${app}-migrate`), off)
-  const start = (name: string, app: string, bin: string, port: number): Promise<void> => {
+  // Async, so that a stop rejects the promise: an exception would leave the promises beside it unhandled.
+  const start = async (name: string, app: string, bin: string, port: number): Promise<void> => {
     off.throwIfAborted()
     const health = `http://${loopbackOf(settings)}:${port}/health/ready`
     const service = startService({
