@@ -124,11 +124,11 @@ describe('values for a run', () => {
     const { body } = await ask('least', 'leest', 'commented', 'least').expect(422)
     expect(body.code).toBe('refused')
     const unknown = (name: string) =>
-      `The check does not use \${${name}}, and no variable of that name is stored: mend its name, or leave it out.`
+      `The check does not use \${${name}}, and no variable of this name exists. Correct the name, or leave it out.`
     expect(body.errors).toEqual([
       { pointer: '/variables/1/name', detail: unknown('leest') },
       { pointer: '/variables/2/name', detail: unknown('commented') },
-      { pointer: '/variables/3/name', detail: '${least} is given two values.' },
+      { pointer: '/variables/3/name', detail: '${least} has two values. Send only one.' },
     ])
   })
 
@@ -148,7 +148,7 @@ describe('values for a run', () => {
       const ask = (...names: string[]) => owner.post(`/data-quality-check-groups/${id}/${verb}`).send(given(...names))
       const { body } = await ask('a', 'c').expect(422)
       expect(body.detail).toBe(
-        'No check of the group uses ${c}, and no variable of that name is stored: mend its name, or leave it out.',
+        'No check of the group uses ${c}, and no variable of this name exists. Correct the name, or leave it out.',
       )
       await ask('a', 'b', known).expect(verb === 'run' ? 200 : 202)
     }

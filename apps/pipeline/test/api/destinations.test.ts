@@ -122,7 +122,10 @@ describe('a destination', () => {
       apiTarget: { url: 'https://elsewhere.example.org', username: 'importer' },
     }).expect(422)
     expect(moved.errors).toEqual([
-      { pointer: '/apiTarget/password', detail: expect.stringContaining('The stored password belongs to the old address') },
+      {
+        pointer: '/apiTarget/password',
+        detail: expect.stringContaining('The stored password belongs to the old address'),
+      },
     ])
     await put({ apiTarget: { url: dhis2.url, username: 'importer', password: null } }).expect(200)
     expect((await stored(made.id)).target_secrets).not.toBeNull()

@@ -113,7 +113,7 @@ describe('a column that lost all its values', () => {
     expect(loads.map(({ run }) => [run.status, run.message])).toEqual(
       [
         '',
-        ` Column "v" of ${place} had values in the last load. The source has none for it now, in 2 rows: check the source.`,
+        ` Column "v" of ${place} had values in the last load. Now it is empty in all 2 rows: check the source.`,
         '',
       ].map((hint) => ['OK', `Loaded 2 rows into ${place}.${hint}`]),
     )

@@ -66,7 +66,7 @@ describe('a run of a view', () => {
     const view = await create('select 5 as a', { materialized: true })
     const warehouse = await scene.service.stack.warehouses.open(scene.client)
     await warehouse.views.drop(scene.place.schemaName, view.dataWarehouseViewName)
-    expect((await scene.owner.get(`/views/${view.id}/data`).expect(404)).body.detail).toContain('run the view')
+    expect((await scene.owner.get(`/views/${view.id}/data`).expect(404)).body.detail).toContain('Run the view')
     expect(await run(view.id)).toMatchObject({ status: 'OK', rowsWritten: 1 })
     expect(await rowsOf(view.id)).toEqual([[5]])
   })

@@ -64,7 +64,7 @@ describe('a load whose warehouse is killed and starts again', () => {
     (point) => {
       const { atLast, log } = restarted.get(point)!
       expect(atLast.attempt).toBe(2)
-      expect(log).toMatch(/WAREHOUSE_UNAVAILABLE; next try in \d seconds/)
+      expect(log).toMatch(/WAREHOUSE_UNAVAILABLE; next attempt in \d seconds/)
     },
   )
 
