@@ -153,7 +153,7 @@ describe('a workflow', () => {
       at(4, 'object/uid'),
     ])
     expect(body.errors[2].detail).toContain('Set jobType to DATA_PIPELINE_LOAD')
-    expect(body.errors[3].detail).toContain('is a workflow. Choose another object.')
+    expect(body.errors[3].detail).toContain('is a workflow, which a workflow cannot run')
     await owner
       .post('/workflows')
       .send(workflowBody([{ jobs: [{ jobType: 'WORKFLOW_RUN', object: { uid: workflow.id } }] }]))

@@ -101,7 +101,7 @@ export async function resolveJobs(
     const known = object && (kept.has(object.id) || seen.has(object.id))
     if (!known) return { pointer: at, detail: `No ${noun} that you may run has the id ${uid}.` }
     const { kind, name } = object
-    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow. Choose another object.` }
+    if (kind === 'WORKFLOW') return { pointer: at, detail: `"${name}" is a workflow, which a workflow cannot run.` }
     if (jobType && jobKinds[kind].jobType !== jobType)
       return {
         pointer: `${pointer}/jobType`,
