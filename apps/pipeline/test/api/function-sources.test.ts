@@ -73,7 +73,9 @@ describe('a function behind an address', () => {
     const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
     expect(body).toMatchObject({
       status: 'ERROR',
-      message: expect.stringMatching(/^The function at 127\.0\.0\.1:\d+ returned “not found” \(404\)\. Check the address\./),
+      message: expect.stringMatching(
+        /^The function at 127\.0\.0\.1:\d+ returned “not found” \(404\)\. Check the address\./,
+      ),
     })
   })
 })

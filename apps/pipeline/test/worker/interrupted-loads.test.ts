@@ -51,7 +51,9 @@ describe('a load that is under way', () => {
     expect(await finished(stack, run)).toMatchObject({ state: 'OK', attempt: 2, error_code: null })
     expect([await publications(client, run), await stagingTables(client)]).toEqual([1, 0])
     const logs = await listLogs(stack.db, pipeline.id, { taskId: run.uid, logLevel: 'WARN' }, { page: 1, pageSize: 10 })
-    expect(logs.rows.map(({ message }) => message).join('\n')).toMatch(/WAREHOUSE_UNAVAILABLE; next attempt in \d seconds/)
+    expect(logs.rows.map(({ message }) => message).join('\n')).toMatch(
+      /WAREHOUSE_UNAVAILABLE; next attempt in \d seconds/,
+    )
   })
 
   itUnless(longRunOnly)('goes on when the connections to the service’s own database are cut', async () => {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { WarehouseProblem} from '../../warehouse.ts';
-import { busyProblem, isBusy } from '../../warehouse.ts'
+import { type WarehouseProblem, busyProblem, isBusy } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { recreateViews, retireViews, affectsViews } from '../views/dependent-views.ts'
 import { execute, rowsOf } from '../protocol/http.ts'

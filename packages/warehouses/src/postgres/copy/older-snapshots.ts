@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
-import type { WarehouseProblem} from '../../warehouse.ts';
-import { busyProblem } from '../../warehouse.ts'
+import { type WarehouseProblem, busyProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
 import { copyApplicationName } from './copy-connection.ts'
 

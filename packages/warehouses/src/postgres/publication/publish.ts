@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { failpoint } from '@sluice/process'
-import type {
-  WarehouseProblem} from '../../warehouse.ts';
 import {
+  type WarehouseProblem,
   assertCurrentAttempt,
   type Publication,
   type PublishedTable,
