@@ -13,7 +13,7 @@ export type ContractCheckResult<T> =
       onlyTooLarge?: true
     }
 
-// Verbose errors contain the schema, whose `whyRequired` says why a field is required.
+// Verbose errors contain the schema, and its `whyRequired` says why a field is required.
 const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
 /** Maximum number of values in a request for which all violations are listed. Valid requests are rarely larger. */
@@ -105,7 +105,7 @@ interface JsonSchema {
 
 /**
  * Removes null values of optional fields from a body, because null means absent. Replaces the empty text of a stored secret by
- * null, which tells handlers to delete the secret. Returns the same object if nothing changes.
+ * null, so that handlers delete the secret. Returns the same object if nothing changes.
  */
 function withoutNulls(schema: JsonSchema | undefined, value: unknown): unknown {
   if (schema === undefined || value === null || typeof value !== 'object') return value

@@ -173,7 +173,9 @@ describe('with an allow-list', () => {
 
   it('reads no more than it is told to, and waits no longer', async () => {
     const url = (path: string) => `http://127.0.0.1:${port}${path}`
-    expect(await problemOf(url('/endless'), { ...some(), maxBytes: 50_000 })).toMatch(/larger than the limit of 50000 bytes/)
+    expect(await problemOf(url('/endless'), { ...some(), maxBytes: 50_000 })).toMatch(
+      /larger than the limit of 50000 bytes/,
+    )
     expect(await problemOf(url('/silent'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
     expect(await problemOf(url('/stuck'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
   })

@@ -63,7 +63,7 @@ export async function readForm<Fields>(
     if (file) return refuse(`/${name}`, 'comes after the file: send all fields before it')
     if (nameCut) return refuse('/', `has a field whose name is longer than ${limits.fieldNameSize} bytes`)
     if (valueCut) violations.push({ pointer: `/${name}`, detail: `must have at most ${limits.fieldSize} bytes` })
-    else if (given.has(name)) violations.push({ pointer: `/${name}`, detail: 'must occur only once' })
+    else if (given.has(name)) violations.push({ pointer: `/${name}`, detail: 'is there twice' })
     else if (value.includes('\0'))
       violations.push({ pointer: `/${name}`, detail: 'must not contain the NUL character' })
     else given.set(name, value)
