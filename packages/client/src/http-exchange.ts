@@ -50,7 +50,7 @@ export async function sendRequest(
     if (caller?.aborted) throw caller.reason
     if (source?.failed()) throw source.failed()?.error
     if (error instanceof ServiceUnavailable) throw error
-    if (timeout?.aborted) throw new ServiceUnavailable('timed-out', `${url.origin} did not answer in time.`)
+    if (timeout?.aborted) throw new ServiceUnavailable('timed-out', `${url.origin} did not respond in time.`)
     throw new ServiceUnavailable('unreachable', `${url.origin} cannot be reached: ${innermost(error)}.`, {
       cause: error,
     })
@@ -65,7 +65,10 @@ async function readBodyText(response: Response, url: URL): Promise<string> {
   for await (const chunk of response.body) {
     size += chunk.byteLength
     if (size > maxResponseBytes)
-      throw new ServiceUnavailable('malformed-answer', `${url.origin} answers more than ${maxResponseBytes} bytes.`)
+      throw new ServiceUnavailable(
+        'malformed-answer',
+        `The response of ${url.origin} is larger than ${maxResponseBytes} bytes.`,
+      )
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()
@@ -127,7 +130,7 @@ function parseJson(id: string, headers: Headers, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw malformedResponse(id, 'what is not JSON', cause)
+    throw malformedResponse(id, 'the body is not JSON', cause)
   }
 }
 
@@ -146,9 +149,9 @@ const undocumentedProblem = (id: string, status: number): ProblemDocument => ({
   type: `urn:problem:http-${status}`,
   title: `${id} was refused.`,
   status,
-  detail: `${id} was answered with ${status} and no explanation.`,
+  detail: `The response to ${id} has status ${status} and no problem document.`,
   code: `http-${status}`,
 })
 
 const malformedResponse = (id: string, what: string, cause?: unknown) =>
-  new ServiceUnavailable('malformed-answer', `The answer to ${id} breaks its contract: ${what}.`, { cause })
+  new ServiceUnavailable('malformed-answer', `The response to ${id} does not match its contract: ${what}.`, { cause })

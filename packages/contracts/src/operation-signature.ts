@@ -39,9 +39,9 @@ export interface Signature<Path extends string = string, Query = any, Body = any
   body?: Contract<Body>
   /** Absent if the response has no body (204). */
   response?: Contract<Response>
-  /** Whether the response is an array whose totals are in headers. */
+  /** Whether the response is an array, with its totals in headers. */
   paged?: boolean
-  /** Whether the response is a stream of server-sent events, whose data fits `response`. */
+  /** Whether the response is a stream of server-sent events. Their data fits `response`. */
   events?: boolean
   /** Whether the object has a version. Responses contain it in ETag, and writes accept it in If-Match. */
   versioned?: boolean

@@ -1,4 +1,4 @@
-/** What a violation says about a text that does not match a pattern, by pattern. */
+/** Texts of violations for values that do not match a pattern, by pattern. */
 export const patternWords: Readonly<Record<string, string>> = {
   '^\\P{Cc}*$': 'must be one line, without control characters',
   '^[^\\p{Cc}]*$': 'must be one line, without control characters',

@@ -13,7 +13,7 @@ export type ContractCheckResult<T> =
       onlyTooLarge?: true
     }
 
-// Verbose errors contain the schema, whose `whyRequired` says why a field is required.
+// Verbose errors contain the schema, and its `whyRequired` says why a field is required.
 const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
 /** Maximum number of values in a request for which all violations are listed. Valid requests are rarely larger. */

@@ -25,7 +25,7 @@ export function authenticator({ verify, findPrincipal, serviceSecret }: Authenti
     const token = bearerOf(request)
     if (guard === 'service') {
       if (!sameSecret(token, serviceSecret))
-        throw problems.unauthenticated('This is for services of the platform only.')
+        throw problems.unauthenticated('Only the services of this installation can call this operation.')
       return anonymousCaller
     }
     const given = await readCredential(token, verify)
@@ -72,7 +72,10 @@ async function readCredential(token: string, verify: TokenVerifier): Promise<Pre
   const credential: Credential = { kind: 'session', id: sub, session: sid }
   if (client_id === firstParty) return { credential, issued }
   // An application without a role may not read the user here either: the ID token and userinfo serve that purpose.
-  if (scope === '') throw problems.forbidden('This application was allowed nothing here: it has to ask for a role.')
+  if (scope === '')
+    throw problems.forbidden(
+      'The application has no role for this service. Request a role in the scope of the sign-in.',
+    )
   return { credential: { ...credential, application: client_id }, issued, scope }
 }
 

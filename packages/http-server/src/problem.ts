@@ -79,7 +79,7 @@ export const problems = {
     }),
   notAcceptable: (type: string) =>
     new Problem(406, 'not-acceptable', 'The response is not available in a type that Accept allows.', {
-      detail: `This address answers ${type} only: send "Accept: ${type}", or leave the header out.`,
+      detail: `The response has the type ${type}. Send "Accept: ${type}", or omit the header.`,
     }),
   conflict: (pointer: string, detail: string) =>
     new Problem(409, 'conflict', 'The change conflicts with stored data.', {
@@ -88,11 +88,11 @@ export const problems = {
     }),
   stale: () =>
     new Problem(412, 'stale', 'The object has changed since it was read.', {
-      detail: 'The If-Match header names an older version: read it again, and apply your change to that.',
+      detail: 'The If-Match header names an older version. Read the object again and repeat the change.',
     }),
   tooLarge: (limit: number) =>
     new Problem(413, 'too-large', 'The request body is too large.', {
-      detail: `At most ${limit} bytes are taken here.`,
+      detail: `The limit is ${limit} bytes. Send a smaller body.`,
     }),
   unsupportedMediaType: (wanted: string) =>
     new Problem(415, 'unsupported-media-type', 'The request body has the wrong media type.', {
@@ -109,19 +109,19 @@ export const problems = {
     }),
   tooCostly: () =>
     new Problem(422, 'search-too-costly', 'The search takes too long.', {
-      detail: 'Narrow it: fewer patterns, a span of time, or a property that names what you look for exactly.',
+      detail: 'Narrow the search: use fewer patterns, a time range, or an exact value of a property.',
     }),
   tooManyRequests: (seconds: number, detail: string) =>
     new Problem(429, 'too-many-requests', 'Too many attempts.', { detail, headers: retryAfter(seconds) }),
   internal: () =>
     new Problem(500, 'internal', 'Internal error.', {
-      detail: 'The request was not carried out. The log has the reason under this request id.',
+      detail: 'The request failed and changed nothing. The service log contains the reason under this request id.',
     }),
   busy: (title: string) =>
     new Problem(503, 'busy', title, { detail: 'Try again in a few seconds.', headers: retryAfter(2) }),
   unavailable: (part: string, cause?: unknown) =>
     new Problem(503, 'unavailable', 'A required component is not available.', {
-      detail: `The ${part} cannot be reached just now. Try again in a moment.`,
+      detail: `The ${part} cannot be reached. Try again in a few seconds.`,
       headers: retryAfter(5),
       cause,
     }),

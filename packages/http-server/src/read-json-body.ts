@@ -28,7 +28,7 @@ export async function readJsonBody(
 function assertPlainJson(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset !== 'utf-8') throw problems.unsupportedMediaType('application/json in UTF-8')
   if (!isUtf8(body)) throw problems.unreadableBody('It is not valid UTF-8.')
-  if (containsNul(body)) throw problems.unreadableBody('It holds a NUL byte.')
+  if (containsNul(body)) throw problems.unreadableBody('It contains a NUL character.')
   if (isTooDeep(body)) throw problems.unreadableBody('It nests deeper than 32 levels.')
   if (hasLoneSurrogate(body))
     throw problems.unreadableBody('It holds half a surrogate pair (\\ud800 to \\udfff alone).')

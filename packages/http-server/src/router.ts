@@ -130,12 +130,14 @@ function readBodyOrEmpty(request: Request): unknown {
 function authorize({ guard, inPerson = guard === 'in-person' }: Signature, caller: Caller): void {
   if (guard === 'anyone' || guard === 'service') return
   if (guard === 'signed-in' && caller.kind === 'application')
-    throw problems.forbidden('This is for people: an application that acts for itself has no user.')
+    throw problems.forbidden(
+      'Only users can call this operation. Use the token of a user instead of a token that the application got for itself.',
+    )
   if (typeof guard !== 'string' && !guard.some((role) => holds(caller.roles, role)))
     throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
   if (inPerson && !caller.inPerson)
     throw problems.forbidden(
-      'This is done in person only: sign in with your username, not with a token or an application.',
+      'Sign in with your username to call this operation. API tokens and applications cannot call it.',
     )
 }
 

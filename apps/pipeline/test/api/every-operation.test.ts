@@ -193,7 +193,7 @@ describe.each(table.filter(([, { response }]) => response))('%s', (_id, signatur
       expect(answer.headers['content-type']).toMatch('application/problem+json')
       expect(JSON.parse(answer.text)).toMatchObject({
         code: 'not-acceptable',
-        detail: `This address answers ${type} only: send "Accept: ${type}", or leave the header out.`,
+        detail: `The response has the type ${type}. Send "Accept: ${type}", or omit the header.`,
       })
     }
   })

@@ -231,7 +231,7 @@ describe('an upload that is refused', () => {
     const early = await announced.answer
     expect(early).toMatchObject({
       status: 413,
-      body: { code: 'too-large', detail: 'At most 1000000 bytes are taken here.' },
+      body: { code: 'too-large', detail: 'The limit is 1000000 bytes. Send a smaller body.' },
     })
     announced.sent.destroy()
 

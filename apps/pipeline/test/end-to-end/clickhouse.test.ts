@@ -276,7 +276,7 @@ describe('a schema in ClickHouse, through the real processes', () => {
     await server.kill()
     expect(await health()).toMatchObject({ status: 'UP', parts: { clickhouse: 'DOWN', warehouse: 'UP' } })
     const { status, body } = await call('GET', `data-pipelines/${id}/data`)
-    expect([status, body.detail]).toEqual([503, 'The warehouse cannot be reached just now. Try again in a moment.'])
+    expect([status, body.detail]).toEqual([503, 'The warehouse cannot be reached. Try again in a few seconds.'])
     const task = await begin(id, `${cases}4,east,202601,1\n`)
     const runs = `data-pipelines/${id}/runs`
     await until(async () => (await read(runs))[0].message?.includes('reach'))

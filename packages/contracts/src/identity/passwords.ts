@@ -9,7 +9,7 @@ export const passwordLength = { least: 12, most: 128 }
 
 export const NewPassword = Type.String({ minLength: passwordLength.least, maxLength: passwordLength.most })
 
-/** An existing password, whose length is not checked again. */
+/** An existing password. Its length is not checked again. */
 export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.most })
 
 export const AcceptInvitationBody = contract(

@@ -32,9 +32,9 @@ export type DeletedClientSummary = TypeOf<typeof DeletedClientSummary>
 const credentialKinds = ['session', 'application', 'api-token'] as const
 
 /**
- * Identifies the principal of a bearer token whose form and signature are valid. `id` is the user's uid, the
- * application's ssoClientId, or the API token's SHA-256 in base64url. Only a user's session has `session` and, if the
- * token was issued to an application, its ssoClientId in `application`.
+ * Identifies the principal of a bearer token with a valid form and signature. `id` is the user's uid, the application's
+ * ssoClientId, or the API token's SHA-256 in base64url. Only a user's session has `session` and, if the token was issued to an
+ * application, its ssoClientId in `application`.
  */
 export const Credential = contract(
   'Credential',

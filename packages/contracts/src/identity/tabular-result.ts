@@ -52,7 +52,7 @@ export const TabularResult = contract(
       ),
       rows: Rows,
       visibleRows: Rows,
-      /** The positions, from 0, of those `headers` whose `meta` is true. */
+      /** The positions, from 0, of those `headers` that have `meta` true. */
       metaColumnIndexes: Type.Array(Count, { uniqueItems: true, maxItems: 100 }),
       headers: Type.Array(Header, { maxItems: 100 }),
       visibleHeaders: Type.Array(Header, { maxItems: 100 }),

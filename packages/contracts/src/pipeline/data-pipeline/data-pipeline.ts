@@ -46,7 +46,7 @@ export const DataPipelineBody = discriminated(
   pipelineVariants.map(({ sent }) => sent),
 )
 export type SentDataPipelineBody = TypeOf<Variant['sent']>
-/** A pipeline body whose type is known. */
+/** A pipeline body with a known type. */
 export type DataPipelineBody = TypeOf<Variant['body']>
 
 export const DataPipeline = discriminated(
