@@ -19,11 +19,11 @@ const nat64 = ipaddr.parseCIDR('64:ff9b::/96')
 const documentation = ipaddr.parseCIDR('3fff::/20')
 
 const rangeReasons: Record<string, string> = {
-  unspecified: 'refers to the server itself',
-  loopback: 'refers to the server itself',
-  linkLocal: 'is link-local, where clouds serve the credentials of their machines',
-  multicast: 'is reserved for multicast',
-  broadcast: 'is reserved for broadcast',
+  unspecified: 'means this machine itself',
+  loopback: 'means this machine itself',
+  linkLocal: 'is link-local, where clouds keep the credentials of their machines',
+  multicast: 'is for multicast',
+  broadcast: 'is for broadcast',
 }
 
 /**
@@ -33,7 +33,7 @@ const rangeReasons: Record<string, string> = {
 export function nonPublicReason(text: string): string | undefined {
   if (!ipaddr.isValid(text)) return 'cannot be read'
   const address = unwrapIPv4(ipaddr.parse(text))
-  if (inRange(address, azureWireServer)) return 'belongs to the infrastructure of the cloud'
+  if (inRange(address, azureWireServer)) return 'belongs to the cloud’s own machinery'
   const isGlobal = address.kind() === 'ipv4' || inRange(address, globalUnicast)
   const range = address.range()
   if (range === 'unicast' && isGlobal && !inRange(address, documentation)) return undefined

@@ -65,28 +65,21 @@ export function causesOf(error: unknown): unknown[] {
 }
 
 const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
-  ENOTFOUND: ['HOST_UNKNOWN', (host) => `The host name ${host} does not exist. Check the address.`],
-  EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The DNS lookup of ${host} failed. Try again later.`],
-  ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `${host} refused the connection. Check the host and the port.`],
+  ENOTFOUND: ['HOST_UNKNOWN', (host) => `The host ${host} does not exist: its name is not known.`],
+  EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The name ${host} could not be looked up just now.`],
+  ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `Nothing answers at ${host}: the connection was refused.`],
   ECONNRESET: ['CONNECTION_LOST', (host) => `${host} broke off the connection.`],
   EHOSTUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from this network.`],
   ENETUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from this network.`],
-  CERT_HAS_EXPIRED: [
-    'CERTIFICATE_NOT_TRUSTED',
-    (host) => `The TLS certificate of ${host} has expired. Ask the operator of the host to renew it.`,
-  ],
-  DEPTH_ZERO_SELF_SIGNED_CERT: [
-    'CERTIFICATE_NOT_TRUSTED',
-    (host) => `The TLS certificate of ${host} is self-signed. Use a certificate of a trusted authority.`,
-  ],
+  CERT_HAS_EXPIRED: ['CERTIFICATE_NOT_TRUSTED', (host) => `The certificate of ${host} has expired.`],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ['CERTIFICATE_NOT_TRUSTED', (host) => `The certificate of ${host} is self-signed.`],
   SELF_SIGNED_CERT_IN_CHAIN: [
     'CERTIFICATE_NOT_TRUSTED',
     (host) => `The certificate of ${host} comes from an authority that is not known here.`,
   ],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: [
     'CERTIFICATE_NOT_TRUSTED',
-    (host) =>
-      `${host} does not send its intermediate certificates. Ask its operator to install the full certificate chain.`,
+    (host) => `${host} does not send the certificates between its own and a known one.`,
   ],
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
     'CERTIFICATE_NOT_TRUSTED',
@@ -94,19 +87,15 @@ const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
   ],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     'CERTIFICATE_NOT_TRUSTED',
-    (host) => `The TLS certificate of ${host} was issued for another host name. Check the address.`,
+    (host) => `The certificate that ${host} shows is for another name.`,
   ],
   UND_ERR_SOCKET: ['CONNECTION_LOST', (host) => `${host} broke off the connection.`],
-  UND_ERR_HEADERS_OVERFLOW: ['OTHER_PROTOCOL', (host) => `The response headers of ${host} are too large.`],
+  UND_ERR_HEADERS_OVERFLOW: ['OTHER_PROTOCOL', (host) => `${host} sent headers that are too large.`],
 }
 
 function explainCause(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
   const { code, name, message } = (cause ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
-  if (message === 'bad port')
-    return [
-      'OTHER_PROTOCOL',
-      `The port of ${host} is reserved for a protocol other than HTTP. Check the port in the address.`,
-    ]
+  if (message === 'bad port') return ['OTHER_PROTOCOL', `The port of ${host} is kept for something that is not HTTP.`]
   const key = String(code)
   if (Object.hasOwn(knownErrors, key)) {
     const [kind, sentence] = knownErrors[key]!
@@ -115,7 +104,5 @@ function explainCause(cause: unknown, host: string, seconds: number): [OutgoingC
   const timedOut = name === 'TimeoutError' || /TIMEOUT|ETIMEDOUT/.test(key)
   if (timedOut) return ['CONNECTION_TIMEOUT', `${host} did not answer in full within ${seconds} seconds.`]
   if (/^ERR_SSL|^EPROTO/.test(key)) return ['OTHER_PROTOCOL', `${host} does not speak TLS as it should.`]
-  return key.startsWith('HPE_')
-    ? ['OTHER_PROTOCOL', `${host} did not send a valid HTTP response. Check the address and the port.`]
-    : undefined
+  return key.startsWith('HPE_') ? ['OTHER_PROTOCOL', `What ${host} answers is not HTTP.`] : undefined
 }

@@ -47,9 +47,7 @@ export function guardedFetch({
   async function resolveAllowed(protocol: string, hostname: string, port: number): Promise<ResolvedAddress[]> {
     const { addresses, named } = await resolveHost(hostname, port)
     if (protocol !== 'https:' && !named)
-      throw addressRefused(
-        `Requests to ${hostname.replace(/^\[(.+)\]$/, '$1')} must use https. Change the address to https://.`,
-      )
+      throw addressRefused(`${hostname.replace(/^\[(.+)\]$/, '$1')} accepts https only.`)
     return addresses
   }
 
@@ -104,13 +102,11 @@ export function guardedFetch({
 }
 
 function assertFetchableUrl(given: string | URL): URL {
-  if (!URL.canParse(String(given)))
-    throw addressRefused('The address is not a complete URL. It must start with https://.')
+  if (!URL.canParse(String(given))) throw addressRefused('This is not a complete address: it begins with https://.')
   const url = new URL(given)
   if (!['https:', 'http:'].includes(url.protocol))
     throw addressRefused(`${url.protocol}// is not supported: use https.`)
-  if (url.username || url.password)
-    throw addressRefused('The address must not contain a username or password. Use the fields for credentials.')
+  if (url.username || url.password) throw addressRefused('An address holds no username and no password.')
   return url
 }
 
@@ -125,9 +121,7 @@ interface BodyLimit {
 async function limitBodySize(response: Response, { maxBytes, host, problem }: BodyLimit): Promise<Response> {
   const { status, statusText, headers, body } = response
   const tooLarge = () =>
-    new OutgoingProblem(`The response of ${host} is larger than the limit of ${maxBytes} bytes. Request less data.`, {
-      code: 'ANSWER_TOO_LARGE',
-    })
+    new OutgoingProblem(`${host} answers more than the ${maxBytes} bytes that are read.`, { code: 'ANSWER_TOO_LARGE' })
   if (Number(headers.get('content-length') ?? 0) > maxBytes) {
     await body?.cancel()
     throw tooLarge()

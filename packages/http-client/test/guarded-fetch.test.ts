@@ -111,7 +111,7 @@ describe('without an allow-list', () => {
 
   it('asks nothing of a name when any of its addresses is private', async () => {
     const lookup = async () => [...(await at('93.184.216.34')()), ...(await loopback())]
-    expect(await problemOf(`https://half.example.org:${trapPort}/`, { lookup })).toMatch(/refers to the server itself/)
+    expect(await problemOf(`https://half.example.org:${trapPort}/`, { lookup })).toMatch(/means this machine/)
   })
 
   it('asks again with every connection, so that a name that changes gains nothing', async () => {
@@ -120,7 +120,7 @@ describe('without an allow-list', () => {
     const outgoing = guardedFetch({ allowed: nothing, lookup })
     const url = `https://rebinding.example.org:${trapPort}/`
     await outgoing.check(url)
-    await expect(outgoing.fetch(url)).rejects.toThrow(/refers to the server itself/)
+    await expect(outgoing.fetch(url)).rejects.toThrow(/means this machine/)
     expect(connections).toBe(0)
   })
 
@@ -132,7 +132,7 @@ describe('without an allow-list', () => {
   )
 
   it('takes no password in an address', async () => {
-    expect(await problemOf('https://a:b@public.example.org/')).toMatch(/must not contain a username or password/)
+    expect(await problemOf('https://a:b@public.example.org/')).toMatch(/no password/)
   })
 })
 
@@ -149,16 +149,16 @@ describe('with an allow-list', () => {
 
   it('holds a host to the port that was named', async () => {
     const only = { allowed: parse(`idp.internal:${port}`), lookup: loopback }
-    expect(await problemOf(`http://idp.internal:${trapPort}/`, only)).toMatch(/refers to the server itself/)
+    expect(await problemOf(`http://idp.internal:${trapPort}/`, only)).toMatch(/means this machine/)
     expect(connections).toBe(0)
   })
 
   it('opens one port of an address', async () => {
     const only = { allowed: parse(`127.0.0.1:${port}, [0:0::1]:${port}`) }
     expect(await problemOf(`http://127.0.0.1:${port}/fine`, only)).toBe('answered fine')
-    expect(await problemOf(`http://[::1]:${port}/fine`, only)).not.toMatch(/refers to the server itself/)
-    expect(await problemOf(`http://127.0.0.1:${trapPort}/`, only)).toMatch(/refers to the server itself/)
-    expect(await problemOf(`http://[::1]:${trapPort}/`, only)).toMatch(/refers to the server itself/)
+    expect(await problemOf(`http://[::1]:${port}/fine`, only)).not.toMatch(/means this machine/)
+    expect(await problemOf(`http://127.0.0.1:${trapPort}/`, only)).toMatch(/means this machine/)
+    expect(await problemOf(`http://[::1]:${trapPort}/`, only)).toMatch(/means this machine/)
     expect(connections).toBe(0)
   })
 
@@ -167,15 +167,13 @@ describe('with an allow-list', () => {
     const named = { allowed: parse(`idp.internal:${port}`), lookup: loopback }
     expect(await problemOf(url('/again'), named)).toMatch(/redirects to another address/)
     expect(await problemOf(url('/again'), { ...named, follow: true })).toBe('answered fine')
-    expect(await problemOf(url('/private'), { ...named, follow: true })).toMatch(/refers to the server itself/)
+    expect(await problemOf(url('/private'), { ...named, follow: true })).toMatch(/means this machine/)
     expect(connections).toBe(0)
   })
 
   it('reads no more than it is told to, and waits no longer', async () => {
     const url = (path: string) => `http://127.0.0.1:${port}${path}`
-    expect(await problemOf(url('/endless'), { ...some(), maxBytes: 50_000 })).toMatch(
-      /larger than the limit of 50000 bytes/,
-    )
+    expect(await problemOf(url('/endless'), { ...some(), maxBytes: 50_000 })).toMatch(/more than the 50000 bytes/)
     expect(await problemOf(url('/silent'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
     expect(await problemOf(url('/stuck'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
   })
@@ -183,7 +181,7 @@ describe('with an allow-list', () => {
   it('says what went wrong in a sentence', async () => {
     const nobody = async () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))
     expect(await problemOf('https://no.example.org/', { lookup: nobody })).toBe(
-      'The host name no.example.org does not exist. Check the address.',
+      'The host no.example.org does not exist: its name is not known.',
     )
     expect(await problemOf(`https://127.0.0.1:${port}/`, some())).toMatch(/does not speak TLS/)
     expect(await problemOf(`http://127.0.0.1:${trapPort}/`, some())).toMatch(/broke off the connection/)
