@@ -12,7 +12,7 @@ import { at, from, posting } from './mail-service-setup.ts'
 const scene = posting()
 const { server, lines, parts, post, invite, mails, due } = scene
 
-describe('a mail', () => {
+describe('a queued mail', () => {
   it('delivers the link once, to its recipient only', async () => {
     const { received, port } = await server()
     const invited = await invite()
@@ -91,7 +91,7 @@ describe('a mail', () => {
     ],
     ['what it says', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
     ['it in the end, for now', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
-  ])('is dealt with by whom a server refuses: %s', async (_what, state, options) => {
+  ])('is retried or fails depending on what the server refuses: %s', async (_what, state, options) => {
     const { received, port } = await server(options)
     await invite()
     await post(port)
@@ -172,7 +172,7 @@ describe('a mail', () => {
   })
 })
 
-describe('several processes', () => {
+describe('concurrent mail processes', () => {
   it('send each mail once', async () => {
     const { received, port } = await server()
     const many = 24
