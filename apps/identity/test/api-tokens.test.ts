@@ -25,7 +25,7 @@ async function make(person: Person, roles: Role[] = [], changes: object = {}) {
 }
 const listed = async (person: Person): Promise<ApiToken[]> => (await person.get(own).expect(200)).body
 
-describe('API tokens', () => {
+describe('API token management', () => {
   it('shows a new token once and stores only its hash', async () => {
     const person = await service.as(['ROLE_MANAGE_USER'])
     const { id, text } = await make(person, ['ROLE_MANAGE_USER'])

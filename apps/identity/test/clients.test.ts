@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-describe('organisations', () => {
+describe('organisation management', () => {
   it('creates, reads, updates and deletes an organisation, and writes an audit entry for each change', async () => {
     const sent = clientBody({ translations: [{ locale: 'fr', property: 'name', value: 'Société' }] })
     const { body } = await admin.post('/clients').send(sent).expect(201)

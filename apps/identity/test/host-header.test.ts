@@ -36,7 +36,7 @@ describe('the Host header of a request', () => {
       expect([path, await statusAt(path, '10.1.2.3:3001')]).toEqual([path, 200])
   })
 
-  it('is configured with host names only', () => {
+  it('cannot be allowed with a URL in ALLOWED_HOSTS', () => {
     expect(() => readConfig({ ALLOWED_HOSTS: 'http://identity:3001' })).toThrow('ALLOWED_HOSTS must hold host names')
   })
 })

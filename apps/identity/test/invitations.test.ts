@@ -26,7 +26,7 @@ const accept = (body: object) => service.http.post('/api/v1/auth/accept-invitati
 const statusOf = async (uid: string) => (await admin.get(`/users/${uid}`).expect(200)).body.status
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
 
-describe('invitations', () => {
+describe('an invitation', () => {
   it('sets the password of the user once on acceptance', async () => {
     const made = await admin
       .post('/users/invite')
