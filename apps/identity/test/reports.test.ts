@@ -142,7 +142,7 @@ describe('the audit report', () => {
     ])
   })
 
-  it('shows an organisation only its own entries, and super admins all entries', async () => {
+  it('shows an organisation the entries of its users and objects only, and super admins all entries', async () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const stranger = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const admin = await service.as(['ROLE_SUPER_ADMIN'])

@@ -82,7 +82,7 @@ describe('the credentials of a provider config', () => {
     await put(id, { clientDomain: provider.issuer, clientSecret: '' }).expect(200)
   })
 
-  it('are returned only for the requested organisation', async () => {
+  it('cannot be read through the path of another organisation', async () => {
     const id = await made()
     const super_ = await service.as(['ROLE_SUPER_ADMIN'])
     await super_.put(`/clients/${super_.client}/sso-provider-configs/${id}`).send(body()).expect(404)
@@ -212,12 +212,12 @@ describe('the provider test', () => {
     ],
     ['no token endpoint', { metadata: { token_endpoint: undefined } }, 'SSO_NOT_SUPPORTED', /no usable token_endpoint/],
     [
-      'signatures that anybody can make',
+      'insecure signature algorithms',
       { metadata: { id_token_signing_alg_values_supported: ['HS256', 'none'] } },
       'SSO_NOT_SUPPORTED',
       /no signature algorithm that Sluice accepts/,
     ],
-    ['keys that are not there', { metadata: { jwks_uri: undefined } }, 'SSO_NOT_SUPPORTED', /no usable jwks_uri/],
+    ['a missing jwks_uri', { metadata: { jwks_uri: undefined } }, 'SSO_NOT_SUPPORTED', /no usable jwks_uri/],
   ])('returns an error that explains %s', async (_what, misbehaviour, errorCode, message) => {
     const id = await made()
     provider.misbehaviour = misbehaviour

@@ -80,7 +80,7 @@ describe('a user body', () => {
     expect(headers['allow']).toBe('GET')
   })
 
-  it('contains access flags that a search can filter by', async () => {
+  it('has access flags and file access instances that a search can filter by', async () => {
     const client = await service.client({ routesEnabled: false })
     const root = await service.as(['ROLE_SUPER_ADMIN'])
     const [piping, routing] = await Promise.all([

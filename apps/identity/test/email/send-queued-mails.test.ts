@@ -85,12 +85,12 @@ describe('a queued mail', () => {
       { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'no such user')) },
     ],
     [
-      'us, the sender',
+      'the sender',
       'QUEUED',
       { onMailFrom: (_from: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'who are you')) },
     ],
-    ['what it says', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
-    ['it in the end, for now', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
+    ['the content', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
+    ['the message temporarily after its content', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
   ])('is retried or fails depending on what the server refuses: %s', async (_what, state, options) => {
     const { received, port } = await server(options)
     await invite()

@@ -168,7 +168,7 @@ describe('user search', () => {
     await Promise.all(writers)
   })
 
-  it('rejects a cursor of a different search', async () => {
+  it('rejects a malformed cursor and a cursor of a different search', async () => {
     const asked = { filter: ['status:eq:ACTIVE'], order: ['name'], paging: { pageSize: 2 } }
     const { headers } = await admin.post('/users/search').send(asked).expect(200)
     const paging = { pageSize: 2, after: headers['x-next-cursor'] }
