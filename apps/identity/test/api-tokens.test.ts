@@ -98,7 +98,7 @@ describe('API token management', () => {
     await send({ name: '' }).expect(400)
   })
 
-  it('rejects a token after it expires or is deleted, and after its user, client or password changes', async () => {
+  it('rejects a token after it expires or is deleted, and after its user is deactivated or deleted, its organisation disabled or its password changed', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const about = { name: 'X', email: 'x@example.org', ssoAuth: false, startPage: 'DEFAULT' }
     const ends: Record<string, (person: Person, token: { id: string }) => PromiseLike<unknown>> = {

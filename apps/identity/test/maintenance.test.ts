@@ -40,9 +40,9 @@ async function eventually(condition: () => boolean | Promise<boolean>) {
 describe('a failing maintenance job', () => {
   it('does not stop other jobs, logs a warning, and records no time of success', async () => {
     const done: string[] = []
-    const duty = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
+    const job = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
     const broken: MaintenanceJob = { name: 'broken', run: () => sql`select 1 / 0`.execute(service.db) }
-    const { metrics, house } = keeping([duty('first'), broken, duty('last')])
+    const { metrics, house } = keeping([job('first'), broken, job('last')])
     await eventually(() => done.includes('last'))
     await house.stop()
     expect(done).toEqual(['first', 'last'])

@@ -27,15 +27,18 @@ describe('GET /session', () => {
     ['ROLE_MANAGE_ROUTE', { routesEnabled: true }, 'hasRouteAccess', 'SERVICE_INTEGRATION'],
     ['ROLE_SEE_DATA_PIPELINE', { pipelinesEnabled: true }, 'hasDataPipelineAccess', 'SERVICE_DATA_PIPELINE'],
     ['ROLE_MANAGE_DATA_PIPELINE', { pipelinesEnabled: true }, 'hasDataPipelineAccess', 'SERVICE_DATA_PIPELINE'],
-  ] as const)('gives access by %s and the switch %j, and forwards there', async (role, on, access, target) => {
-    const withBoth = await session([role], 'DEFAULT', { ...off, ...on })
-    expect(withBoth.activeUser[access]).toBe(true)
-    expect(withBoth.forwardTo).toBe(target)
-    const withoutSwitch = await session([role], 'DEFAULT', off)
-    expect(withoutSwitch.activeUser[access]).toBe(false)
-    expect(withoutSwitch).not.toHaveProperty('forwardTo')
-    expect((await session([], 'DEFAULT')).activeUser[access]).toBe(false)
-  })
+  ] as const)(
+    'grants access with %s and the switch %j, and forwards to that service',
+    async (role, on, access, target) => {
+      const withBoth = await session([role], 'DEFAULT', { ...off, ...on })
+      expect(withBoth.activeUser[access]).toBe(true)
+      expect(withBoth.forwardTo).toBe(target)
+      const withoutSwitch = await session([role], 'DEFAULT', off)
+      expect(withoutSwitch.activeUser[access]).toBe(false)
+      expect(withoutSwitch).not.toHaveProperty('forwardTo')
+      expect((await session([], 'DEFAULT')).activeUser[access]).toBe(false)
+    },
+  )
 
   it('forwards to the start page of the user if accessible, else to the first accessible one', async () => {
     const all: Role[] = ['ROLE_SEE_INSTANCE', 'ROLE_SEE_ROUTE', 'ROLE_SEE_DATA_PIPELINE']

@@ -126,7 +126,7 @@ describe('an application config', () => {
     await refused({ scopes: ['openid', 'offline_access'], grantTypes: [{ value: 'authorization_code' }] }, '/scopes')
   })
 
-  it('with the client credentials grant gets no other grant', async () => {
+  it('with only the client credentials grant cannot use any other grant', async () => {
     const sent = applicationBody({
       grantTypes: [{ value: 'client_credentials' }],
       redirectUris: [],

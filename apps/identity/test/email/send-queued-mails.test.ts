@@ -13,7 +13,7 @@ const scene = posting()
 const { server, lines, parts, post, invite, mails, due } = scene
 
 describe('a queued mail', () => {
-  it('delivers the link once, to its recipient only', async () => {
+  it('is delivered once with the link, to its recipient only', async () => {
     const { received, port } = await server()
     const invited = await invite()
     expect(invited).not.toHaveProperty('invitationLink')

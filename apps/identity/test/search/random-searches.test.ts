@@ -121,7 +121,7 @@ describe('user search', () => {
     }
   })
 
-  it('returns each unchanged user once when a client follows next links during concurrent changes', async () => {
+  it('returns each unchanged user once when a caller follows next links during concurrent changes', async () => {
     const steady = new Set(people.filter(() => random() < 0.6).map(({ id }) => id))
     const seen: string[] = []
     let next: string | undefined = '/users?order=status:desc&order=name:idesc&pageSize=11'
