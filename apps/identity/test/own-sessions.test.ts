@@ -20,7 +20,7 @@ async function threeTimes() {
   return { person, more }
 }
 
-it('lists the open sessions of the caller with address and browser', async () => {
+it('lists the open sessions of the caller with address and user agent', async () => {
   const person = await service.as([])
   const { body: phone } = await service.http
     .post('/api/v1/auth/login')

@@ -218,7 +218,7 @@ describe('a password reset link', () => {
     await service.signIn(username, passwords[won.indexOf(true)])
   })
 
-  it('can be sent by an administrator who holds the roles of the user, if the user has a password', async () => {
+  it('can be sent by an administrator with the roles of the user, to another active user with a password', async () => {
     const { uid, username } = await someone()
     await admin.post(`/users/${uid}/password-reset`).expect(204)
     await service.signIn(username)
