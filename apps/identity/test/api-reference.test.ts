@@ -5,7 +5,7 @@ import { info } from '../src/openapi-info.ts'
 
 const document = openapi(operations, info)
 
-it('the reference names every group of operations in words, and says what it is about', () => {
+it('the API reference gives every tag a readable name and a description', () => {
   for (const { name, description } of document.tags) {
     expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
     expect(description).toMatch(/^[A-Z].+\.$/)
@@ -16,7 +16,7 @@ it('the reference names every group of operations in words, and says what it is 
   expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
 })
 
-it('the reference has an example wherever a pattern would make one that nobody can read', () => {
+it('the API reference has an example for every property with a pattern', () => {
   const bare: string[] = []
   const walk = (part: unknown, path: string) => {
     if (part === null || typeof part !== 'object') return
@@ -28,7 +28,7 @@ it('the reference has an example wherever a pattern would make one that nobody c
   expect(bare.filter((path) => !path.includes('/allOf/'))).toEqual([])
 })
 
-it('the reference says where a user without single sign-on is made, beside the operation that refuses one', () => {
+it('the API reference says in POST /users how to create a user without single sign-on', () => {
   const { description } = document.paths['/users'].post
   expect(description).toMatch(/POST \/users\/invite.*ADMIN_SETS_PASSWORDS/)
   const { password } = document.components.schemas.UserBody.properties

@@ -25,8 +25,8 @@ async function make(person: Person, roles: Role[] = [], changes: object = {}) {
 }
 const listed = async (person: Person): Promise<ApiToken[]> => (await person.get(own).expect(200)).body
 
-describe('an API token', () => {
-  it('is shown once, and kept as a hash', async () => {
+describe('API token management', () => {
+  it('shows a new token once and stores only its hash', async () => {
     const person = await service.as(['ROLE_MANAGE_USER'])
     const { id, text } = await make(person, ['ROLE_MANAGE_USER'])
     expect(text).toMatch(/^sluice_[\w-]{49}$/)
@@ -39,7 +39,7 @@ describe('an API token', () => {
     expect((await auditOf(service.db, person.uid)).at(-1)!.details).toMatchObject({ apiToken: { id, name: 'Nightly' } })
   })
 
-  it('is told from a typo by its checksum', async () => {
+  it('rejects a mistyped token by its checksum', async () => {
     const { text } = await make(await service.as([]))
     expect(isApiToken(text)).toBe(true)
     const other = text[20] === 'a' ? 'b' : 'a'
@@ -47,7 +47,7 @@ describe('an API token', () => {
       expect(isApiToken(wrong)).toBe(false)
   })
 
-  it('can do what its roles say, as far as its user still can', async () => {
+  it('grants a token its own roles, limited to the current roles of its user', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const person = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_CLIENT'])
     const [none, users] = [await make(person), await make(person, ['ROLE_MANAGE_USER'])]
@@ -64,7 +64,7 @@ describe('an API token', () => {
     await users.get('/users/me').expect(200)
   })
 
-  it('says which of its roles count now', async () => {
+  it('reports which roles of a token are effective now', async () => {
     const client = await service.client({ routesEnabled: true })
     const person = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_ROUTE'], client)
     await make(person, ['ROLE_MANAGE_USER', 'ROLE_SEE_ROUTE'])
@@ -76,7 +76,7 @@ describe('an API token', () => {
     expect(await effective()).toEqual([])
   })
 
-  it('does nothing that is done in person', async () => {
+  it('rejects a token for operations that must be done in person', async () => {
     const token = await make(await service.as([]))
     for (const path of [own, '/users/me/sessions', '/users/me/second-factor']) await token.get(path).expect(403)
     await token
@@ -86,7 +86,7 @@ describe('an API token', () => {
     await token.post('/auth/logout').expect(403)
   })
 
-  it('holds no role that its maker does not hold, ends in time, and has a name', async () => {
+  it('rejects a new token with a role that its user lacks, an expiry out of range or an empty name', async () => {
     const person = await service.as(['ROLE_MANAGE_VIEW'])
     const send = (changes: object) =>
       person.post(own).send({ name: 'Nightly', roles: [], expires: inDays(1), password: goodPassword, ...changes })
@@ -98,7 +98,7 @@ describe('an API token', () => {
     await send({ name: '' }).expect(400)
   })
 
-  it('ends by itself, with its user, with their password, and with its deletion', async () => {
+  it('rejects a token after it expires or is deleted, and after its user is deactivated or deleted, its organisation disabled or its password changed', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const about = { name: 'X', email: 'x@example.org', ssoAuth: false, startPage: 'DEFAULT' }
     const ends: Record<string, (person: Person, token: { id: string }) => PromiseLike<unknown>> = {
@@ -128,7 +128,7 @@ describe('an API token', () => {
     }
   })
 
-  it('does not come back with a user who was shut out, and outlives a sign-out', async () => {
+  it('keeps a token valid after a sign-out, and rejects it after its user was deactivated and activated again', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const person = await service.as([])
     const token = await make(person)
@@ -140,7 +140,7 @@ describe('an API token', () => {
     await token.get('/users/me').expect(401)
   })
 
-  it('notes when it was used, once a minute', async () => {
+  it('records the last use of a token at most once a minute', async () => {
     const person = await service.as([])
     const token = await make(person)
     expect((await listed(person))[0]).not.toHaveProperty('lastUsed')
@@ -157,7 +157,7 @@ describe('an API token', () => {
     expect(Date.parse((await used())!)).toBeGreaterThanOrEqual(Date.parse(first!))
   })
 
-  it('is one of a hundred at most, however many are made at once', async () => {
+  it('limits a user to 100 tokens, even with concurrent requests', async () => {
     const person = await service.as([])
     await sql`
       insert into api_tokens (user_id, name, roles, token_hash, expires_at)
@@ -172,7 +172,7 @@ describe('an API token', () => {
     expect(await listed(person)).toHaveLength(100)
   })
 
-  it('takes a proof of who makes it: an open session is not enough', async () => {
+  it('requires the password or a second-factor code to create a token', async () => {
     const person = await service.as([])
     const send = (proof: object) => person.post(own).send({ name: 'Mine', roles: [], expires: inDays(1), ...proof })
     expect((await send({}).expect(422)).body.errors[0].pointer).toBe('/password')
@@ -190,7 +190,7 @@ describe('an API token', () => {
     expect(JSON.stringify(await auditOf(service.db, person.uid))).not.toContain(goodPassword)
   })
 
-  it('takes a sign-in of just now of whoever has nothing else to prove it with', async () => {
+  it('requires a recent sign-in to create a token for a user without a password or second factor', async () => {
     const person = await service.as([])
     await sql`update users set sso_auth = true, password_hash = null where uid = ${person.uid}`.execute(service.db)
     const send = () => person.post(own).send({ name: 'Mine', roles: [], expires: inDays(1) })
@@ -201,7 +201,7 @@ describe('an API token', () => {
     expect((await send().expect(422)).body.errors[0].detail).toContain('Sign in again')
   })
 
-  it('is cleared away a month after it expired', async () => {
+  it('deletes a token a month after it expired', async () => {
     const person = await service.as([])
     const { id } = await make(person)
     await make(person)
@@ -212,7 +212,7 @@ describe('an API token', () => {
 })
 
 describe('an administrator', () => {
-  it('sees and deletes the tokens of whoever they have power over', async () => {
+  it('lists and deletes tokens only of users whose roles the administrator also holds', async () => {
     const admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
     const weaker = await service.as(['ROLE_SEE_VIEW'], admin.client)
     const stronger = await service.as(['ROLE_MANAGE_VIEW'], admin.client)

@@ -55,18 +55,18 @@ async function read(roles: Role[], request: Partial<SearchRequest>) {
   }
 }
 
-describe('a search of the audit', () => {
+describe('audit search', () => {
   const people: [string, Role[]][] = [
     ['an auditor', ['ROLE_SEE_AUDIT_LOG']],
     ['a super admin', ['ROLE_SUPER_ADMIN']],
   ]
 
-  it.each(people)('by %s reads about as many rows as it answers, however long the log', async (_who, roles) => {
+  it.each(people)('by %s reads only about as many rows as it returns from a long log', async (_who, roles) => {
     expect((await read(roles, {})).rows).toBeLessThan(300)
     expect((await read(roles, { paging: { page: 5, pageSize: 50 } })).rows).toBeLessThan(700)
   })
 
-  it.each(people)('by %s opens only the months that it names', async (_who, roles) => {
+  it.each(people)('by %s reads only the partitions of the filtered months', async (_who, roles) => {
     const february = ['at:ge:2020-02-01', 'at:lt:2020-03-01']
     const named = await read(roles, { filter: february })
     expect(named.tables).toEqual(['audit_2020_02'])
@@ -76,7 +76,7 @@ describe('a search of the audit', () => {
     ])
   })
 
-  it('finds what became of an object, and what somebody did, by index', async () => {
+  it('finds the entries of an object and of a user through an index', async () => {
     expect((await read(['ROLE_SUPER_ADMIN'], { filter: ['object.id:eq:777'] })).rows).toBeLessThan(50)
     expect((await read(['ROLE_SUPER_ADMIN'], { filter: [`user.id:eq:${other}`] })).rows).toBeLessThan(50)
   })

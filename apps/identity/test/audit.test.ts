@@ -46,7 +46,7 @@ const leaks = (value: unknown): string[] =>
 const address = '203.0.113.9'
 
 describe.each(writes)('%s', (id, signature) => {
-  it('leaves who did it, from where and under which request, without a secret', async () => {
+  it('writes an audit entry with user, address and request id, and without secrets', async () => {
     const { uid = '', params = {}, query = '', body, by } = await good[id]!()
     const path = signature.path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : params[name]!))
     // A session's refreshes leave one row an hour, and this one was opened just now: docs/decisions/0020-audit-and-reports.md.
@@ -69,8 +69,8 @@ describe.each(writes)('%s', (id, signature) => {
   })
 })
 
-describe('a refused sign-in', () => {
-  it('is in the audit with its reason, and a write that was refused is not', async () => {
+describe('the audit log', () => {
+  it('contains a refused sign-in with its reason, and no entry for a refused write', async () => {
     const person = await service.user({ client: admin.client, status: 'INACTIVE' })
     const refused = await service.http
       .post('/api/v1/auth/login')

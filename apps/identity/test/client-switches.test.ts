@@ -39,13 +39,13 @@ const instances: Role[] = ['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE']
 const routes: Role[] = ['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE']
 const pipelines = roles.filter((role) => ![...always, ...instances, ...routes].includes(role))
 
-describe('a switch of a client', () => {
+describe('the switches of an organisation', () => {
   it.each<[keyof ClientBody, Role[]]>([
     ['managerEnabled', instances],
     ['routesEnabled', routes],
     ['pipelinesEnabled', pipelines],
     ['enterpriseEnabled', []],
-  ])('%s that is off puts its roles to sleep, and no other', async (name, asleep) => {
+  ])('%s makes only its own roles dormant when it is off', async (name, asleep) => {
     const on = { managerEnabled: true, routesEnabled: true, pipelinesEnabled: true, enterpriseEnabled: true }
     const person = await service.as(roles, await service.client({ ...on, [name]: false }))
     const standing = await standingOf(person)
@@ -53,14 +53,14 @@ describe('a switch of a client', () => {
     expect([...standing.roles, ...standing.dormantRoles].toSorted()).toEqual(roles.toSorted())
   })
 
-  it('hangs from no role that guards this service, so nothing here is left open by a super admin of the client', () => {
+  it('affect no role that guards an operation of the identity service', () => {
     const guards = Object.values(identityOperations)
       .flatMap((noun): Signature[] => Object.values(noun))
       .flatMap(({ guard }) => (Array.isArray(guard) ? (guard as Role[]) : []))
     expect(guards.filter(findClientSwitch)).toEqual([])
   })
 
-  it('bites in the running session, and lets go of it again', async () => {
+  it('take effect in an open session when they are turned off and on again', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const person = await service.as(['ROLE_SEE_ROUTE'])
     const { body: client } = await admin.get(`/clients/${person.client}`).expect(200)
@@ -78,7 +78,7 @@ describe('a switch of a client', () => {
     expect((await standingOf(person)).roles).toEqual(['ROLE_SEE_ROUTE'])
   })
 
-  it('keeps no administrator from looking after colleagues, and lends nobody what they do not hold', async () => {
+  it('let an administrator grant a dormant role that they hold, and reject roles that they lack', async () => {
     const client = await service.client({ pipelinesEnabled: false })
     const manager = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_VIEW'], client)
     const colleague = await service.user({ client, roles: ['ROLE_SEE_VIEW'] })
@@ -90,7 +90,7 @@ describe('a switch of a client', () => {
     await manager.delete(`/users/${stronger.uid}`).expect(403)
   })
 
-  it('can be switched on again by a super admin of that very client', async () => {
+  it('can be turned on again by a super admin of the same organisation', async () => {
     const off = { managerEnabled: false, routesEnabled: false, pipelinesEnabled: false }
     const admin = await service.as(['ROLE_SUPER_ADMIN'], await service.client(off))
     const { body: client } = await admin.get(`/clients/${admin.client}`).expect(200)

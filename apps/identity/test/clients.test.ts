@@ -9,8 +9,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-describe('a client', () => {
-  it('is made, read, replaced and removed, and every step is in the audit', async () => {
+describe('organisation management', () => {
+  it('creates, reads, updates and deletes an organisation, and writes an audit entry for each change', async () => {
     const sent = clientBody({ translations: [{ locale: 'fr', property: 'name', value: 'Société' }] })
     const { body } = await admin.post('/clients').send(sent).expect(201)
     expect(body).toMatchObject(sent)
@@ -52,7 +52,7 @@ describe('a client', () => {
     expect(rows[1]!.details).toMatchObject({ before: { billingCode: 'B-1' }, after: { billingCode: 'B-2' } })
   })
 
-  it('has a code and a name that no other has, in any case', async () => {
+  it('rejects a code or name that another organisation has, ignoring case', async () => {
     const taken = clientBody()
     await admin.post('/clients').send(taken).expect(201)
     const code = await admin
@@ -67,7 +67,7 @@ describe('a client', () => {
     expect(name.body.errors[0].pointer).toBe('/name')
   })
 
-  it('has codes without control characters that are not blank, so that the other service can read them', async () => {
+  it('rejects codes that are blank or contain control characters', async () => {
     for (const field of ['code', 'billingCode'])
       for (const bad of ['a\nb', 'a\tb', 'ab\u0085', '   ']) {
         const { body } = await admin
@@ -80,7 +80,7 @@ describe('a client', () => {
       }
   })
 
-  it('has contacts that mail can be sent to, and is found by them and by its zone', async () => {
+  it('validates contact addresses, and finds organisations by contact and time zone', async () => {
     const bad = [
       ['primaryContact/email', { primaryContact: { email: 'not mail' } }],
       ['billingContact/email', { billingContact: { email: 'a@b.org\nBcc: x@y.org' } }],
@@ -102,7 +102,7 @@ describe('a client', () => {
     expect((await admin.get(`/clients?${filters.join('&')}`).expect(200)).body).toMatchObject([{ id: made.id }])
   })
 
-  it('has one translation of a property in a language, which is not empty', async () => {
+  it('rejects an empty or second translation of a property in the same language', async () => {
     const post = (translations: object[]) => admin.post('/clients').send({ ...clientBody(), translations })
     const fr = { locale: 'fr', property: 'name', value: 'Nord' }
     expect((await post([fr, { ...fr, property: 'NAME', value: 'Sud' }]).expect(400)).body.errors).toEqual([
@@ -112,14 +112,14 @@ describe('a client', () => {
     await post([fr, { ...fr, locale: 'de' }]).expect(201)
   })
 
-  it('stays while it has users', async () => {
+  it('rejects the deletion of an organisation that has users', async () => {
     const client = await service.client({ disabled: true })
     await service.user({ client })
     const { body } = await admin.delete(`/clients/${client}`).expect(409)
     expect(body.detail).toContain('users')
   })
 
-  it('is known to its own administrators, and changed by super admins only', async () => {
+  it('lets administrators read their own organisation, and only super admins change it', async () => {
     const manager = await service.as(['ROLE_MANAGE_CLIENT'])
     const { body } = await manager.get(`/clients/${manager.client}`).expect(200)
     expect((await manager.get('/clients').expect(200).expect('x-total-count', '1')).body).toEqual([body])
@@ -129,7 +129,7 @@ describe('a client', () => {
     await manager.delete(`/clients/${manager.client}`).expect(403)
   })
 
-  it('has its profile changed by its own administrators, and nothing that the operator decides', async () => {
+  it('lets administrators change the profile of their organisation, and no property reserved for the operator', async () => {
     const manager = await service.as(['ROLE_MANAGE_CLIENT'])
     const profile = `/clients/${manager.client}/profile`
     const { body } = await manager.get(`/clients/${manager.client}`).expect(200)
@@ -175,7 +175,7 @@ describe('a client', () => {
     ])
   })
 
-  it('ends what its users have open when it is disabled', async () => {
+  it('ends the sessions and logins of all users when an organisation is disabled', async () => {
     const user = await service.as([])
     const { body } = await admin.get(`/clients/${user.client}`).expect(200)
     await admin
@@ -189,7 +189,7 @@ describe('a client', () => {
     await service.signIn(user.username)
   })
 
-  it('keeps time in a zone of its own, which its own administrators change, and in UTC without one', async () => {
+  it('uses UTC for an organisation without a time zone, and lets its administrators set one', async () => {
     const manager = await service.as(['ROLE_MANAGE_CLIENT'])
     const { body } = await manager.get(`/clients/${manager.client}`).expect(200)
     expect(body.timeZone).toBeUndefined()
@@ -215,7 +215,7 @@ describe('a client', () => {
     expect((await manager.get(`/clients/${manager.client}`)).body.timeZone).toBeUndefined()
   })
 
-  it('is found by every property that it lists', async () => {
+  it('finds an organisation by every property listed as searchable', async () => {
     const names = [
       'id',
       'name',

@@ -59,7 +59,7 @@ const login = (username: string, password: string) =>
   })
 
 describe('the commands of the service', () => {
-  it('refuse settings with every mistake named', async () => {
+  it('list every invalid setting', async () => {
     const { code, err } = await run('serve', {
       SECRET_KEYS: 'nonsense',
       SERVICE_SECRET: 'short',
@@ -70,7 +70,7 @@ describe('the commands of the service', () => {
     expect(err).not.toContain('nonsense')
   })
 
-  it('say what to do about a database that is not migrated, or not there', async () => {
+  it('explain what to do when the database is missing or not migrated', async () => {
     expect(await run('serve')).toMatchObject({ code: 1, err: expect.stringContaining('run bin/migrate.ts') })
     const nowhere = 'postgres://nobody:hush-hush@127.0.0.1:1/none'
     const { code, err } = await run('serve', { IDENTITY_DATABASE_URL: nowhere })
@@ -78,7 +78,7 @@ describe('the commands of the service', () => {
     expect(err).not.toContain('hush-hush')
   })
 
-  it('migrate once, however many run at once', async () => {
+  it('run each migration once when several processes migrate at once', async () => {
     const both = await Promise.all([run('migrate'), run('migrate')])
     expect(both.map(({ code }) => code)).toEqual([0, 0])
     expect(both.map(({ out }) => out).toSorted()).toEqual([
@@ -87,7 +87,7 @@ describe('the commands of the service', () => {
     ])
   })
 
-  it('make the first admin, and print the password once', async () => {
+  it('create the first admin and print the password once', async () => {
     expect((await run('create-first-admin', { SLUICE_ADMIN_PASSWORD: 'too-short' })).err).toContain('12 to 128')
     for (const weak of ['admin-sifts-41-pebbles', '5lu1ce-gate-at-dawn'])
       expect((await run('create-first-admin', { SLUICE_ADMIN_PASSWORD: weak })).err).toContain('the name of Sluice')
@@ -108,7 +108,7 @@ describe('the commands of the service', () => {
     expect((await ended).code).toBe(0)
   })
 
-  it('finish what they were asked before they stop', async () => {
+  it('finish running requests before they stop', async () => {
     const { child, ended } = start('serve', { LOG_LEVEL: 'info' })
     await ready()
     const asked = Array.from({ length: 20 }, (_, at) => login(`nobody-${at}`, 'some-wrong-password'))

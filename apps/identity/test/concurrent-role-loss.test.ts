@@ -36,8 +36,8 @@ async function whileHeld<T>(uid: string, change: string, during: () => Promise<T
   return Promise.all(sent)
 }
 
-describe('whoever loses their power while they are asking', () => {
-  it('cannot let themself in again', async () => {
+describe('a user who loses a role during a request', () => {
+  it('cannot restore their own access', async () => {
     const fallen = await service.as(['ROLE_MANAGE_USER'], admin.client)
     const answers = await whileHeld(
       fallen.uid,
@@ -48,7 +48,7 @@ describe('whoever loses their power while they are asking', () => {
     expect((await userOf(fallen.uid)).status).toBe('INACTIVE')
   })
 
-  it('cannot give themself or others the roles that they lost', async () => {
+  it('cannot grant the lost roles to themselves or to others', async () => {
     const demoted = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'], admin.client)
     const other = await service.user({ client: admin.client })
     const auths = ['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW']
@@ -64,7 +64,7 @@ describe('whoever loses their power while they are asking', () => {
     expect((await userOf(other.uid)).roles).toEqual([])
   })
 
-  it('cannot turn a session that ends into a token that stays', async () => {
+  it('cannot create an API token from a session that is ending', async () => {
     const victim = await service.as(['ROLE_SEE_VIEW'], admin.client)
     const { id } = await userOf(victim.uid)
     const change = `update sessions set ended_at = now(), end_reason = 'USER_CHANGED' where user_id = ${id}`
@@ -81,7 +81,7 @@ describe('whoever loses their power while they are asking', () => {
     expect(rows).toEqual([])
   })
 
-  it('does not keep two who edit each other waiting for ever', async () => {
+  it('does not deadlock with another user when both edit each other', async () => {
     const one = await service.as(['ROLE_MANAGE_USER'], admin.client)
     const two = await service.as(['ROLE_MANAGE_USER'], admin.client)
     const rename = (by: typeof one, whom: typeof two) =>

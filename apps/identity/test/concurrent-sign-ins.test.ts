@@ -162,7 +162,7 @@ describe('a sign-in', () => {
   it.each([
     ['user', (uid: string) => sql`update users set name = 'Renamed' where uid = ${uid}`],
     [
-      'client',
+      'organisation',
       (uid: string) => sql`select from clients where uid = (select client from users where uid = ${uid}) for update`,
     ],
   ])('waits for a transaction that changes its %s, and delays no other sign-in', async (_, change) => {

@@ -18,7 +18,7 @@ const refused = (body: object, pointer: string, password: string) => {
   expect(JSON.stringify(body)).not.toContain(password)
 }
 
-it('an administrator gives nobody a password with their name or their organisation’s in it', async () => {
+it('rejects a password set by an administrator that contains the name of the user or organisation', async () => {
   const user = about()
   const weak = ['tall-marguer1te-hedges', 'plums-and-QUILL-ink', `${user.username}-plums`, 'forests of kelp rise']
   for (const password of weak)
@@ -44,7 +44,7 @@ it('an administrator gives nobody a password with their name or their organisati
   }
 })
 
-it('nobody learns the name of another client by trying passwords', async () => {
+it('does not reveal the name of another organisation through password checks', async () => {
   const other = await service.client({ name: 'Walrus Holdings' })
   const password = 'a walrus on the shore'
   const body = { ...about(), client: { id: other }, password }
@@ -54,7 +54,7 @@ it('nobody learns the name of another client by trying passwords', async () => {
   refused((await everywhere.post('/users').send(body).expect(422)).body, '/password', password)
 })
 
-it('whoever chooses their own is held to it: changing, by an invitation, and by a link', async () => {
+it('rejects a password with the name of the user or organisation in a password change, invitation and password reset', async () => {
   const me = await service.as([], admin.client)
   const password = 'forests of kelp rise'
   const changed = me.put('/users/me/password').send({ currentPassword: goodPassword, newPassword: password })

@@ -22,18 +22,18 @@ afterAll(async () => {
 
 const ring = (id: string, byte: number) => keyRing(`${id}:${Buffer.alloc(32, byte).toString('base64')}`)
 
-describe('the database', () => {
-  it('keeps the house rules', async () => {
+describe('the database schema', () => {
+  it('follows the database rules of the project', async () => {
     expect(await brokenDatabaseRules(database.url)).toEqual([])
   })
 
-  it('takes no change of the audit', async () => {
+  it('rejects updates and deletions of audit rows', async () => {
     await sql`insert into audit (operation, request_id, address, details) values ('test', '', '', '{}')`.execute(db)
     await expect(sql`update audit set operation = 'nothing'`.execute(db)).rejects.toThrow('never changed')
     await expect(sql`delete from audit`.execute(db)).rejects.toThrow('never changed')
   })
 
-  it('gets partitions of the audit for the next two months, once, and this month stays where it began', async () => {
+  it('gets audit partitions for the next two months once, and keeps the current month in the default partition', async () => {
     await Promise.all([runMaintenanceOnce(db), runMaintenanceOnce(db)])
     await runMaintenanceOnce(db)
     const { rows } = await sql<{ name: string }>`
@@ -52,7 +52,7 @@ describe('the database', () => {
     await expect(sql`delete from audit where at > now()`.execute(db)).rejects.toThrow('never changed')
   })
 
-  it('loses sessions that ended long ago, and remembers that there were some', async () => {
+  it('deletes sessions that ended long ago, and remembers that sessions existed', async () => {
     const { rows } = await sql<{ id: number }>`
       with client as (insert into clients (name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
         values ('Old', 'OLD', 'OLD', false, 'REGULAR', true, true, true, true) returning uid),
@@ -70,7 +70,7 @@ describe('the database', () => {
     await sql`delete from clients`.execute(db)
   })
 
-  it('is refused when it is not migrated', async () => {
+  it('is rejected at start when it is not migrated', async () => {
     await using empty = await testDatabase()
     await using connection = connect<DB>(empty.url, { name: 'identity-test' })
     await expect(assertMigrated(connection.db)).rejects.toThrow('run bin/migrate.ts')
@@ -79,7 +79,7 @@ describe('the database', () => {
 })
 
 describe('the first admin', () => {
-  it('is made once, however many try at once', async () => {
+  it('is created once by concurrent commands', async () => {
     const made = await Promise.all([1, 2, 3, 4].map(() => createFirstAdmin(db, generatePassword())))
     expect(made.filter(Boolean)).toHaveLength(1)
     expect(await hasUsers(db)).toBe(true)
@@ -90,7 +90,7 @@ describe('the first admin', () => {
     expect(rows).toEqual([{ username: 'admin', status: 'ACTIVE', roles: 38, code: 'SLUICE' }])
   })
 
-  it('gets a password that can be read and is not common', () => {
+  it('gets a readable password that is not a common one', () => {
     const password = generatePassword()
     expect(password).toMatch(/^[a-z2-9]{4}(-[a-z2-9]{4}){5}$/)
     expect(isCommonPassword(password)).toBe(false)
@@ -98,12 +98,12 @@ describe('the first admin', () => {
 })
 
 describe('signing keys', () => {
-  it('are one for all processes that start at once', async () => {
+  it('are created once when several processes start at the same time', async () => {
     const keys = await Promise.all([1, 2, 3, 4].map(() => createSigningKeys(db, ring('a', 1)).current()))
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(1)
   })
 
-  it('are all published, with the one that is made because none is current', async () => {
+  it('are all published, including a key created because none is current', async () => {
     const before = await createSigningKeys(db, ring('a', 1)).current()
     await sql`update signing_keys set state = 'PREVIOUS'`.execute(db)
     const keys = createSigningKeys(db, ring('a', 1))
@@ -120,7 +120,7 @@ describe('signing keys', () => {
       expect((await made.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid, one!.kid])
   })
 
-  it('are read anew by who idled for ten minutes, before one is believed that was withdrawn', async () => {
+  it('are read again after ten idle minutes, before a token with a withdrawn key is accepted', async () => {
     const idling = createSigningKeys(db, ring('a', 1))
     expect((await idling.published()).keys.length).toBeGreaterThan(1)
     await sql`delete from signing_keys where state = 'PREVIOUS'`.execute(db)
@@ -133,7 +133,7 @@ describe('signing keys', () => {
     }
   })
 
-  it('say so when the key ring is another one', async () => {
+  it('cause an error that names the cause when the key ring is a different one', async () => {
     await expect(createSigningKeys(db, ring('b', 2)).current()).rejects.toThrow('add it to SECRET_KEYS')
     await expect(createSigningKeys(db, ring('a', 2)).current()).rejects.toThrow('does not open')
   })

@@ -40,7 +40,7 @@ const unusedTickets = async (ticket: string) =>
     )
   ).rows.length
 
-it('a client of 20,000 signed-in users is disabled and enabled again in seconds, and keeps its users untouched', async () => {
+it('an organisation with 20,000 signed-in users is disabled and enabled within seconds, without changes to its user rows', async () => {
   const client = await service.client()
   await fillUsers(service.config.IDENTITY_DATABASE_URL, [{ client, users }])
   await sql`
@@ -66,7 +66,7 @@ it('a client of 20,000 signed-in users is disabled and enabled again in seconds,
   expect(await untouched()).toEqual(tallied)
 })
 
-it('one of its users is shut out without looking at the others', async () => {
+it('deactivating a user of a large organisation does not process its other users', async () => {
   const { rows } = await sql<{
     uid: string
   }>`select uid from users where status = 'ACTIVE' and username_skeleton like 'filled%' limit 1`.execute(service.db)
@@ -75,7 +75,7 @@ it('one of its users is shut out without looking at the others', async () => {
   expect(Date.now() - started).toBeLessThan(10_000)
 })
 
-it('nothing that was open before comes back, and API tokens and invitations do', async () => {
+it('an enabled organisation gets its API tokens and invitations back, but not its sessions and logins', async () => {
   const person = await service.as([])
   const invited = await service.user({ client: person.client, status: 'INVITATION' })
   const { id } = await keyOf(person.uid)

@@ -49,22 +49,22 @@ const rightful = async (signature: Signature) => {
 }
 const goodBody = async ({ id, body }: Signature) => (body ? (await good[id]!()).body : undefined)
 
-describe('the operations', () => {
-  it('are the ones of the contracts, each answered once', () => {
+describe('the operations of the API', () => {
+  it('match the contracts, and each has a valid sample request', () => {
     expect(operations.map(({ signature }) => signature.id).toSorted()).toEqual(
       signatures.map(({ id }) => id).toSorted(),
     )
     expect(Object.keys(good).toSorted()).toEqual(signatures.map(({ id }) => id).toSorted())
   })
 
-  it('keep the house rules', () => {
+  it('follow the operation and contract rules of the project', () => {
     expect(brokenOperationRules(signatures)).toEqual([])
     expect(brokenContractRules(signatures)).toEqual([])
   })
 })
 
 describe.each(table)('%s', (id, signature) => {
-  it('answers a good request as its contract says', async () => {
+  it('returns the response of its contract for a valid request', async () => {
     const { uid, params, query = '', body, by } = await good[id]!()
     const caller = by ?? (await rightful(signature))
     const answer = await caller[signature.method](`${at(signature, uid, params)}${query}`).send(body)
@@ -76,7 +76,7 @@ describe.each(table)('%s', (id, signature) => {
     expect('etag' in answer.headers).toBe(Boolean(signature.versioned && signature.response))
   })
 
-  it('refuses another method with 405', async () => {
+  it('returns 405 for another method', async () => {
     const { uid } = await good[id]!()
     const { body } = await service.http.patch(`/api/v1${at(signature, uid)}`).expect(405)
     expect(body.code).toBe('method-not-allowed')
@@ -84,7 +84,7 @@ describe.each(table)('%s', (id, signature) => {
 })
 
 describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))('%s', (_id, signature) => {
-  it('answers 406, and does nothing, where Accept leaves no room for its type', async () => {
+  it('returns 406 without any effect when Accept excludes its media type', async () => {
     const caller = await rightful(signature)
     const answer = await caller[signature.method](at(signature)).set('Accept', 'text/csv').expect(406)
     expect(answer.body.code).toBe('not-acceptable')
@@ -92,7 +92,7 @@ describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))
 })
 
 describe.each(withoutQuery)('%s', (id, signature) => {
-  it('refuses a parameter that nobody reads', async () => {
+  it('rejects an unknown query parameter with 400', async () => {
     const { uid, params, body, by } = await good[id]!()
     const caller = by ?? (await rightful(signature))
     const answer = await caller[signature.method](`${at(signature, uid, params)}?colour=red`)
@@ -103,7 +103,7 @@ describe.each(withoutQuery)('%s', (id, signature) => {
 })
 
 describe.each(guarded)('%s', (_id, signature) => {
-  it('refuses whoever has no token, a broken one, or the wrong kind', async () => {
+  it('rejects a missing, invalid or wrong kind of token', async () => {
     const url = at(signature)
     const body = await goodBody(signature)
     await service.http[signature.method](`/api/v1${url}`)
@@ -117,7 +117,7 @@ describe.each(guarded)('%s', (_id, signature) => {
 })
 
 describe.each(byRole)('%s', (_id, signature) => {
-  it('refuses whoever lacks the role, before it looks at anything else', async () => {
+  it('rejects a caller without the required role before any other check', async () => {
     const others = roles.filter((role) => role !== 'ROLE_SUPER_ADMIN' && !(signature.guard as string[]).includes(role))
     const caller = await callerWith(others)
     await caller[signature.method](at(signature)).send({ nonsense: true }).expect(403)
@@ -125,7 +125,7 @@ describe.each(byRole)('%s', (_id, signature) => {
 })
 
 describe.each(withId)('%s', (id, signature) => {
-  it('knows nothing of another client, of an id that there is not, and of what is no id', async () => {
+  it('returns 404 for an object of another organisation, an unknown id and a malformed id', async () => {
     const caller = await callerWith(roles.filter((role) => role !== 'ROLE_SUPER_ADMIN'))
     const manager = (signature.guard as string[]).includes('ROLE_SUPER_ADMIN') ? admin : caller
     const body = await goodBody(signature)
@@ -149,7 +149,7 @@ describe.each(withBody)('%s', (_id, signature) => {
     return caller[signature.method](at(signature)).set('content-type', 'application/json').send(JSON.stringify(body))
   }
 
-  it('refuses a body that is not what its contract says, and names unknown fields', async () => {
+  it('rejects a body that violates its contract, and names unknown fields', async () => {
     const fine = await goodBody(signature)
     const unknown = await send({ ...fine, aFieldOfNobody: 1 })
     expect(unknown.status).toBe(400)
@@ -164,7 +164,7 @@ describe.each(withBody)('%s', (_id, signature) => {
     expect(({} as { polluted?: number }).polluted).toBeUndefined()
   })
 
-  it('names a field for every one that is of the wrong type', async () => {
+  it('names every field of the wrong type', async () => {
     const fine = (await goodBody(signature)) as object
     const wrong = Object.fromEntries(Object.keys(fine).map((name) => [name, { wrong: true }]))
     const answer = await send(wrong)
@@ -173,7 +173,7 @@ describe.each(withBody)('%s', (_id, signature) => {
     expect(Object.keys(fine).filter((name) => !named.has(name))).toEqual([])
   })
 
-  it('takes no NUL character in any text, and text about one', async () => {
+  it('rejects a NUL character in every text property', async () => {
     const fine = Object.entries((await goodBody(signature)) as object)
     for (const [name, value] of fine.filter(([, value]) => typeof value === 'string')) {
       const withText = (text: string) =>

@@ -10,13 +10,13 @@ afterAll(() => service.stop())
 
 const statusAt = async (path: string, host: string) => (await service.http.get(path).set('host', host)).status
 
-describe('the host that a request names', () => {
-  it('is the public one, loopback or an allowed one', async () => {
+describe('the Host header of a request', () => {
+  it('is accepted if it is the public, a loopback or an allowed host', async () => {
     for (const host of ['id.example.org', 'localhost:3001', 'identity:3001'])
       expect([host, await statusAt('/.well-known/jwks.json', host)]).toEqual([host, 200])
   })
 
-  it('is answered 421 when it is another, wherever it asks', async () => {
+  it('causes a 421 response for any other host on every path', async () => {
     for (const path of ['/openapi.json', '/docs', '/.well-known/jwks.json', '/api/v1/session', '/nothing'])
       expect([path, await statusAt(path, 'rebound.example')]).toEqual([path, 421])
     const user = await service.as([])
@@ -31,12 +31,12 @@ describe('the host that a request names', () => {
     expect(body.code).toBe('misdirected')
   })
 
-  it('does not matter to probes and scrapers, which name addresses', async () => {
+  it('is ignored for health probes and metrics scrapers', async () => {
     for (const path of ['/health/live', '/health/ready', '/metrics'])
       expect([path, await statusAt(path, '10.1.2.3:3001')]).toEqual([path, 200])
   })
 
-  it('is configured by names only', () => {
+  it('cannot be allowed with a URL in ALLOWED_HOSTS', () => {
     expect(() => readConfig({ ALLOWED_HOSTS: 'http://identity:3001' })).toThrow('ALLOWED_HOSTS must hold host names')
   })
 })

@@ -20,7 +20,7 @@ const leftAlone = (tokens: Tokens, minutes: number) =>
 const endOf = async (tokens: Tokens) =>
   (await sql`select end_reason from sessions where uid = ${sessionOf(tokens)}`.execute(service.db)).rows[0]
 
-it('a session goes on as long as it is refreshed in time, and then no more', async () => {
+it('a session stays open while it is refreshed in time, and ends otherwise', async () => {
   const { tokens } = await service.as([])
   await leftAlone(tokens, 8 * 60 - 1)
   const { body: next } = await refresh(tokens).expect(200)
@@ -31,7 +31,7 @@ it('a session goes on as long as it is refreshed in time, and then no more', asy
   await service.bearing(last.accessToken).get('/users/me').expect(401)
 })
 
-it('a session that was left alone is in no list, and nobody ends it again', async () => {
+it('an idle session is in no session list and cannot be ended again', async () => {
   const person = await service.as([])
   const other = await service.signIn(person.username)
   await leftAlone(other, 8 * 60)
@@ -49,7 +49,7 @@ it('maintenance ends idle sessions only', async () => {
   await person.get('/users/me').expect(200)
 })
 
-it('a session keeps the hours that it was opened with', async () => {
+it('a session keeps the idle timeout that was set when it was opened', async () => {
   const { tokens } = await service.as([])
   await sql`update sessions set idle_hours = 1 where uid = ${sessionOf(tokens)}`.execute(service.db)
   await leftAlone(tokens, 61)

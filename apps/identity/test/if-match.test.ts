@@ -33,7 +33,7 @@ it.each(withId.map((signature): [string, Signature] => [signature.id, signature]
   },
 )
 
-it('an operation that leads a browser on says so', () => {
+it('operations that redirect a browser document their 302 response', () => {
   for (const { responses } of [
     described(identityOperations.auth.finishSso),
     described(identityOperations.auth.startSso),

@@ -27,7 +27,7 @@ const statusOf = async (uid: string) => (await admin.get(`/users/${uid}`).expect
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
 
 describe('an invitation', () => {
-  it('is accepted once, with the password that is signed in with from then on', async () => {
+  it('sets the password of the user once on acceptance', async () => {
     const made = await admin
       .post('/users/invite')
       .send(userBody({ auths: ['ROLE_SEE_VIEW'] }))
@@ -46,7 +46,7 @@ describe('an invitation', () => {
     expect(pointers((await accept({ token, password }).expect(422)).body)).toEqual(['/token'])
   })
 
-  it('is accepted by one of many who try at once', async () => {
+  it('lets one of several concurrent acceptances succeed', async () => {
     const { token, username } = await invite()
     const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
     const answers = await Promise.all(passwords.map((password) => accept({ token, password })))
@@ -55,14 +55,14 @@ describe('an invitation', () => {
     await service.signIn(username, passwords[won.indexOf(true)])
   })
 
-  it('keeps working after a password that will not do', async () => {
+  it('stays valid after a rejected password', async () => {
     const { token } = await invite()
     expect(pointers((await accept({ token, password: 'Password12345' }).expect(422)).body)).toEqual(['/password'])
     expect(pointers((await accept({ token }).expect(422)).body)).toEqual(['/password'])
     await accept({ token, password }).expect(204)
   })
 
-  it('ends after seven days', async () => {
+  it('expires after seven days', async () => {
     const { token, id } = await invite()
     const { rows } = await sql<{ hours: number }>`
       update links set expires_at = now() - interval '1 second' where user_id = (select id from users where uid = ${id})
@@ -71,7 +71,7 @@ describe('an invitation', () => {
     await accept({ token, password }).expect(422)
   })
 
-  it('is replaced by a new one, which stops the old', async () => {
+  it('is invalidated by a new invitation', async () => {
     const { token, id } = await invite()
     const { body } = await admin.post(`/users/${id}/invite`).expect(200)
     await accept({ token, password }).expect(422)
@@ -79,7 +79,7 @@ describe('an invitation', () => {
     await admin.post(`/users/${id}/invite`).expect(409)
   })
 
-  it('ends with the address that it was sent to, with the user, with their way in, and while the client is disabled', async () => {
+  it('is invalidated by a new address, deactivation or deletion of the user, and paused while the organisation is disabled', async () => {
     const moved = await invite()
     const { token: _, ...sent } = moved
     await admin.put(`/users/${moved.id}`).send({ ...sent, email: 'elsewhere@example.org', invitationLink: undefined })
@@ -104,7 +104,7 @@ describe('an invitation', () => {
     await accept({ token: waiting.token, password }).expect(204)
   })
 
-  it('needs no password where the user signs in elsewhere, and is not accepted by an update', async () => {
+  it('needs no password for a single sign-on user, and is not accepted by an update of the user', async () => {
     const body = userBody({ ssoAuth: true, ssoId: 's-77' })
     const made = await admin.post('/users/invite').send(body).expect(201)
     await admin.put(`/users/${made.body.id}`).send(body).expect(200)
@@ -115,7 +115,7 @@ describe('an invitation', () => {
     expect(await statusOf(made.body.id)).toBe('ACTIVE')
   })
 
-  it('takes no password, no role that the inviter lacks, and is sent again only by who has the power', async () => {
+  it('rejects a password, a role that the inviter lacks, and a resend by an administrator who lacks a role of the user', async () => {
     await admin
       .post('/users/invite')
       .send(userBody({ password: goodPassword }))
@@ -128,7 +128,7 @@ describe('an invitation', () => {
     await admin.post(`/users/${strong.uid}/invite`).expect(403)
   })
 
-  it('hands its link to people in person only: a token gets none, and the mail is kept', async () => {
+  it('returns the link to a signed-in administrator only; an API token gets none and the mail is stored', async () => {
     const expires = new Date(Date.now() + 86_400_000).toISOString()
     const token = { name: 'Robot', roles: ['ROLE_MANAGE_USER'], expires, password: goodPassword }
     const robot = service.bearing((await admin.post('/users/me/api-tokens').send(token).expect(201)).body.token)
@@ -141,7 +141,7 @@ describe('an invitation', () => {
     expect(mails.body[0]).toMatchObject({ kind: 'INVITATION', state: 'KEPT' })
   })
 
-  it('leaves who invited and who accepted in the audit, without the link', async () => {
+  it('writes audit entries for inviter and accepter without the link', async () => {
     const { id, token } = await invite()
     await accept({ token, password }).expect(204)
     const rows = await auditOf(service.db, id)
@@ -153,8 +153,8 @@ describe('an invitation', () => {
   })
 })
 
-describe('a user', () => {
-  it('without single sign-on is not made but invited, where administrators choose no passwords', async () => {
+describe('a user without a password', () => {
+  it('is created by invitation only, unless administrators may choose passwords', async () => {
     const { body } = await admin.post('/users').send(userBody()).expect(422)
     expect(body.detail).toContain('POST /users/invite')
     await admin
@@ -167,7 +167,7 @@ describe('a user', () => {
       .expect(201)
   })
 
-  it('who loses the only way in has to be invited again', async () => {
+  it('must be invited again after losing the only way to sign in', async () => {
     const body = userBody({ ssoAuth: true })
     const made = await admin.post('/users').send(body).expect(201)
     const left = await admin
@@ -181,8 +181,8 @@ describe('a user', () => {
   })
 })
 
-describe('a copy', () => {
-  it('has the roles, the groups and the client of the original, and the rest from the body', async () => {
+describe('a copy of a user', () => {
+  it('takes roles, groups and organisation from the original, and everything else from the body', async () => {
     const { uid: original } = await service.user({ client: admin.client, roles: ['ROLE_SEE_VIEW'] })
     await sql`
       with team as (insert into user_groups (client, name, code) values (${admin.client}, 'Copied', 'COPIED') returning id)
@@ -207,7 +207,7 @@ describe('a copy', () => {
     await service.signIn(sent.username, password)
   })
 
-  it('is refused where the body says otherwise, unless it was read before the original changed', async () => {
+  it('is rejected when the body contradicts the original, unless the original changed after it was read', async () => {
     const { uid: original } = await service.user({ client: admin.client, roles: ['ROLE_SEE_VIEW'] })
     const { body: read } = await admin.get(`/users/${original}`).expect(200)
     const copy = (changes: object) => admin.post(`/users/${original}/copies`).send({ ...userBody(), ...changes })
@@ -228,7 +228,7 @@ describe('a copy', () => {
     await copy({ ...same, ...userBody() }).expect(201)
   })
 
-  it('is not invited into a client that is disabled', async () => {
+  it('is rejected in a disabled organisation', async () => {
     const boss = await service.as(['ROLE_SUPER_ADMIN'])
     const client = await service.client({ disabled: true })
     for (const path of ['/users/invite']) {
@@ -244,7 +244,7 @@ describe('a copy', () => {
     await boss.post(`/users/${active.uid}/copies`).send(userBody()).expect(409)
   })
 
-  it('is refused to whoever lacks a role of the original, and knows no original of another client', async () => {
+  it('is rejected if the caller lacks a role of the original, and returns 404 for an original of another organisation', async () => {
     const strong = await service.user({ client: admin.client, roles: ['ROLE_MANAGE_SCHEMA'] })
     await admin.post(`/users/${strong.uid}/copies`).send(userBody()).expect(403)
     const foreign = await service.user({ client: await service.client() })

@@ -12,8 +12,8 @@ afterAll(() => service.stop())
 
 const mailsOf = async (user: string, by = admin) => (await by.get(`/mails?filter=user.id:eq:${user}`).expect(200)).body
 
-describe('mails where there is no mail server', () => {
-  it('are kept, and read by whoever could do as much to the recipient, once each in the audit', async () => {
+describe('stored mails without a mail server', () => {
+  it('are readable by administrators who hold the roles of the recipient, with one audit entry per read', async () => {
     const { body } = await admin.post('/users/invite').send(userBody()).expect(201)
     const [mail, ...others] = await mailsOf(body.id)
     expect(others).toEqual([])
@@ -35,7 +35,7 @@ describe('mails where there is no mail server', () => {
     ])
   })
 
-  it('are not read by whoever lacks a role of the recipient, is the recipient, or comes with a token', async () => {
+  it('are not readable by callers who lack a role of the recipient, by the recipient, or with an API token', async () => {
     const strong = await service.user({ client: admin.client, roles: ['ROLE_MANAGE_SCHEMA'] })
     const boss = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
     await boss.post(`/users/${strong.uid}/password-reset`).expect(204)
@@ -58,7 +58,7 @@ describe('mails where there is no mail server', () => {
     await service.bearing(made.token).get(`/mails/${kept.id}`).expect(403)
   })
 
-  it('are those of one’s own client only, newest first; a super admin sees all', async () => {
+  it('are listed newest first for the own organisation, and for all organisations for a super admin', async () => {
     const other = await service.as(['ROLE_MANAGE_USER'])
     const made = []
     for (let at = 0; at < 3; at++) made.push((await other.post('/users/invite').send(userBody()).expect(201)).body.id)
@@ -74,7 +74,7 @@ describe('mails where there is no mail server', () => {
   })
 })
 
-describe('what a mail says', () => {
+describe('the text of a mail', () => {
   const textFor = async (name: string, username?: string) => {
     const sent = userBody({ name, ...(username && { username }), password: goodPassword })
     const { body } = await admin.post('/users').send(sent).expect(201)
@@ -84,12 +84,12 @@ describe('what a mail says', () => {
     return (await admin.get(`/mails/${mail.id}`).expect(200)).body.text as string
   }
 
-  it('names people, as long as their names are only names', async () => {
+  it('contains the name of the recipient if it looks like a name', async () => {
     for (const name of ['Ada Lovelace', 'Flann O’Brien', 'Jean-Luc (Paris)', 'Dr. 王小明', 'J. R. Hartley'])
       expect(await textFor(name)).toMatch(new RegExp(`^Hello ${RegExp.escape(name)},\n`))
   })
 
-  it('has no link, no markup and no line of anybody else in it', async () => {
+  it('contains no link, markup or line from the name of a user', async () => {
     const names = [
       'Your account is blocked, see https://evil.example/help',
       'Please visit evil.example',
@@ -108,7 +108,7 @@ describe('what a mail says', () => {
     expect(await textFor('Ada', `ada${Date.now()}@example.org`)).toContain('@example.org')
   })
 
-  it('can have no line break in a name or an address at all', async () => {
+  it('contains no line break from a name or an address', async () => {
     for (const changes of [
       { name: 'Ada\r\nBcc: all@example.org' },
       { email: 'ada@example.org\r\nBcc: all@example.org' },

@@ -37,12 +37,12 @@ async function eventually(condition: () => boolean | Promise<boolean>) {
   while (!(await condition())) await sleep(20)
 }
 
-describe('a maintenance job that fails', () => {
-  it('stops no other job, logs a warning, and has no time of success', async () => {
+describe('a failing maintenance job', () => {
+  it('does not stop other jobs, logs a warning, and records no time of success', async () => {
     const done: string[] = []
-    const duty = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
+    const job = (name: string): MaintenanceJob => ({ name, run: async () => void done.push(name) })
     const broken: MaintenanceJob = { name: 'broken', run: () => sql`select 1 / 0`.execute(service.db) }
-    const { metrics, house } = keeping([duty('first'), broken, duty('last')])
+    const { metrics, house } = keeping([job('first'), broken, job('last')])
     await eventually(() => done.includes('last'))
     await house.stop()
     expect(done).toEqual(['first', 'last'])

@@ -21,7 +21,7 @@ async function databaseUpTo(number: string) {
   return database
 }
 
-it('gives readable codes to clients and user groups whose stored codes the pipeline service cannot read', async () => {
+it('replaces stored codes of organisations and user groups that the pipeline service cannot read', async () => {
   await using database = await databaseUpTo('0012')
   await using connection = connect<DB>(database.url, { name: 'identity-test' })
   const { db } = connection
@@ -65,7 +65,7 @@ it('gives readable codes to clients and user groups whose stored codes the pipel
   ])
 })
 
-it('remembers the clients that were deleted before, as the audit has them', async () => {
+it('records deleted organisations from the audit log', async () => {
   await using database = await databaseUpTo('0012')
   await using connection = connect<DB>(database.url, { name: 'identity-test' })
   const { db } = connection

@@ -25,7 +25,7 @@ async function forget(username: string): Promise<void> {
   while (await answerPasswordReset(service.db, service.config));
 }
 
-it('is changed with a proof only; the old address hears of it, and links that went there end', async () => {
+it('requires proof for a change of the own address, notifies the old address, and invalidates links sent there', async () => {
   const person = await service.as([])
   const reset = await linkFor(service, person.uid, 'PASSWORD_RESET')
   const email = 'mine@example.org'
@@ -46,7 +46,7 @@ it('is changed with a proof only; the old address hears of it, and links that we
   })
 })
 
-it('is changed with a code too, not with an API token, and not by who signs in elsewhere', async () => {
+it('accepts a second-factor code as proof, and rejects API tokens and single sign-on users', async () => {
   const person = await service.as([])
   const { code } = await enrol(service, person)
   await change(person, { email: 'coded@example.org', code: code() }).expect(204)
@@ -62,7 +62,7 @@ it('is changed with a code too, not with an API token, and not by who signs in e
   await change(person, body).expect(422)
 })
 
-it('has no new password mailed to it for a day, unless an administrator gave it', async () => {
+it('sends no password reset to a new address for a day, unless an administrator set the address', async () => {
   const admin = await service.as(['ROLE_MANAGE_USER'])
   const person = await service.as([], admin.client)
   await change(person, { email: 'fresh@example.org', password: goodPassword }).expect(204)
@@ -95,7 +95,7 @@ it.each([
   ['username', 'somebody-else'],
   ['ssoAuth', true],
   ['ssoId', 's-1'],
-])('an administrator does not change the %s of their own user by the way', async (field, value) => {
+])('rejects a change of the %s of an administrator in an update of their own user', async (field, value) => {
   const admin = await service.as(['ROLE_MANAGE_USER'])
   const { body } = await admin.get('/users/me').expect(200)
   const save = (changes: object) => admin.put(`/users/${admin.uid}`).send({ ...body, ...changes })

@@ -20,7 +20,7 @@ async function threeTimes() {
   return { person, more }
 }
 
-it('people see their open sessions, with where from and with what', async () => {
+it('lists the open sessions of the caller with address and user agent', async () => {
   const person = await service.as([])
   const { body: phone } = await service.http
     .post('/api/v1/auth/login')
@@ -36,7 +36,7 @@ it('people see their open sessions, with where from and with what', async () => 
   expect(body[0]).toMatchObject({ address: '203.0.113.9', userAgent: expect.stringMatching(/^Phone x{494}$/) })
 })
 
-it('a session names the applications that were signed in to with it', async () => {
+it('lists the applications that a session signed in to', async () => {
   const person = await service.as([])
   await sql`
     with config as (
@@ -51,7 +51,7 @@ it('a session names the applications that were signed in to with it', async () =
   expect((await person.get(own).expect(200)).body).toMatchObject([{ applications: ['Charts', 'Wiki'] }])
 })
 
-it('people end one of their sessions, or all but the one that they are in', async () => {
+it('ends one session of the caller, or all except the current one', async () => {
   const { person, more } = await threeTimes()
   await person.delete(`${own}/${sessionOf(more[0])}`).expect(204)
   await person.delete(`${own}/${sessionOf(more[0])}`).expect(404)
@@ -64,13 +64,13 @@ it('people end one of their sessions, or all but the one that they are in', asyn
   expect((await person.get(own)).body).toHaveLength(1)
 })
 
-it('nobody ends the session of somebody else as theirs', async () => {
+it('returns 404 for the session of another user', async () => {
   const [one, other] = [await service.as(['ROLE_SUPER_ADMIN']), await service.as([])]
   for (const id of [sessionOf(other.tokens), 'nonsense']) await one.delete(`${own}/${id}`).expect(404)
   await other.get('/users/me').expect(200)
 })
 
-it('administrators see and end the sessions of whoever they have power over', async () => {
+it('lets administrators list and end sessions only of users whose roles they also hold', async () => {
   const admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
   const weaker = await service.as(['ROLE_SEE_VIEW'], admin.client)
   const stronger = await service.as(['ROLE_MANAGE_VIEW'], admin.client)

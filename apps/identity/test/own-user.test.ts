@@ -7,8 +7,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-describe('one’s own user', () => {
-  it('is deleted and deactivated by somebody else only', async () => {
+describe('the own user', () => {
+  it('can only be deleted or deactivated by another administrator', async () => {
     const admin = await service.as(['ROLE_MANAGE_USER'])
     const other = await service.as(['ROLE_MANAGE_USER'], admin.client)
     const deleted = await admin.delete(`/users/${admin.uid}`).expect(422)
@@ -19,7 +19,7 @@ describe('one’s own user', () => {
     await other.delete(`/users/${admin.uid}`).expect(204)
   })
 
-  it('keeps managing users while nobody else at the client does', async () => {
+  it('cannot give up ROLE_MANAGE_USER while no other active user of the organisation holds it', async () => {
     const admin = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
     const { body: read } = await admin.get('/users/me').expect(200)
     const less = userBody({ username: admin.username, email: read.email, auths: ['ROLE_SEE_VIEW'] })

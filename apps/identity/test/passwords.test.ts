@@ -35,8 +35,8 @@ const someone = async () => {
   return { ...user, email: `${user.username}@example.org` }
 }
 
-describe('a forgotten password', () => {
-  it('is chosen anew by a mailed link, which works once and ends every session', async () => {
+describe('password reset', () => {
+  it('sets a new password with a mailed link that works once, and ends every session', async () => {
     const user = await someone()
     const { refreshToken, accessToken } = await service.signIn(user.username)
     await forgot(user.username).expect(204)
@@ -52,14 +52,14 @@ describe('a forgotten password', () => {
     expect((await mailsTo(user.uid))[0]).toMatchObject({ kind: 'PASSWORD_CHANGED', recipient: user.email })
   })
 
-  it('is asked for by mail address too, in whatever case', async () => {
+  it('accepts a mail address in any case', async () => {
     const user = await someone()
     await forgot(user.email.toUpperCase()).expect(204)
     await answerAll()
     await reset({ token: await mailedTo(user.uid), password }).expect(204)
   })
 
-  it('is answered the same for whoever has none here, and nothing is mailed', async () => {
+  it('gives the same response for an unknown user, and mails nothing', async () => {
     const client = admin.client
     const disabled = await service.client()
     const users = {
@@ -84,7 +84,7 @@ describe('a forgotten password', () => {
     expect((await sql`select from forgotten_passwords`.execute(service.db)).rows).toHaveLength(0)
   })
 
-  it('is asked for three times a minute for one name, thirty from one network, however many come at once', async () => {
+  it('is limited to three requests a minute per name and thirty per network, also when concurrent', async () => {
     const { username } = await someone()
     const count = async (asked: PromiseLike<{ status: number }>[]) =>
       (await Promise.all(asked)).filter(({ status }) => status === 204).length
@@ -94,7 +94,7 @@ describe('a forgotten password', () => {
     await service.signIn(username)
   })
 
-  it('fills nobody’s mailbox, whatever names it is asked for under', async () => {
+  it('limits the mails to one address, whatever names are requested', async () => {
     const user = await someone()
     for (let at = 0; at < 9; at++) {
       await sql`delete from sign_in_attempts`.execute(service.db)
@@ -107,7 +107,7 @@ describe('a forgotten password', () => {
   })
 })
 
-describe('who shares an address', () => {
+describe('password reset for an address shared by several users', () => {
   const at = async (client: string, email: string) => {
     const user = await service.user({ client })
     await sql`update users set email = ${email} where uid = ${user.uid}`.execute(service.db)
@@ -119,7 +119,7 @@ describe('who shares an address', () => {
     return rows[0]!.n
   }
 
-  it('gets their link, however many users somebody else gave the address to before', async () => {
+  it('mails the user of another organisation, however many users elsewhere were given the address before', async () => {
     const stranger = await service.client()
     const foreign = []
     for (let each = 0; each < 15; each++) foreign.push(await at(stranger, 'victim@example.org'))
@@ -131,7 +131,7 @@ describe('who shares an address', () => {
     expect((await Promise.all(foreign.map(resets))).reduce((one, other) => one + other)).toBe(10)
   })
 
-  it('is found before those at the same client who could have no link', async () => {
+  it('mails the active user before users of the same organisation who cannot get a link', async () => {
     const shut = []
     for (let each = 0; each < 12; each++) shut.push(await at(admin.client, 'second@example.org'))
     await sql`update users set status = 'INACTIVE' where uid = any(${shut}::uuid[])`.execute(service.db)
@@ -142,8 +142,8 @@ describe('who shares an address', () => {
   })
 })
 
-describe('an administrator', () => {
-  it('mails one address five links an hour, for whatever users and clients', async () => {
+describe('administrators', () => {
+  it('can send one address five links an hour across users of their organisation', async () => {
     const email = 'bombed@example.org'
     const other = await service.as(['ROLE_MANAGE_USER'])
     const first = (await admin.post('/users/invite').send(userBody({ email })).expect(201)).body.id
@@ -167,15 +167,15 @@ describe('an administrator', () => {
     await admin.post(`/users/${first}/invite`).expect(200)
   })
 
-  it('starts five new passwords an hour for one address', async () => {
+  it('can start five password resets an hour for one address', async () => {
     const { uid } = await someone()
     for (let each = 0; each < 5; each++) await admin.post(`/users/${uid}/password-reset`).expect(204)
     await admin.post(`/users/${uid}/password-reset`).expect(429)
   })
 })
 
-describe('a link for a new password', () => {
-  it('ends after an hour, with a new one, with another address, and with whatever ended the sessions', async () => {
+describe('a password reset link', () => {
+  it('is invalidated after an hour, by a new link, by a new address, and by whatever ends the sessions', async () => {
     const { uid } = await someone()
     const old = await linkFor(service, uid, 'PASSWORD_RESET')
     const token = await linkFor(service, uid, 'PASSWORD_RESET')
@@ -200,7 +200,7 @@ describe('a link for a new password', () => {
     expect((await mailsTo(uid))[0]).toMatchObject({ kind: 'EMAIL_CHANGED', recipient: body.email })
   })
 
-  it('is no invitation, and an invitation is none', async () => {
+  it('cannot be used as an invitation, nor an invitation as a password reset link', async () => {
     const { uid } = await someone()
     const invited = await service.user({ client: admin.client, status: 'INVITATION' })
     const accept = (token: string) => service.http.post('/api/v1/auth/accept-invitation').send({ token, password })
@@ -208,7 +208,7 @@ describe('a link for a new password', () => {
     await reset({ token: await linkFor(service, invited.uid, 'INVITATION'), password }).expect(422)
   })
 
-  it('is used by one of many who try at once', async () => {
+  it('can be used by one of several concurrent requests', async () => {
     const { uid, username } = await someone()
     const token = await linkFor(service, uid, 'PASSWORD_RESET')
     const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
@@ -218,7 +218,7 @@ describe('a link for a new password', () => {
     await service.signIn(username, passwords[won.indexOf(true)])
   })
 
-  it('is started by an administrator with the power, for others who have a password', async () => {
+  it('can be sent by an administrator with the roles of the user, to another active user with a password', async () => {
     const { uid, username } = await someone()
     await admin.post(`/users/${uid}/password-reset`).expect(204)
     await service.signIn(username)
@@ -232,8 +232,8 @@ describe('a link for a new password', () => {
   })
 })
 
-describe('one’s own password', () => {
-  it('is changed with the current one; other sessions and links end, this one goes on', async () => {
+describe('a change of the own password', () => {
+  it('requires the current password, ends other sessions and links, and keeps the current session', async () => {
     const me = await service.as([], admin.client)
     const other = await service.signIn(me.username)
     const token = await linkFor(service, me.uid, 'PASSWORD_RESET')
@@ -257,7 +257,7 @@ describe('one’s own password', () => {
     expect((await auditOf(service.db, me.uid)).map(({ operation }) => operation)).toContain('account.changePassword')
   })
 
-  it('is guessed by nobody who found a session open, however many tries come at once', async () => {
+  it('limits concurrent guesses of the current password from an open session', async () => {
     const me = await service.as([], admin.client)
     const guess = (at: number) =>
       me.put('/users/me/password').send({ currentPassword: `a-wrong-guess-${at}`, newPassword: password })
@@ -266,7 +266,7 @@ describe('one’s own password', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
   })
 
-  it('is not changed by the way of administrators', async () => {
+  it('cannot be made with the operation for administrators', async () => {
     const loose = await startService()
     try {
       const boss = await loose.as(['ROLE_MANAGE_USER'])

@@ -53,8 +53,8 @@ const ways: Record<string, { pointer: string; by: () => Promise<{ status: number
   },
 }
 
-describe.each(Object.entries(ways))('whoever signs in at a provider gets by %s', (_way, { pointer, by }) => {
-  it('no role that whoever chose the provider lacks, until somebody who holds it saves the config', async () => {
+describe.each(Object.entries(ways))('granting a role by %s to users of a provider', (_way, { pointer, by }) => {
+  it('is refused if the author of the provider config lacks the role, until a holder of the role saves the config', async () => {
     const refused = await by()
     expect([refused.status, refused.body.errors?.[0].pointer]).toEqual([422, pointer])
     expect(refused.body.detail).toContain('ROLE_MANAGE_SCHEMA')
@@ -63,7 +63,7 @@ describe.each(Object.entries(ways))('whoever signs in at a provider gets by %s',
   })
 })
 
-it('what the chooser holds is given, and other users get everything', async () => {
+it('grants roles that the author of the provider config holds, and any role to users without single sign-on', async () => {
   await strong
     .post('/users')
     .send(single({ auths: ['ROLE_SEE_VIEW'] }))
@@ -81,7 +81,7 @@ it.each([
   ['loses the role', () => sql`update users set roles = '{}' where uid = ${chooser.uid}`.execute(service.db)],
   ['is shut out', () => sql`update users set status = 'INACTIVE' where uid = ${chooser.uid}`.execute(service.db)],
   ['is deleted', () => strong.delete(`/users/${chooser.uid}`).expect(204)],
-])('a chooser who %s is trusted no more', async (_what, changed) => {
+])('refuses every role when the author of the provider config %s', async (_what, changed) => {
   await changed()
   await strong
     .post('/users')
@@ -89,7 +89,7 @@ it.each([
     .expect(422)
 })
 
-it('a config and a power that are made at once do not both come about', async () => {
+it('lets only one of a concurrent provider config and role grant succeed', async () => {
   for (let each = 0; each < 5; each++) {
     const weak = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG'])
     const super_ = await service.as(['ROLE_SUPER_ADMIN'], weak.client)

@@ -18,7 +18,7 @@ const sessionOf = ({ accessToken }: Tokens): string =>
   JSON.parse(Buffer.from(accessToken.split('.')[1]!, 'base64url').toString()).sid
 
 describe('a refresh token', () => {
-  it('gets new tokens of the same session, again and again, but never past its end', async () => {
+  it('can be used repeatedly for new tokens of the same session until the session expires', async () => {
     const { tokens } = await service.as([])
     const second = (await refresh(tokens.refreshToken).expect(200)).body as Tokens
     const third = (await refresh(second.refreshToken).expect(200)).body as Tokens
@@ -30,7 +30,7 @@ describe('a refresh token', () => {
     await refresh(third.refreshToken).expect(401)
   })
 
-  it('serves exactly one of sixteen that use it at once, and the session lives', async () => {
+  it('succeeds for exactly one of 16 concurrent uses, and keeps the session open', async () => {
     const { tokens } = await service.as([])
     const answers = await Promise.all(Array.from({ length: 16 }, () => refresh(tokens.refreshToken)))
     const good = answers.filter(({ status }) => status === 200)
@@ -39,7 +39,7 @@ describe('a refresh token', () => {
     await refresh(good[0]!.body.refreshToken).expect(200)
   })
 
-  it('ends the session for everybody when it is used again later', async () => {
+  it('ends the session when it is used again later', async () => {
     const { tokens } = await service.as([])
     const thief = (await refresh(tokens.refreshToken).expect(200)).body as Tokens
     await graceIsOver()
@@ -50,7 +50,7 @@ describe('a refresh token', () => {
     expect(outcomes).toEqual(['reused', 'ended'])
   })
 
-  it('is refused alike when it is unknown, retried or of an ended session', async () => {
+  it('returns the same error if it is unknown, reused or belongs to an ended session', async () => {
     const { tokens, ...caller } = await service.as([])
     const unknown = await refresh('slr_never-heard-of-this-one').expect(401)
     await refresh(tokens.refreshToken).expect(200)
@@ -60,7 +60,7 @@ describe('a refresh token', () => {
     for (const { body } of [retried, ended]) expect(body).toEqual({ ...unknown.body, requestId: expect.any(String) })
   })
 
-  it('is in the audit at its first use in an hour, which its sign-in may be', async () => {
+  it('writes an audit entry on its first use in an hour, unless the sign-in was in that hour', async () => {
     const { tokens } = await service.as([])
     const { body: second } = await refresh(tokens.refreshToken).expect(200)
     await sql`update sessions set last_used_at = last_used_at - interval '1 hour' where uid = ${sessionOf(tokens)}`.execute(
@@ -72,7 +72,7 @@ describe('a refresh token', () => {
     expect(rows).toMatchObject([{ operation: 'auth.refresh', details: { outcome: 'refreshed' } }])
   })
 
-  it('is kept as a hash only', async () => {
+  it('is stored only as a hash', async () => {
     const { tokens } = await service.as([])
     const { rows } = await sql<{ row: string }>`select r::text as row from refresh_tokens r`.execute(service.db)
     expect(rows.map(({ row }) => row).join()).not.toContain(Buffer.from(tokens.refreshToken).toString('hex'))

@@ -48,8 +48,8 @@ function checkShape({ rows, visibleRows, headers, visibleHeaders, metaColumnInde
   }
 }
 
-describe('the report of user access', () => {
-  it('tells what users can reach, in the words of their list', async () => {
+describe('the user access report', () => {
+  it('shows what each user can access, in the terms of the user list', async () => {
     const client = await service.client({ routesEnabled: false })
     const manager = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_ROUTE', 'ROLE_SEE_SCHEMA'], client)
     const other = await service.user({ client, roles: ['ROLE_SEE_DATA_PIPELINE'], ssoAuth: true, status: 'INACTIVE' })
@@ -75,7 +75,7 @@ describe('the report of user access', () => {
     })
   })
 
-  it('takes the filters, order and pages of the list, and keeps to the own client', async () => {
+  it('accepts the filters, order and paging of the user list, and shows only the own organisation', async () => {
     const manager = await service.as(['ROLE_MANAGE_USER'])
     for (const _ of [1, 2]) await service.user({ client: manager.client })
     const { rows, metaData, height } = await report(manager, 'user-access?pageSize=2&page=2&order=lastSignIn:asc')
@@ -90,7 +90,7 @@ describe('the report of user access', () => {
     expect(new Set(objects(all).map((row) => row['client.id'])).size).toBeGreaterThan(1)
   })
 
-  it('remembers the last sign-in when its session is forgotten', async () => {
+  it('shows the last sign-in after its session row was deleted', async () => {
     const manager = await service.as(['ROLE_MANAGE_USER'])
     const { uid, username } = await service.user({ client: manager.client })
     await service.signIn(username)
@@ -102,8 +102,8 @@ describe('the report of user access', () => {
   })
 })
 
-describe('the audit', () => {
-  it('tells who did what, when, from where, newest first', async () => {
+describe('the audit report', () => {
+  it('shows actor, operation, time and address of each entry, newest first', async () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG', 'ROLE_MANAGE_USER'])
     const made = await auditor.post('/users').set('x-forwarded-for', '203.0.113.7').send(userBody()).expect(201)
     const found = await report(auditor, 'audit')
@@ -129,7 +129,7 @@ describe('the audit', () => {
     await auditor.get('/reports/audit?filter=id:gt:1').expect(400)
   })
 
-  it('keeps names of users who are gone or were renamed', async () => {
+  it('keeps the names of deleted and renamed users', async () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG', 'ROLE_MANAGE_USER'])
     const leaver = await service.as(['ROLE_MANAGE_USER'], auditor.client)
     const victim = await service.user({ client: auditor.client })
@@ -142,7 +142,7 @@ describe('the audit', () => {
     ])
   })
 
-  it('shows a client what was done for it and to it, and nothing of others; super admins all of it', async () => {
+  it('shows an organisation the entries of its users and objects only, and super admins all entries', async () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const stranger = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
@@ -167,7 +167,7 @@ describe('the audit', () => {
     expect(all).toMatchObject({ height: 2, subtitle: 'All clients' })
   })
 
-  it('tells of refused sign-ins why, and to super admins only whose name nobody knows', async () => {
+  it('shows the reason of refused sign-ins, and those with an unknown username only to super admins', async () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const login = (username: string) =>
       service.http.post('/api/v1/auth/login').send({ username, password: 'wrong-one' })
@@ -181,7 +181,7 @@ describe('the audit', () => {
     expect(all).toMatchObject([{ username: null, outcome: 'unknown username' }])
   })
 
-  it('stays append-only', async () => {
+  it('reads an audit table that rejects TRUNCATE', async () => {
     await expect(sql`truncate audit`.execute(service.db)).rejects.toThrow('never changed')
   })
 })

@@ -24,14 +24,14 @@ afterAll(async () => {
   await database?.drop()
 })
 
-it('every column that is sealed is on the list', async () => {
+it('the list of sealed columns contains every sealed column of the schema', async () => {
   expect(await brokenSealRules(app, database.url, sealedColumns)).toEqual([])
   const broken = await brokenSealRules(app, database.url, [{ table: 'users', key: 'name', column: 'nowhere' }])
   for (const said of ['signing_keys.private_key', 'the column seed', 'users.nowhere is no text beside a unique key'])
     expect(broken.map((one) => one.replaceAll('^', ''))).toContainEqual(expect.stringContaining(said))
 })
 
-it('a key ring is renewed: the command seals anew, and the older key is not needed any more', async () => {
+it('the reseal command encrypts all secrets with the new key, so that the old key can be removed', async () => {
   const before = await createSigningKeys(db, keyRing(key('old', 1))).current()
   const reseal = (SECRET_KEYS: string) =>
     promisify(execFile)(process.execPath, [resolve(app, 'bin/reseal-secrets.ts')], {

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 describe('granting roles', () => {
-  it('nobody edits or removes someone who holds what they lack', async () => {
+  it('rejects a change or deletion of a user who holds a role that the caller lacks', async () => {
     const caller = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_VIEW'])
     const stronger = await service.user({ client: caller.client, roles: ['ROLE_SEE_VIEW', 'ROLE_MANAGE_CLIENT'] })
     const weaker = await service.user({ client: caller.client, roles: ['ROLE_SEE_VIEW'] })
@@ -33,7 +33,7 @@ describe('the last super admin', () => {
     return { ...service, admin, [Symbol.asyncDispose]: () => service.stop() }
   }
 
-  it('stays: is not deleted, demoted or shut out with the client', async () => {
+  it('cannot be deleted, demoted, deactivated or disabled with the organisation', async () => {
     await using only = await alone()
     const { admin } = only
     // Others who could not act do not count.
@@ -61,7 +61,7 @@ describe('the last super admin', () => {
     await second.delete(`/users/${second.uid}`).expect(422)
   })
 
-  it('keeps the password, which is the only way in', async () => {
+  it('keeps the password, which is the only way to sign in', async () => {
     await using only = await alone()
     const { admin } = only
     const single = userBody({
@@ -82,7 +82,7 @@ describe('the last super admin', () => {
     await second.delete(`/users/${admin.uid}`).expect(204)
   })
 
-  it('is one of them still after all tried to remove each other at once', async () => {
+  it('remains when all super admins try to remove each other concurrently', async () => {
     await using only = await alone()
     const admins = [only.admin, ...(await Promise.all([1, 2, 3].map(() => only.as(['ROLE_SUPER_ADMIN']))))]
     const tries = admins.flatMap((by, at) => [

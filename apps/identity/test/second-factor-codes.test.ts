@@ -19,8 +19,8 @@ async function withinOneStep(ask: () => Promise<() => void>): Promise<void> {
   }
 }
 
-describe('a code', () => {
-  it('of the step before or after is taken, of two steps off is not', async () => {
+describe('a second-factor code', () => {
+  it('is accepted one time step early or late, and rejected further away', async () => {
     for (const [ahead, status] of [
       [-1, 200],
       [1, 200],
@@ -35,7 +35,7 @@ describe('a code', () => {
     }
   })
 
-  it('signs in once, however many use it at once, and no older one after it', async () => {
+  it('signs in once when used concurrently, and invalidates older codes', async () => {
     const { person, ticket, code } = await halfSignedIn(scene.service)
     const tickets = [ticket, ...(await Promise.all([1, 2, 3].map(() => ticketOf(scene.service, person))))]
     const answers = await Promise.all(tickets.map((each) => complete(each, code())))
@@ -44,7 +44,7 @@ describe('a code', () => {
     await complete(unused, code(-1)).expect(401)
   })
 
-  it('is wrong in one way, whatever is wrong with it', async () => {
+  it('causes the same error for a wrong code and an unknown ticket', async () => {
     const { ticket } = await halfSignedIn(scene.service)
     const [wrong, madeUp] = [
       await complete(ticket, '\u0661\u0662\u0663\u0664\u0665\u0666'),
@@ -55,14 +55,14 @@ describe('a code', () => {
     expect([wrong.status, wrong.body.code]).toEqual([401, 'sign-in-failed'])
   })
 
-  it('may be typed with spaces', async () => {
+  it('is accepted with spaces', async () => {
     const { ticket, code } = await halfSignedIn(scene.service)
     await complete(ticket, code().replace(/(...)(...)/, '$1 $2')).expect(200)
   })
 })
 
 describe('a recovery code', () => {
-  it('signs in once, however it is typed', async () => {
+  it('signs in once, in any case and with or without hyphens', async () => {
     const { person, ticket, recoveryCodes } = await halfSignedIn(scene.service)
     const [first, second] = recoveryCodes
     const tickets = [ticket, await ticketOf(scene.service, person), await ticketOf(scene.service, person)]
@@ -78,7 +78,7 @@ describe('a recovery code', () => {
     expect(rows.filter(({ subject }) => subject === 'A recovery code of yours was used')).toHaveLength(2)
   })
 
-  it('has 125 random bits, and no letter that is taken for another', async () => {
+  it('has 125 random bits, and is accepted with commonly confused characters', async () => {
     const { person, recoveryCodes } = await halfSignedIn(scene.service)
     // A zero and a one, wherever they are, as people read them.
     for (const code of recoveryCodes)
@@ -89,7 +89,7 @@ describe('a recovery code', () => {
       if (code) await complete(await ticketOf(scene.service, person), code).expect(200)
   })
 
-  it('is worth nothing once there are new ones, or no second factor', async () => {
+  it('is invalid after new codes are issued or the second factor is removed', async () => {
     const { person, recoveryCodes, code } = await halfSignedIn(scene.service)
     const renewed = await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(200)
     await complete(await ticketOf(scene.service, person), recoveryCodes[0]!).expect(401)
@@ -99,14 +99,14 @@ describe('a recovery code', () => {
   })
 })
 
-describe('a ticket', () => {
-  it('opens one session, however many use it at once with different codes', async () => {
+describe('a second-factor ticket', () => {
+  it('opens one session when used concurrently with different codes', async () => {
     const { ticket, code, recoveryCodes } = await halfSignedIn(scene.service)
     const codes = [code(), ...recoveryCodes.slice(0, 3)]
     expect(statuses(await Promise.all(codes.map((each) => complete(ticket, each))))).toEqual([200, 401, 401, 401])
   })
 
-  it('ends after five minutes, and when the user is changed, shut out, or their client is disabled', async () => {
+  it('is invalidated after five minutes, and by a change to the user, their sessions or their organisation', async () => {
     const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
     const ends: Record<string, (person: { uid: string; client: string; username: string }) => PromiseLike<unknown>> = {
       late: () =>
@@ -130,7 +130,7 @@ describe('a ticket', () => {
     }
   })
 
-  it('is not given to whoever may not sign in, right password or not', async () => {
+  it('is not issued to a user who may not sign in, with a right or wrong password', async () => {
     const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
     const { person } = await halfSignedIn(scene.service)
     await admin.put(`/users/${person.uid}/status`).send({ status: 'INACTIVE' }).expect(200)
@@ -139,7 +139,7 @@ describe('a ticket', () => {
   })
 })
 
-it('a used code of an enrolment is not good for the sign-in after it', async () => {
+it('a code used for enrolment is rejected for the following sign-in', async () => {
   const person = await scene.service.as([])
   const { code } = await enrol(scene.service, person)
   const ticket = await ticketOf(scene.service, person)

@@ -10,7 +10,7 @@ const scene = signingInTwice()
 const { login, complete } = scene
 
 describe('a second factor', () => {
-  it('is asked for from its confirmation on, not before', async () => {
+  it('is required only after its confirmation', async () => {
     const person = await scene.service.as([])
     const begun = await person.post(own).send({ password: goodPassword }).expect(200)
     expect(begun.body.uri).toMatch(/^otpauth:\/\/totp\/Sluice.*secret=[A-Z2-7]{32}&algorithm=SHA1&digits=6&period=30$/)
@@ -44,7 +44,7 @@ describe('a second factor', () => {
     )
   })
 
-  it('is said of the user, and found by a search', async () => {
+  it('is shown on the user, and is searchable', async () => {
     const admin = await scene.service.as(['ROLE_MANAGE_USER'])
     const person = await scene.service.as([], admin.client)
     await enrol(scene.service, person)
@@ -52,7 +52,7 @@ describe('a second factor', () => {
     expect(body.map(({ id, twoFactorAuth }: User) => [id, twoFactorAuth])).toEqual([[person.uid, true]])
   })
 
-  it('takes the password to begin, and another one only after the first is removed', async () => {
+  it('requires the password for enrolment, and must be removed before another enrolment', async () => {
     const person = await scene.service.as([])
     const { body } = await person.post(own).send({ password: 'not-the-right-one' }).expect(422)
     expect(body.errors[0].pointer).toBe('/password')
@@ -66,7 +66,7 @@ describe('a second factor', () => {
     await person.put(own).send({ code: code() }).expect(409)
   })
 
-  it('can be set up by whoever has the longest of names', async () => {
+  it('can be enrolled with names of the maximum length', async () => {
     const client = await scene.service.client({ name: '\u4e2d'.repeat(255) })
     const { username } = await scene.service.user({ client, username: '\u6587'.repeat(100) })
     const { accessToken } = await scene.service.signIn(username)
@@ -74,7 +74,7 @@ describe('a second factor', () => {
     expect(body.uri.length).toBeLessThan(2000)
   })
 
-  it('goes when its user signs in elsewhere from now on', async () => {
+  it('is removed when the user is switched to single sign-on', async () => {
     const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
     const { person } = await halfSignedIn(scene.service)
     const { body } = await admin.get(`/users/${person.uid}`).expect(200)
@@ -90,7 +90,7 @@ describe('a second factor', () => {
     expect(rows).toEqual([])
   })
 
-  it('is not removed by guessing, and the audit has every guess', async () => {
+  it('limits guesses at its removal, and writes an audit entry for each guess', async () => {
     const person = await scene.service.as([])
     const { code } = await enrol(scene.service, person)
     for (let at = 0; at < 5; at++)
@@ -109,7 +109,7 @@ describe('a second factor', () => {
     await person.delete(own).send({ password: goodPassword }).expect(204)
   })
 
-  it('is kept sealed, with hashes of recovery codes and tickets', async () => {
+  it('is stored encrypted, and its recovery codes and tickets are stored as hashes', async () => {
     const { seed, recoveryCodes, ticket } = await halfSignedIn(scene.service)
     const { rows } = await sql<{ row: string }>`
       select f::text as row from second_factors f union all select r::text from recovery_codes r
@@ -123,7 +123,7 @@ describe('a second factor', () => {
 })
 
 describe('an administrator', () => {
-  it('removes the second factor of whoever they have power over, in person, and not their own', async () => {
+  it('removes the second factor of users whose roles they hold, in person only, and not their own', async () => {
     const admin = await scene.service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'])
     const [weaker, stronger] = await Promise.all([
       scene.service.as(['ROLE_SEE_VIEW'], admin.client),
@@ -146,8 +146,8 @@ describe('an administrator', () => {
   })
 })
 
-describe('an operator', () => {
-  it('removes the second factor of anybody, and the audit knows', async () => {
+describe('the operator command', () => {
+  it('removes the second factor of any user, and writes an audit entry', async () => {
     const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
     await enrol(scene.service, admin)
     expect(await removeSecondFactorOf(scene.service.db, admin.username.toUpperCase())).toBe(true)
@@ -161,7 +161,7 @@ describe('an operator', () => {
   })
 })
 
-it('users hear by mail that their second factor was set up or removed', async () => {
+it('mails the user when their second factor is enrolled or removed', async () => {
   const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
   const person = await scene.service.as([], admin.client)
   await enrol(scene.service, person)

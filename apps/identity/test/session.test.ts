@@ -19,7 +19,7 @@ async function session(roles: Role[], startPage: string, switches: Partial<Clien
   return body
 }
 
-describe('the session', () => {
+describe('GET /session', () => {
   it.each([
     ['ROLE_SEE_INSTANCE', { managerEnabled: true }, 'hasManagerAccess', 'SERVICE_MANAGER'],
     ['ROLE_MANAGE_INSTANCE', { managerEnabled: true }, 'hasManagerAccess', 'SERVICE_MANAGER'],
@@ -27,17 +27,20 @@ describe('the session', () => {
     ['ROLE_MANAGE_ROUTE', { routesEnabled: true }, 'hasRouteAccess', 'SERVICE_INTEGRATION'],
     ['ROLE_SEE_DATA_PIPELINE', { pipelinesEnabled: true }, 'hasDataPipelineAccess', 'SERVICE_DATA_PIPELINE'],
     ['ROLE_MANAGE_DATA_PIPELINE', { pipelinesEnabled: true }, 'hasDataPipelineAccess', 'SERVICE_DATA_PIPELINE'],
-  ] as const)('gives access by %s and the switch %j, and forwards there', async (role, on, access, target) => {
-    const withBoth = await session([role], 'DEFAULT', { ...off, ...on })
-    expect(withBoth.activeUser[access]).toBe(true)
-    expect(withBoth.forwardTo).toBe(target)
-    const withoutSwitch = await session([role], 'DEFAULT', off)
-    expect(withoutSwitch.activeUser[access]).toBe(false)
-    expect(withoutSwitch).not.toHaveProperty('forwardTo')
-    expect((await session([], 'DEFAULT')).activeUser[access]).toBe(false)
-  })
+  ] as const)(
+    'grants access with %s and the switch %j, and forwards to that service',
+    async (role, on, access, target) => {
+      const withBoth = await session([role], 'DEFAULT', { ...off, ...on })
+      expect(withBoth.activeUser[access]).toBe(true)
+      expect(withBoth.forwardTo).toBe(target)
+      const withoutSwitch = await session([role], 'DEFAULT', off)
+      expect(withoutSwitch.activeUser[access]).toBe(false)
+      expect(withoutSwitch).not.toHaveProperty('forwardTo')
+      expect((await session([], 'DEFAULT')).activeUser[access]).toBe(false)
+    },
+  )
 
-  it('follows the start page where that is open, else the first that is', async () => {
+  it('forwards to the start page of the user if accessible, else to the first accessible one', async () => {
     const all: Role[] = ['ROLE_SEE_INSTANCE', 'ROLE_SEE_ROUTE', 'ROLE_SEE_DATA_PIPELINE']
     expect((await session(all, 'DATA_PIPELINE')).forwardTo).toBe('SERVICE_DATA_PIPELINE')
     expect((await session(all, 'INTEGRATION')).forwardTo).toBe('SERVICE_INTEGRATION')
@@ -45,7 +48,7 @@ describe('the session', () => {
     expect((await session(all, 'MANAGER', { managerEnabled: false })).forwardTo).toBe('SERVICE_INTEGRATION')
   })
 
-  it('tells who it is, for which client, and never a password', async () => {
+  it('returns the user and the organisation without any password', async () => {
     const body = await session(['ROLE_MANAGE_USER', 'ROLE_MANAGE_CLIENT'], 'DEFAULT')
     expect(body.user).toMatchObject({
       id: body.activeUser.id,
@@ -68,7 +71,7 @@ describe('the session', () => {
     )
   })
 
-  it('introduces the service until the first session has ended', async () => {
+  it('sets serviceIntro until the first session of the user has ended', async () => {
     const { username, ...first } = await service.as([])
     const introduced = async (caller: Pick<typeof first, 'get'>) =>
       (await caller.get('/session').expect(200)).body.config.serviceIntro
@@ -78,7 +81,7 @@ describe('the session', () => {
     expect(await introduced(service.bearing((await service.signIn(username)).accessToken))).toBe(false)
   })
 
-  it('says which roles the token was issued with, until it is refreshed', async () => {
+  it('returns the roles at the issue of the token until it is refreshed', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const person = await service.as(['ROLE_SEE_VIEW'])
     const body = userBody({ username: person.username, auths: ['ROLE_SEE_VIEW', 'ROLE_SEE_ROUTE'] })
@@ -92,7 +95,7 @@ describe('the session', () => {
     expect(refreshed).not.toHaveProperty('preUpdateAuths')
   })
 
-  it('tells an API token what it may do, which is less than its user', async () => {
+  it('returns only the roles of the token for an API token', async () => {
     const person = await service.as(['ROLE_SEE_VIEW', 'ROLE_SEE_ROUTE', 'ROLE_SEE_INSTANCE'])
     const expires = new Date(Date.now() + 86_400_000).toISOString()
     const made = await person

@@ -144,7 +144,7 @@ describe('an access token', () => {
       await service.bearing(token).get('/users/me').expect(401)
   })
 
-  it('is refused after its user is deactivated, its client disabled or its role removed', async () => {
+  it('is refused after its user is deactivated, its organisation disabled or its role removed', async () => {
     const inactive = await service.as([])
     await sql`update users set status = 'INACTIVE' where uid = ${inactive.uid}`.execute(service.db)
     await inactive.get('/users/me').expect(401)

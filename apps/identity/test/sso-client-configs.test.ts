@@ -18,8 +18,8 @@ const pathOf = ({ id, client }: { id: string; client: { id: string } }) =>
 const token = (id: string, secret: string) =>
   service.http.post('/oidc/token').type('form').auth(id, secret).send({ grant_type: 'client_credentials' })
 
-describe('an application', () => {
-  it('is made, read, listed, changed and deleted, and its secret is never shown', async () => {
+describe('an application config', () => {
+  it('is created, read, listed, updated and deleted, and its secret is never returned', async () => {
     const sent = applicationBody()
     const { body: made, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
     expect(headers['location']).toBe(`/api/v1/sso-client-configs/${made.id}`)
@@ -44,7 +44,7 @@ describe('an application', () => {
     expect(service.lines.join('')).not.toContain(clientSecret)
   })
 
-  it('is told apart from every other, in all clients, as people would tell it', async () => {
+  it('is rejected if its client id equals or resembles another in any organisation, or is malformed', async () => {
     const sent = applicationBody()
     await admin.post('/sso-client-configs').send(sent).expect(201)
     const other = await service.as(['ROLE_SUPER_ADMIN'])
@@ -70,7 +70,7 @@ describe('an application', () => {
       .expect(400)
   })
 
-  it('has one secret at a time, or none', async () => {
+  it('has at most one secret', async () => {
     const sent = applicationBody()
     const { body: made } = await admin.post('/sso-client-configs').send(sent).expect(201)
     const { body: before } = await token(sent.ssoClientId, sent.clientSecret!).expect(200)
@@ -107,7 +107,7 @@ describe('an application', () => {
         .expect(400)
   })
 
-  it('can do only what OAuth calls good practice', async () => {
+  it('is limited to settings that follow OAuth best practice', async () => {
     const refused = async (changes: object, pointer: string) => {
       const { body } = await admin
         .post('/sso-client-configs')
@@ -126,7 +126,7 @@ describe('an application', () => {
     await refused({ scopes: ['openid', 'offline_access'], grantTypes: [{ value: 'authorization_code' }] }, '/scopes')
   })
 
-  it('that acts for itself only gets no other grant', async () => {
+  it('with only the client credentials grant cannot use any other grant', async () => {
     const sent = applicationBody({
       grantTypes: [{ value: 'client_credentials' }],
       redirectUris: [],
@@ -160,11 +160,11 @@ describe('an application', () => {
   })
 })
 
-describe('power', () => {
+describe('the roles of an application', () => {
   const manager = (more: Parameters<Service['as']>[0] = [], client?: string) =>
     service.as(['ROLE_MANAGE_SSO_CLIENT_CONFIG', ...more], client)
 
-  it('is given to applications by those who have it', async () => {
+  it('can be granted only by users who hold them', async () => {
     const caller = await manager(['ROLE_MANAGE_VIEW'])
     // MANAGE holds SEE.
     await caller
@@ -181,7 +181,7 @@ describe('power', () => {
         .expect(403)
   })
 
-  it('of an application is needed to change or delete it', async () => {
+  it('are required to change or delete it', async () => {
     const strong = await manager(['ROLE_MANAGE_USER'])
     const weak = await manager([], strong.client)
     const sent = applicationBody({ scopes: ['openid', 'ROLE_MANAGE_USER'] })
@@ -195,7 +195,7 @@ describe('power', () => {
     await strong.delete(`/sso-client-configs/${made.id}`).expect(204)
   })
 
-  it('ends at the client', async () => {
+  it('cannot cross the boundary of its organisation', async () => {
     const here = await manager()
     const there = await manager()
     const sent = applicationBody({ scopes: ['openid'] })
@@ -223,7 +223,7 @@ describe('power', () => {
   })
 })
 
-it('a stale change is refused', async () => {
+it('rejects an update with a stale If-Match', async () => {
   const sent = applicationBody()
   const { body: made, headers } = await admin.post('/sso-client-configs').send(sent).expect(201)
   await admin.put(pathOf(made)).set('if-match', headers['etag']!).send(sent).expect(200)

@@ -42,8 +42,8 @@ const stored = async (id: string) => {
   return rows[0]!
 }
 
-describe('the credentials', () => {
-  it('are in no answer but the super admin’s, sealed at rest, and not in the audit', async () => {
+describe('the credentials of a provider config', () => {
+  it('are returned only to super admins, encrypted at rest, and absent from the audit log', async () => {
     const id = await made()
     const super_ = await service.as(['ROLE_SUPER_ADMIN'])
     const texts = [
@@ -60,7 +60,7 @@ describe('the credentials', () => {
     expect((await stored(id)).client_secret).toMatch(/^test\.[\w-]+\.[\w-]+$/)
   })
 
-  it('stay when a body has none, change when it has, stay with null, and go with an empty text', async () => {
+  it('are kept if absent or null in a body, replaced by a value, and removed by an empty string', async () => {
     const id = await made()
     const before = await stored(id)
     await put(id, { mappingClaim: 'oid' }).expect(200)
@@ -74,7 +74,7 @@ describe('the credentials', () => {
     expect(await stored(id)).toEqual({ client_id: null, client_secret: null })
   })
 
-  it('go to no other address than the one that they were given for', async () => {
+  it('cannot be reused for another provider address', async () => {
     const id = await made()
     const moved = await put(id, { clientDomain: 'sso.elsewhere.example' })
     expect([moved.status, moved.body.errors[0].pointer]).toEqual([422, '/clientSecret'])
@@ -82,15 +82,15 @@ describe('the credentials', () => {
     await put(id, { clientDomain: provider.issuer, clientSecret: '' }).expect(200)
   })
 
-  it('are shown for the client that is named only', async () => {
+  it('cannot be read through the path of another organisation', async () => {
     const id = await made()
     const super_ = await service.as(['ROLE_SUPER_ADMIN'])
     await super_.put(`/clients/${super_.client}/sso-provider-configs/${id}`).send(body()).expect(404)
   })
 })
 
-describe('a config', () => {
-  it('is the only one of its client', async () => {
+describe('a provider config', () => {
+  it('is unique in its organisation', async () => {
     await made()
     const { body: problem } = await manager.post('/sso-provider-configs').send(body()).expect(409)
     expect(problem.detail).toMatch(/has an SSO provider config/)
@@ -111,7 +111,7 @@ describe('a config', () => {
     expect(answer.body.errors[0].pointer).toBe('/clientDomain')
   })
 
-  it('is changed by nobody who lacks what its users hold, because they could be any of them', async () => {
+  it('cannot be changed by a user who lacks a role of its users', async () => {
     const id = await made()
     await ssoUser(service, { client: manager.client, ssoId: 'powerful', roles: ['ROLE_SUPER_ADMIN'] })
     const refused = await put(id, { mappingClaim: 'oid' })
@@ -126,7 +126,7 @@ describe('a config', () => {
       .expect(200)
   })
 
-  it('at another issuer makes everybody sign in there for the first time', async () => {
+  it('ends sessions and identity links of its users when its issuer changes', async () => {
     const id = await made()
     const { rows } = await sql<{ code: string }>`select code from clients where uid = ${manager.client}`.execute(
       service.db,
@@ -154,7 +154,7 @@ describe('a config', () => {
     ['the provider', { clientDomain: 'sso.elsewhere.example', clientSecret: 'x' }],
     ['the mapping claim', { mappingClaim: 'oid' }],
     ['the registration', { clientId: 'another', clientSecret: 'x' }],
-  ])('that changes %s signs nobody in whose provider was being asked', async (_what, changes) => {
+  ])('that changes %s rejects sign-ins in progress', async (_what, changes) => {
     const id = await made()
     const { rows } = await sql<{ code: string }>`select code from clients where uid = ${manager.client}`.execute(
       service.db,
@@ -178,10 +178,10 @@ describe('a config', () => {
   })
 })
 
-describe('trying a provider', () => {
+describe('the provider test', () => {
   const result = async (id: string) => (await manager.post(`/sso-provider-configs/${id}/test`).expect(200)).body
 
-  it('says that all is well, and what to register there', async () => {
+  it('returns the issuer, redirect URI and algorithms of a working provider', async () => {
     const id = await made()
     expect(await result(id)).toMatchObject({
       // Nothing but that the stand-in has no TLS.
@@ -196,7 +196,7 @@ describe('trying a provider', () => {
     })
   })
 
-  it('says what is doubtful', async () => {
+  it('returns a warning for each questionable setting', async () => {
     const id = await made({ mappingClaim: 'email' })
     provider.misbehaviour = { metadata: { code_challenge_methods_supported: ['plain'], claims_supported: ['sub'] } }
     const { status, data } = await result(id)
@@ -212,19 +212,19 @@ describe('trying a provider', () => {
     ],
     ['no token endpoint', { metadata: { token_endpoint: undefined } }, 'SSO_NOT_SUPPORTED', /no usable token_endpoint/],
     [
-      'signatures that anybody can make',
+      'insecure signature algorithms',
       { metadata: { id_token_signing_alg_values_supported: ['HS256', 'none'] } },
       'SSO_NOT_SUPPORTED',
       /no signature algorithm that Sluice accepts/,
     ],
-    ['keys that are not there', { metadata: { jwks_uri: undefined } }, 'SSO_NOT_SUPPORTED', /no usable jwks_uri/],
-  ])('explains %s', async (_what, misbehaviour, errorCode, message) => {
+    ['a missing jwks_uri', { metadata: { jwks_uri: undefined } }, 'SSO_NOT_SUPPORTED', /no usable jwks_uri/],
+  ])('returns an error that explains %s', async (_what, misbehaviour, errorCode, message) => {
     const id = await made()
     provider.misbehaviour = misbehaviour
     expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode, message: expect.stringMatching(message) })
   })
 
-  it('explains credentials that the provider does not accept, and that there are none', async () => {
+  it('returns an error that explains rejected or missing credentials', async () => {
     const id = await made({ clientSecret: 'wrong' })
     expect(await result(id)).toMatchObject({ status: 'ERROR', errorCode: 'SSO_CLIENT_REFUSED' })
     await put(id, { clientId: '' }).expect(200)
@@ -234,7 +234,7 @@ describe('trying a provider', () => {
   it.each([
     ['nothing there', 404, 'no', /No OpenID Connect metadata was found at .*status 404/],
     ['a page instead of metadata', 200, '<html>', /No OpenID Connect metadata was found at .*is not JSON/],
-  ])('explains %s', async (_what, status, text, message) => {
+  ])('returns an error that explains %s', async (_what, status, text, message) => {
     const id = await made()
     provider.misbehaviour = {
       answer: (_request, response) => Boolean(response.writeHead(status, { 'content-type': 'text/html' }).end(text)),
@@ -242,7 +242,7 @@ describe('trying a provider', () => {
     expect((await result(id)).message).toMatch(message)
   })
 
-  it('explains a provider that is gone', async () => {
+  it('returns an error that explains an unreachable provider', async () => {
     const gone = await startTestProvider()
     const id = await made({ clientDomain: gone.issuer })
     await gone.stop()

@@ -14,8 +14,8 @@ type Person = Awaited<ReturnType<Service['as']>>
 const enter = (by: Pick<Person, 'put'>, clientId: string) => by.put('/session/client').send({ clientId })
 const sessionOf = ({ tokens }: Person) => decodeJwt(tokens.accessToken)['sid'] as string
 
-describe('a super admin', () => {
-  it('acts for another client from the next request on, with the tokens at hand and with new ones', async () => {
+describe('a super admin who switches the organisation', () => {
+  it('acts for that organisation from the next request on, with existing and new tokens', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     const other = await service.client({ pipelinesEnabled: false, routesEnabled: false })
     const { body } = await enter(admin, other).expect(200)
@@ -53,7 +53,7 @@ describe('a super admin', () => {
     ])
   })
 
-  it('stays in the own client in an application of the session', async () => {
+  it('stays in their own organisation in an application of the session', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     await enter(admin, await service.client()).expect(200)
     const application = `a${randomUUID()}`
@@ -70,14 +70,14 @@ describe('a super admin', () => {
     expect(body).toMatchObject({ open: true, roles: ['ROLE_SEE_SCHEMA'], client: { id: admin.client } })
   })
 
-  it('stays in the own client in every other session', async () => {
+  it('stays in their own organisation in every other session', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     await enter(admin, await service.client()).expect(200)
     const second = service.bearing((await service.signIn(admin.username)).accessToken)
     expect((await second.get('/session')).body.activeClient.id).toBe(admin.client)
   })
 
-  it('enters no client that is disabled or that there is not', async () => {
+  it('gets 422 for a disabled or unknown organisation', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     for (const client of [await service.client({ disabled: true }), randomUUID()]) {
       const { body } = await enter(admin, client).expect(422)
@@ -86,7 +86,7 @@ describe('a super admin', () => {
     await admin.get('/session').expect(200)
   })
 
-  it('is signed out of a client that is disabled meanwhile, and loses the way there with the role', async () => {
+  it('is signed out when that organisation is disabled, and cannot return after losing the role', async () => {
     const [guest, demoted, admin] = await Promise.all([1, 2, 3].map(() => service.as(['ROLE_SUPER_ADMIN'])))
     const body = clientBody()
     const { body: client } = await admin!.post('/clients').send(body).expect(201)
@@ -106,7 +106,7 @@ describe('a super admin', () => {
     await enter(back, admin!.client).expect(401)
   })
 
-  it('never ends up in a client that was disabled at the same moment', async () => {
+  it('is never left in an organisation that is disabled concurrently', async () => {
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     for (let round = 0; round < 5; round += 1) {
       const guest = await service.as(['ROLE_SUPER_ADMIN'])

@@ -20,7 +20,7 @@ const waitIsOver = () =>
   sql`update sign_in_attempts set blocked_until = now() - interval '1 second'`.execute(service.db)
 
 describe('failed sign-ins', () => {
-  it('are checked five times at most, even if they are concurrent', async () => {
+  it('are checked at most five times, even if they are concurrent', async () => {
     const { username } = await service.user({ client: await service.client() })
     const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => login(username, `198.51.${at}.7`)))
     expect(statuses(answers)).toEqual({ 401: 5, 429: 45 })

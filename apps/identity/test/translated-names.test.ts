@@ -13,13 +13,13 @@ const names = { de: 'Wetterdienst', fr: 'Service météo' }
 const translations = Object.entries(names).map(([locale, value]) => ({ locale, property: 'name', value }))
 const translated = async () => (await admin.post('/clients').send(clientBody({ translations })).expect(201)).body
 
-describe('a name in several languages', () => {
+describe('a translated name', () => {
   it.each([
     ['de', names.de],
     ['de-CH', names.de],
     ['it, fr;q=0.8, de;q=0.5', names.fr],
     ['it', undefined],
-  ])('is a client’s display name for readers of %s', async (wanted, expected) => {
+  ])('is the display name of an organisation for readers of %s', async (wanted, expected) => {
     const { id, name } = await translated()
     const one = await admin.get(`/clients/${id}`).set('accept-language', wanted).expect(200)
     expect(one.body).toMatchObject({ displayName: expected ?? name, name, translations })
@@ -29,13 +29,13 @@ describe('a name in several languages', () => {
     expect(listed.displayName).toBe(expected ?? name)
   })
 
-  it('follows `locale` in lists before what the browser sends', async () => {
+  it('follows the locale parameter of a list before Accept-Language', async () => {
     const { id } = await translated()
     const listed = await admin.get(`/clients?filter=id:eq:${id}&locale=fr`).set('accept-language', 'de').expect(200)
     expect(listed.body[0].displayName).toBe(names.fr)
   })
 
-  it('is in the session what it is in the client', async () => {
+  it('is the same in the session and in the organisation', async () => {
     const { id, name } = await translated()
     const user = await service.as([], id)
     const inLanguage = async (wanted: string) =>

@@ -13,8 +13,8 @@ afterAll(() => service.stop())
 
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
 
-describe('a user', () => {
-  it('is refused where a body would change what has operations of its own, and says which', async () => {
+describe('a user body', () => {
+  it('is rejected if it changes a property with its own operation, and the error names the operation', async () => {
     const { uid, username } = await service.user({ client: admin.client, status: 'INACTIVE' })
     const { body: read } = await admin.get(`/users/${uid}`).expect(200)
     const put = (changes: object) => admin.put(`/users/${uid}`).send({ ...userBody({ username }), ...changes })
@@ -35,7 +35,7 @@ describe('a user', () => {
     expect(pointers((await put({ status: 'X' }).expect(400)).body)).toEqual(['/status'])
   })
 
-  it('is not replaced by a body that names somebody else, and can be sent back as an invitation answered it', async () => {
+  it('is rejected with the id of another user, and accepted as the invitation returned it', async () => {
     const { body: invited } = await admin.post('/users/invite').send(userBody()).expect(201)
     expect(invited.invitationLink).toEqual(expect.any(String))
     await admin.put(`/users/${invited.id}`).send(invited).expect(200)
@@ -50,7 +50,7 @@ describe('a user', () => {
     expect(pointers(body)).toEqual(['/id'])
   })
 
-  it('takes null for absence, and e-mail addresses of international domains', async () => {
+  it('accepts null for optional properties, and e-mail addresses of international domains', async () => {
     const { body: made } = await admin
       .post('/users')
       .send({ ...userBody({ email: 'é@dömäin.org' }), ssoId: null, translations: null, fileAccessInstances: null })
@@ -71,7 +71,7 @@ describe('a user', () => {
       expect(pointers((await admin.post('/users').send(userBody({ email })).expect(400)).body)).toContain('/email')
   })
 
-  it('of one’s own has other addresses for what is not replaced', async () => {
+  it('is not accepted by PUT or DELETE /users/me, which return 405 and name the alternatives', async () => {
     for (const method of ['put', 'delete'] as const) {
       const { body } = await admin[method]('/users/me').send({}).expect(405)
       expect(body.detail).toContain('below /users/me')
@@ -80,7 +80,7 @@ describe('a user', () => {
     expect(headers['allow']).toBe('GET')
   })
 
-  it('is found by what they can reach', async () => {
+  it('has access flags and file access instances that a search can filter by', async () => {
     const client = await service.client({ routesEnabled: false })
     const root = await service.as(['ROLE_SUPER_ADMIN'])
     const [piping, routing] = await Promise.all([

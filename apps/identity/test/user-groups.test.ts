@@ -15,7 +15,7 @@ const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map((
 const idsOf = ({ body }: { body: { id: string }[] }) => body.map(({ id }) => id)
 
 describe('a user group', () => {
-  it('is translated in what it has to be read in, and in nothing else', async () => {
+  it('accepts translations of name and description only', async () => {
     const save = (property: string) =>
       admin.post('/user-groups').send(userGroupBody({ translations: [{ locale: 'fr', property, value: 'Équipe' }] }))
     for (const property of ['name', 'NAME']) {
@@ -33,7 +33,7 @@ describe('a user group', () => {
     ])
   })
 
-  it('changes nothing when it is sent back as it was read, and is called as the reader speaks', async () => {
+  it('is unchanged when sent back as read, and has a display name in the language of the reader', async () => {
     const translations = [{ locale: 'fr', property: 'NAME', value: 'Équipe' }]
     const sent = userGroupBody({ description: 'Who counts.', translations })
     const made = await admin.post('/user-groups').send(sent).expect(201).expect('etag', '"1"')
@@ -58,7 +58,7 @@ describe('a user group', () => {
     ])
   })
 
-  it('has a code of its own in its client, in any case, that is not blank', async () => {
+  it('must have a code that is not blank and unique in its organisation, ignoring case', async () => {
     const sent = userGroupBody()
     await admin.post('/user-groups').send(sent).expect(201)
     for (const code of [' ', 'a\nb']) await admin.post('/user-groups').send(userGroupBody({ code })).expect(400)
@@ -71,7 +71,7 @@ describe('a user group', () => {
     await elsewhere.post('/user-groups').send(sent).expect(201)
   })
 
-  it('is of one client for good, and of another than one’s own only with the rights for it', async () => {
+  it('cannot change its organisation, and can be created in another one only by users with access to all', async () => {
     const client = await service.client()
     for (const id of [client, randomUUID()]) {
       const { body } = await admin
@@ -116,7 +116,7 @@ describe('the members of a user group', () => {
     return { uid, user, members: `/user-groups/${uid}/users`, member: `/user-groups/${uid}/users/${user.uid}` }
   }
 
-  it('are in the audit by every way in and out of a group, with what was joined and left', async () => {
+  it('cause an audit entry for every addition and removal, with the groups joined and left', async () => {
     const [one, two] = [userGroupBody(), userGroupBody()]
     const made = await Promise.all([one, two].map((body) => admin.post('/user-groups').send(body).expect(201)))
     const [first, second] = made.map(({ body }) => ({ id: body.id as string, code: body.code as string }))
@@ -161,7 +161,7 @@ describe('the members of a user group', () => {
     expect(report.body.rows.map((row: unknown[]) => row[name])).toEqual([`${second!.code}: ${created.body.username}`])
   })
 
-  it('come and go, twice without a difference, and each change is audited', async () => {
+  it('can be added and removed repeatedly, with one audit entry for each change', async () => {
     const { uid, user, members, member } = await inGroup()
     for (const _ of [1, 2]) await admin.put(member).expect(204)
     expect(idsOf(await admin.get(members).expect(200).expect('x-total-count', '1'))).toEqual([user.uid])
@@ -182,21 +182,21 @@ describe('the members of a user group', () => {
     ])
   })
 
-  it('are not lost to whoever replaces a user as they read them before', async () => {
+  it('are kept when a user is replaced with a body that was read earlier', async () => {
     const { user, member } = await inGroup()
     const { body, headers } = await admin.get(`/users/${user.uid}`).expect(200)
     await admin.put(member).expect(204)
     await admin.put(`/users/${user.uid}`).set('if-match', headers['etag']!).send(body).expect(412)
   })
 
-  it('are added once by many who try at the same time', async () => {
+  it('are added once by concurrent requests', async () => {
     const { uid, members, member } = await inGroup()
     await Promise.all(Array.from({ length: 8 }, () => admin.put(member).expect(204)))
     await admin.get(members).expect('x-total-count', '1')
     expect((await auditOf(service.db, uid)).filter(({ details }) => details['changed'])).toHaveLength(1)
   })
 
-  it('are searched as users are, and go with the group', async () => {
+  it('can be searched like users, and are removed with the group', async () => {
     const { uid, members } = await inGroup()
     for (const username of ['ann', 'bob', 'cid'].map((name) => `${name}-${uid.slice(0, 8)}`)) {
       const { uid: user } = await service.user({ client: admin.client, username })
@@ -211,7 +211,7 @@ describe('the members of a user group', () => {
     expect((await admin.get(`/users/${found.body[0].id}`).expect(200)).body.userGroups).toEqual([])
   })
 
-  it('are of the group’s client, even for a super admin, and unknown to other clients', async () => {
+  it('must belong to the organisation of the group, even for a super admin, and are hidden from others', async () => {
     const { uid, members, member } = await inGroup()
     const root = await service.as(['ROLE_SUPER_ADMIN'])
     const stranger = await service.user({ client: root.client })
@@ -230,7 +230,7 @@ describe('the members of a user group', () => {
     expect(uid).not.toBe(own)
   })
 
-  it('are nobody who added themself, nor anyone with more power', async () => {
+  it('cannot include the caller or a user with more roles', async () => {
     const { uid, members } = await inGroup()
     await admin.put(`${members}/${admin.uid}`).expect(403)
     const own = (await admin.get('/users/me').expect(200)).body
@@ -249,7 +249,7 @@ describe('the members of a user group', () => {
     await admin.delete(`${members}/${admin.uid}`).expect(204)
   })
 
-  it('are changed with a user by who manages groups only, and stay as they are otherwise', async () => {
+  it('can be changed in a user body only by users who manage groups, and are kept otherwise', async () => {
     const { uid, user } = await inGroup()
     const weak = await service.as(['ROLE_MANAGE_USER', 'ROLE_SEE_VIEW'], admin.client)
     const userGroups = [{ id: uid }]
@@ -280,7 +280,7 @@ describe('the members of a user group', () => {
       .expect(200)
   })
 
-  it('are in the session as short objects', async () => {
+  it('are in the session as short group objects', async () => {
     const { uid, members } = await inGroup()
     const member = await service.as([], admin.client)
     await admin.put(`${members}/${member.uid}`).expect(204)

@@ -12,7 +12,7 @@ afterAll(() => service.stop())
 const set = (uid: string, status: string) => admin.put(`/users/${uid}/status`).send({ status })
 
 describe('the status of a user', () => {
-  it('ends every session and token at once with INACTIVE, and ACTIVE lets them sign in anew', async () => {
+  it('ends every session and token at once when set to INACTIVE, and allows new sign-ins when set to ACTIVE', async () => {
     const user = await service.as(['ROLE_SEE_VIEW'], admin.client)
     const other = await service.signIn(user.username)
     const { body } = await set(user.uid, 'INACTIVE').expect(200).expect('etag', '"2"')
@@ -36,7 +36,7 @@ describe('the status of a user', () => {
     ])
   })
 
-  it('is not ACTIVE for whoever was invited and has no password, by no detour', async () => {
+  it('cannot be set to ACTIVE for an invited user without a password, directly or through INACTIVE', async () => {
     const { uid, username } = await service.user({ client: admin.client, status: 'INVITATION' })
     const { body } = await set(uid, 'ACTIVE').expect(422)
     expect(body.errors[0].pointer).toBe('/status')
@@ -50,7 +50,7 @@ describe('the status of a user', () => {
     await service.signIn(username)
   })
 
-  it('is ACTIVE or INACTIVE, and changed by who may do all that the user may, as they last saw them', async () => {
+  it('accepts ACTIVE or INACTIVE only, from callers with the roles of the user and a current If-Match', async () => {
     const { uid } = await service.user({ client: admin.client })
     await set(uid, 'INVITATION').expect(400)
     await set(uid, 'INACTIVE').set('if-match', '"7"').expect(412)
@@ -59,7 +59,7 @@ describe('the status of a user', () => {
     await set((await service.as([])).uid, 'INACTIVE').expect(404)
   })
 
-  it('is not taken from the last super admin', async () => {
+  it('cannot be set to INACTIVE for the last super admin', async () => {
     await using only = { ...(await startService()), [Symbol.asyncDispose]: () => only.stop() }
     const last = await only.as(['ROLE_SUPER_ADMIN'])
     const { body } = await last.put(`/users/${last.uid}/status`).send({ status: 'INACTIVE' }).expect(422)

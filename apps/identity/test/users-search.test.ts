@@ -11,8 +11,8 @@ afterAll(() => service.stop())
 
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer).toSorted()
 
-describe('searching users', () => {
-  it('answers pages with totals, of the own client only', async () => {
+describe('user search', () => {
+  it('returns pages with totals of the own organisation only', async () => {
     const { client, ...admin } = await service.as(['ROLE_MANAGE_USER'])
     for (let at = 0; at < 5; at++)
       await service.user({ client, username: `page-${client.slice(0, 8)}-${at}`, roles: ['ROLE_GET_FILE'] })
@@ -33,7 +33,7 @@ describe('searching users', () => {
     expect((await admin.get('/users?query=%25').expect(200)).body).toHaveLength(0)
   })
 
-  it('narrows to users of the analytics platform, whatever the filters are joined by', async () => {
+  it('filters by analytics platform, whichever junction the other filters use', async () => {
     const { client, ...admin } = await service.as(['ROLE_MANAGE_USER'])
     const { username } = await service.user({ client, analytics: true })
     const names = (answer: { body: { username: string }[] }) => answer.body.map(({ username }) => username)
@@ -44,7 +44,7 @@ describe('searching users', () => {
     expect(names(await admin.post('/users/search').send(request).expect(200))).toEqual([username])
   })
 
-  it('knows every property that it lists, and no secret one', async () => {
+  it('accepts every listed property, and rejects secret ones', async () => {
     const names = [
       'id',
       'name',

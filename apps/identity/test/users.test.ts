@@ -14,7 +14,7 @@ afterAll(() => service.stop())
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer).toSorted()
 
 describe('a user', () => {
-  it('is made with a password, signs in, and changes nothing when it is sent back as it was read', async () => {
+  it('is created with a password, signs in, and is unchanged when sent back as read', async () => {
     const sent = userBody({
       password: goodPassword,
       auths: ['ROLE_SEE_VIEW'],
@@ -43,7 +43,7 @@ describe('a user', () => {
     await service.signIn(sent.username)
   })
 
-  it('without a password is invited and cannot sign in; the first password makes it active', async () => {
+  it('without a password is invited and cannot sign in until the first password is set', async () => {
     const sent = userBody()
     const { body } = await admin.post('/users').send(sent).expect(201)
     expect(body.status).toBe('INVITATION')
@@ -56,7 +56,7 @@ describe('a user', () => {
     await service.signIn(sent.username)
   })
 
-  it('answers an update with the roles before it, and loses what PUT leaves out', async () => {
+  it('is returned by an update with the previous roles, and loses properties that PUT omits', async () => {
     const sent = userBody({ auths: ['ROLE_SEE_VIEW', 'ROLE_SEE_SCHEMA'], ssoId: 'x' })
     const { body } = await admin.post('/users').send(sent).expect(201)
     const { ssoId: _, auths: __, ...less } = sent
@@ -66,7 +66,7 @@ describe('a user', () => {
     expect((await admin.get(`/users/${body.id}`)).body).not.toHaveProperty('existingAuths')
   })
 
-  it('has every session ended by a new password', async () => {
+  it('loses every session when a new password is set', async () => {
     const { uid, username, client } = await service.as([])
     const one = await service.signIn(username)
     const superAdmin = await service.as(['ROLE_SUPER_ADMIN'], client)
@@ -79,7 +79,7 @@ describe('a user', () => {
     await service.signIn(username, 'a-brand-new-passphrase')
   })
 
-  it('keeps sessions through an update that takes nothing away', async () => {
+  it('keeps its sessions when an update removes nothing', async () => {
     const { uid, username, tokens } = await service.as(['ROLE_SEE_VIEW'], admin.client)
     await admin
       .put(`/users/${uid}`)
@@ -90,7 +90,7 @@ describe('a user', () => {
     expect(body.user.preUpdateAuths).toEqual(['ROLE_SEE_VIEW'])
   })
 
-  it('is refused a stale If-Match, and one that is none of ours', async () => {
+  it('is not updated with a stale or malformed If-Match', async () => {
     const sent = userBody()
     const { body } = await admin.post('/users').send(sent).expect(201)
     await admin.put(`/users/${body.id}`).send(sent).expect(200)
@@ -101,7 +101,7 @@ describe('a user', () => {
     await admin.get(`/users/${body.id}`).expect(404)
   })
 
-  it('cannot have a username that looks like another, in any client', async () => {
+  it('cannot have a username that resembles another in any organisation', async () => {
     const elsewhere = await service.as(['ROLE_MANAGE_USER'])
     const { username } = await service.user({ client: admin.client })
     for (const like of [username, username.toUpperCase(), username.replace('u', 'ｕ')]) {
@@ -128,7 +128,7 @@ describe('a user', () => {
       .expect(400)
   })
 
-  it('is refused with every mistake named', async () => {
+  it('is rejected with every error of the body', async () => {
     const { body } = await admin
       .post('/users')
       .send({
@@ -144,7 +144,7 @@ describe('a user', () => {
     expect(pointers(body)).toEqual(['/auths/0', '/email', '/name', '/nickname', '/password', '/startPage'])
   })
 
-  it('is refused a common password, and a password beside single sign-on', async () => {
+  it('is rejected with a common password, or with a password and single sign-on', async () => {
     for (const password of ['Password12345', 'QWERTYUIOPAS', 'abcabcabcabc', 'iloveyou123456!!'])
       await admin.post('/users').send(userBody({ password })).expect(422)
     await admin
@@ -161,7 +161,7 @@ describe('a user', () => {
     ).toBe('INVITATION')
   })
 
-  it('loses the password, and the sessions, with the change to single sign-on', async () => {
+  it('loses password and sessions when switched to single sign-on', async () => {
     const { uid, username, ...caller } = await service.as([], admin.client)
     await admin
       .put(`/users/${uid}`)
@@ -171,7 +171,7 @@ describe('a user', () => {
     await service.http.post('/api/v1/auth/login').send({ username, password: goodPassword }).expect(401)
   })
 
-  it('is of its own client for good, and its groups are of that client', async () => {
+  it('cannot change its organisation, and its groups must belong to that organisation', async () => {
     const { rows } = await sql<{ uid: string }>`
       insert into user_groups (client, name, code) values (${admin.client}, 'Team', 'TEAM') returning uid`.execute(
       service.db,
@@ -219,7 +219,7 @@ describe('a user', () => {
       .expect(422)
   })
 
-  it('leaves before and after in the audit', async () => {
+  it('has its state before and after a change in the audit log', async () => {
     const { body } = await admin
       .post('/users')
       .send(userBody({ password: goodPassword }))

@@ -90,7 +90,7 @@ const states = async () =>
   )
 const ids = () => mailbox.received.map(({ headers }) => headers['message-id'])
 
-it('the start fails for SMTP_URL without MAIL_FROM or an invalid SMTP_URL, and hides the password', async () => {
+it('the service refuses to start for SMTP_URL without MAIL_FROM or an invalid SMTP_URL, and hides the password', async () => {
   const without = begin('serve', { MAIL_FROM: '' })
   expect([await without.code, without.output()]).toEqual([1, expect.stringContaining('MAIL_FROM')])
   const wrong = begin('serve', { SMTP_URL: 'smtp://user:hush-hush-hush@mail?tls=off' })
@@ -98,7 +98,7 @@ it('the start fails for SMTP_URL without MAIL_FROM or an invalid SMTP_URL, and h
   expect(wrong.output()).not.toContain('hush-hush')
 })
 
-it('invitations and password resets are mailed at once', async () => {
+it('the service mails invitations and password resets at once', async () => {
   const { url, child, code, ask, invite, output } = await serve()
   await invite()
   await until(async () => mailbox.received.length === 1, output)
@@ -115,7 +115,7 @@ it('invitations and password resets are mailed at once', async () => {
   expect(output()).not.toContain('token=')
 })
 
-it('a mail that a killed process was sending is sent by the next one with the same id', async () => {
+it('another process sends the mail of a killed process with the same message id', async () => {
   await sql`delete from mails`.execute(connection.db)
   const earlier = mailbox.received.length
   const taken: ReceivedMail[] = []

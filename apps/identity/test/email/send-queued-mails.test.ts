@@ -12,8 +12,8 @@ import { at, from, posting } from './mail-service-setup.ts'
 const scene = posting()
 const { server, lines, parts, post, invite, mails, due } = scene
 
-describe('a mail', () => {
-  it('delivers the link once, to its recipient only', async () => {
+describe('a queued mail', () => {
+  it('is delivered once with the link, to its recipient only', async () => {
     const { received, port } = await server()
     const invited = await invite()
     expect(invited).not.toHaveProperty('invitationLink')
@@ -85,13 +85,13 @@ describe('a mail', () => {
       { onRcptTo: (_to: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'no such user')) },
     ],
     [
-      'us, the sender',
+      'the sender',
       'QUEUED',
       { onMailFrom: (_from: unknown, _session: unknown, done: any) => done(smtpRefusal(550, 'who are you')) },
     ],
-    ['what it says', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
-    ['it in the end, for now', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
-  ])('is dealt with by whom a server refuses: %s', async (_what, state, options) => {
+    ['the content', 'FAILED', { answer: async () => smtpRefusal(554, 'looks like spam') }],
+    ['the message temporarily after its content', 'QUEUED', { answer: async () => smtpRefusal(452, 'disk full') }],
+  ])('is retried or fails depending on what the server refuses: %s', async (_what, state, options) => {
     const { received, port } = await server(options)
     await invite()
     await post(port)
@@ -172,7 +172,7 @@ describe('a mail', () => {
   })
 })
 
-describe('several processes', () => {
+describe('concurrent mail processes', () => {
   it('send each mail once', async () => {
     const { received, port } = await server()
     const many = 24

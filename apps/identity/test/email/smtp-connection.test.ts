@@ -24,7 +24,7 @@ describe('the SMTP connection', () => {
     expect(received).toMatchObject([{ secure: true }])
   })
 
-  it('sends credentials over an encrypted or local connection only', async () => {
+  it('sends credentials only over an encrypted or local connection', async () => {
     const tried: unknown[] = []
     const { received, port } = await server({
       allowInsecureAuth: true,

@@ -31,7 +31,7 @@ async function toTheProviderAndBack() {
   return { browser, finish, page: await browser.open(await followed(atProvider.url.href)) }
 }
 
-it('people sign in to an application at the provider of their organisation', async () => {
+it('signs users in to an application through the provider of their organisation', async () => {
   provider.person = { sub: 'grace' }
   const user = await ssoUser(service, { client: party.organisation, ssoId: 'grace', roles: ['ROLE_SEE_VIEW'] })
   const { browser, finish, page } = await toTheProviderAndBack()
@@ -45,7 +45,7 @@ it('people sign in to an application at the provider of their organisation', asy
   expect(rows).toHaveLength(1)
 })
 
-it('whoever is no user here lands on the sign-in page again, which says so', async () => {
+it('returns to the sign-in page with an error when the provider authenticates an unknown user', async () => {
   provider.person = { sub: 'nobody' }
   const { page } = await toTheProviderAndBack()
   expect([page.status, page.url.pathname]).toEqual([401, expect.stringMatching(/^\/interaction\/[\w-]+\/federated$/)])

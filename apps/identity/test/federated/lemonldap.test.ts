@@ -9,7 +9,7 @@ import { begin, comeBack, ssoUser, startServiceBesideProviders } from './federat
 
 const missing = lemonldapMissing()
 
-describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
+describeUnless(missing)('LemonLDAP::NG as the provider of an organisation', () => {
   let service: Service
   let lemonldap: Lemonldap
   let manager: Awaited<ReturnType<Service['as']>>
@@ -49,13 +49,13 @@ describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
     return comeBack(service, await loginByForm(location, { user, password: user }, redirectUri), cookie)
   }
 
-  it('passes the test of a provider, which says what it does not list', async () => {
+  it('passes the provider test, which names what the provider does not list', async () => {
     const { status, message, data } = await tried()
     expect([status, data.algorithms, data.issuer]).toEqual(['WARNING', ['RS256'], `${lemonldap.base}/`])
     expect(message).toMatch(/does not list the claim preferred_username/)
   })
 
-  it('fails it with a secret that is not the one', async () => {
+  it('fails the provider test with a wrong client secret', async () => {
     await manager
       .put(`/sso-provider-configs/${id}`)
       .send(body({ clientSecret: 'wrong' }))
@@ -64,7 +64,7 @@ describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
     await manager.put(`/sso-provider-configs/${id}`).send(body()).expect(200)
   })
 
-  it('signs in whom the mapping claim names, by its own form, and makes the invited active', async () => {
+  it('signs in the user that the mapping claim names, and activates an invited user', async () => {
     const { body: tokens } = await signIn('dwho')
     const { body: me } = await service.bearing(tokens.accessToken).get('/users/me').expect(200)
     expect([me.ssoId, me.status]).toEqual(['dwho', 'ACTIVE'])
@@ -72,17 +72,17 @@ describeUnless(missing)('LemonLDAP::NG as the provider of a client', () => {
     expect(rows).toEqual([{ issuer: `${lemonldap.base}/`, subject: 'dwho' }])
   })
 
-  it('signs nobody in who is no user here', async () => {
+  it('refuses the sign-in of a person without a user here', async () => {
     const answer = await signIn('rtyler')
     expect([answer.status, answer.body.code]).toEqual([401, 'sign-in-failed'])
   })
 
-  it('may change its keys', async () => {
+  it('may rotate its keys', async () => {
     await lemonldap.start({ redirectUri })
     expect((await signIn('dwho')).status).toBe(200)
   })
 
-  it('is not believed once it calls itself something else', async () => {
+  it('is rejected after it changes its issuer', async () => {
     const before = await begin(service, code)
     await lemonldap.start({ redirectUri, issuer: 'https://sso.elsewhere.example' })
     const back = await loginByForm(before.location, { user: 'dwho', password: 'dwho' }, redirectUri)

@@ -27,8 +27,8 @@ afterAll(async () => {
 
 const somebody = (about: Parameters<typeof somebodyAt>[2] = {}) => somebodyAt(service, provider, about)
 
-describe('a sign-in that began on a page of the OpenID Provider', () => {
-  it('goes back there with a ticket, which is good once, there, for a minute', async () => {
+describe('a federated sign-in started on an interaction page of the OpenID Provider', () => {
+  it('returns to that page with a one-time ticket that is valid there for one minute', async () => {
     const { code, user } = await somebody()
     const ticketOf = async () => {
       const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
@@ -62,7 +62,7 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
     expect(rows.length).toBe(2)
   })
 
-  it('goes back there when it has to wait, and may come again', async () => {
+  it('returns to that page when it is throttled, and can be retried', async () => {
     const { code } = await somebody()
     const { query, cookie: page } = await pageOpen(service, 'page-5')
     const { location, cookie } = await begin(service, code, { query, cookie: page })
@@ -76,13 +76,13 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
     expect((await from().expect(302)).headers.location).toContain('?ticket=')
   })
 
-  it('goes back there when it fails', async () => {
+  it('returns to that page when it fails', async () => {
     const { code } = await somebody({ status: 'INACTIVE' })
     const answer = await signInThrough(service, code, await pageOpen(service, 'page-1'))
     expect(answer.headers.location).toBe('http://localhost:3001/interaction/page-1/federated?problem=sign-in-failed')
   })
 
-  it('goes back there when the config is gone', async () => {
+  it('returns to that page when the provider config was deleted', async () => {
     const { code, config } = await somebody()
     const { location, cookie } = await begin(service, code, await pageOpen(service, 'page-6'))
     const back = await followed(location)
@@ -91,7 +91,7 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
     expect(headers.location).toBe('http://localhost:3001/interaction/page-6/federated?problem=sso-unknown')
   })
 
-  it('begins in the browser that has the page open, and nowhere else', async () => {
+  it('starts only in the browser that has the interaction page open', async () => {
     const { code } = await somebody()
     const { query, cookie } = await pageOpen(service, 'page-3')
     const other = await pageOpen(service, 'page-4')
@@ -107,7 +107,7 @@ describe('a sign-in that began on a page of the OpenID Provider', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
   })
 
-  it('is not led anywhere else', async () => {
+  it('rejects any other redirect target', async () => {
     const { code } = await somebody()
     for (const page of ['..', 'a/b', 'https://evil.example.org', '%0d%0a', 'a.b'])
       await service.http.get(`/api/v1/auth/sso/${code}?interaction=${page}`).expect(400)

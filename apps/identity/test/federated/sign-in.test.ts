@@ -39,8 +39,8 @@ const pageHeaders = {
   'content-security-policy': expect.stringContaining("default-src 'none'"),
 }
 
-describe('signing in at the provider of a client', () => {
-  it('answers tokens, opens a session and is audited', async () => {
+describe('a sign-in at the provider of an organisation', () => {
+  it('returns tokens, opens a session and writes an audit entry', async () => {
     const { code, user, config } = await somebody({ roles: ['ROLE_MANAGE_USER'] })
     const { body } = await signInThrough(service, code)
     const me = await service.bearing(body.accessToken).get('/users/me').expect(200)
@@ -83,7 +83,7 @@ describe('signing in at the provider of a client', () => {
     expect(unknown.rows).toEqual([])
   })
 
-  it('takes the code of the client in any case, and asks for no more than is needed', async () => {
+  it('accepts the organisation code in any case, and requests only the scopes it needs', async () => {
     const { code, config } = await somebody()
     const { location, setCookie } = await begin(service, code.toUpperCase())
     const asked = new URL(location).searchParams
@@ -102,7 +102,7 @@ describe('signing in at the provider of a client', () => {
     )
   })
 
-  it('makes whoever was invited active', async () => {
+  it('activates an invited user', async () => {
     const { code, user } = await somebody({ status: 'INVITATION' })
     expect((await signInThrough(service, code)).status).toBe(200)
     const { rows } = await sql<{ status: string; updated_by: string }>`
@@ -112,7 +112,7 @@ describe('signing in at the provider of a client', () => {
     expect(row!.details).toMatchObject({ before: { status: 'INVITATION' }, after: { status: 'ACTIVE' } })
   })
 
-  it('finds the mapping claim in the user information where the ID token has none', async () => {
+  it('reads the mapping claim from the UserInfo response when the ID token lacks it', async () => {
     const { code, client } = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
     const user = await ssoUser(service, { client, ssoId: 'E-17' })
     provider.person = { sub: 'p-17' }
@@ -122,11 +122,11 @@ describe('signing in at the provider of a client', () => {
   })
 
   it.each([
-    ['half a character', 'a\ud800b'],
+    ['a lone surrogate', 'a\ud800b'],
     ['a control character', 'a\0b'],
-    ['nothing', ''],
-    ['too much', 'x'.repeat(256)],
-  ])('takes no person whose name there is %s, and says so in the audit', async (_what, text) => {
+    ['an empty text', ''],
+    ['more than 255 characters', 'x'.repeat(256)],
+  ])('rejects a user whose mapping claim contains %s, and writes an audit entry', async (_what, text) => {
     const { code, config } = await somebody()
     const mapped = await clientOf(service, provider.issuer, { mappingClaim: 'employee' })
     for (const [at, person] of [
@@ -144,14 +144,14 @@ describe('signing in at the provider of a client', () => {
     }
   })
 
-  it('uses new keys of the provider at once', async () => {
+  it('accepts new keys of the provider at once', async () => {
     const { code } = await somebody()
     expect((await signInThrough(service, code)).status).toBe(200)
     await provider.rotate()
     expect((await signInThrough(service, code)).status).toBe(200)
   })
 
-  it('lets two tabs of one browser sign in beside each other', async () => {
+  it('completes in two tabs of one browser at the same time', async () => {
     const { code } = await somebody()
     const [one, two] = [await begin(service, code), await begin(service, code)]
     const jar = `${one.cookie}; ${two.cookie}`
@@ -160,8 +160,8 @@ describe('signing in at the provider of a client', () => {
   })
 })
 
-describe('coming back', () => {
-  it('works once: of parallel ways back exactly one wins', async () => {
+describe('the callback of a federated sign-in', () => {
+  it('succeeds once when called concurrently', async () => {
     const { code } = await somebody()
     const { location, cookie } = await begin(service, code)
     const back = await followed(location)
@@ -170,7 +170,7 @@ describe('coming back', () => {
     expect((await comeBack(service, back, cookie)).body.code).toBe('sso-unknown')
   })
 
-  it('is counted before anything is written: whoever has to wait leaves nothing, and comes back later', async () => {
+  it('is throttled before anything is written, and can be retried later', async () => {
     const { code } = await somebody()
     const { location, cookie } = await begin(service, code)
     const back = await followed(location)
@@ -197,14 +197,14 @@ describe('coming back', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
   })
 
-  it('is refused with a state that is not ours', async () => {
+  it('is refused with an unknown state', async () => {
     const { config } = await somebody()
     const url = `/api/v1/auth/sso/callback?provider=${config}&code=x&state=`
     for (const state of ['x', 'test.AAAA.AAAA', '%00', '..'])
       expect((await service.http.get(url + state)).status).toBe(400)
   })
 
-  it('says what the provider said, and audits it', async () => {
+  it('returns the error of the provider, and writes an audit entry', async () => {
     const { code, config } = await somebody()
     provider.misbehaviour = { back: { code: undefined, error: 'access_denied', error_description: '<b>no</b>' } }
     const answer = await signInThrough(service, code)
@@ -218,7 +218,7 @@ describe('coming back', () => {
   it.each([
     ['that refused it', { code: undefined, error: 'access_denied' }, 401, 'refused the sign-in, or you cancelled it'],
     ['whose answer names another provider', { iss: 'https://other.example.org' }, 502, 'did not respond correctly'],
-  ])('shows a browser a page about a sign-in at a provider %s', async (_what, back, status, sentence) => {
+  ])('shows a browser an error page for a provider %s', async (_what, back, status, sentence) => {
     const { code } = await somebody()
     provider.misbehaviour = { back }
     const { location, cookie } = await begin(service, code)
@@ -231,7 +231,7 @@ describe('coming back', () => {
     expect(answer.text).toContain(answer.headers['x-request-id'])
   })
 
-  it('answers an unknown sign-in, user or client with a page for browsers, and with JSON for programs', async () => {
+  it('returns a page to browsers and JSON to programs for an unknown sign-in, user or organisation', async () => {
     const { code, config } = await somebody({ status: 'INACTIVE' })
     const { location, cookie } = await begin(service, code)
     const back = await followed(location)
@@ -254,14 +254,14 @@ describe('coming back', () => {
   it.each([
     ['is inactive', { status: 'INACTIVE' as const }],
     ['has a password here', { ssoAuth: false }],
-  ])('signs nobody in who %s', async (_who, about) => {
+  ])('refuses a user who %s', async (_who, about) => {
     const { code, user } = await somebody(about)
     const answer = await signInThrough(service, code)
     expect([answer.status, answer.body.code]).toEqual([401, 'sign-in-failed'])
     expect(await auditOf(service.db, user.uid)).toHaveLength(1)
   })
 
-  it('signs nobody in whose client was disabled meanwhile', async () => {
+  it('refuses a user whose organisation was disabled during the sign-in', async () => {
     const { code, client } = await somebody()
     const { location, cookie } = await begin(service, code)
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
@@ -269,8 +269,8 @@ describe('coming back', () => {
   })
 })
 
-describe('a client without single sign-on', () => {
-  it('answers the same, whether it is unknown, disabled, not set up or without a config', async () => {
+describe('the sign-in of an organisation without single sign-on', () => {
+  it('returns the same response for an unknown, disabled or unconfigured organisation', async () => {
     const disabled = await somebody()
     await sql`update clients set disabled = true where uid = ${disabled.client}`.execute(service.db)
     const half = await somebody()
@@ -283,7 +283,7 @@ describe('a client without single sign-on', () => {
   })
 })
 
-it('forgets what nobody can come back with', async () => {
+it('maintenance deletes expired federated sign-ins', async () => {
   await sql`update sso_used_states set expires_at = now() - interval '1 day'`.execute(service.db)
   await sql`update sso_tickets set expires_at = now() - interval '1 day'`.execute(service.db)
   await runMaintenanceOnce(service.db)

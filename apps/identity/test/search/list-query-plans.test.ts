@@ -52,7 +52,7 @@ it.each<[string, typeof mailRecords | typeof ssoClientConfigRecords, boolean, Se
   ['mails_subject', mailRecords, true, undefined],
   ['sso_client_configs_client_name', ssoClientConfigRecords, false, undefined],
   ['sso_client_configs_client_name', ssoClientConfigRecords, false, ['name:idesc']],
-])('a page is read along %s', async (index, of, everything, order) => {
+])('reads a page through the index %s', async (index, of, everything, order) => {
   const roles = everything ? ['ROLE_SUPER_ADMIN'] : ['ROLE_MANAGE_USER']
   const caller = {
     kind: 'session',

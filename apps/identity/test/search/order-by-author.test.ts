@@ -57,7 +57,7 @@ it.each([
   ['null', none],
   ['!null', [...ann, ...bob, ...robot]],
   ['!empty', [...ann, ...bob, ...robot]],
-])('users are found by who made or changed them: %s', async (condition, expected) => {
+])('finds users by the user who created or changed them: %s', async (condition, expected) => {
   for (const property of ['createdBy', 'lastUpdatedBy']) {
     const filter = [`${property}:${condition}`, `id:!in:[${admin.uid},${colleague}]`]
     const { body } = await admin
@@ -68,7 +68,7 @@ it.each([
   }
 })
 
-it('a list can be in the order of who made them', async () => {
+it('orders a list by the user who created each row', async () => {
   const { body } = await admin
     .post('/users/search')
     .send({ filter: [`id:!in:[${admin.uid},${colleague}]`], order: ['createdBy:idesc', 'username'], paging: {} })

@@ -105,8 +105,8 @@ async function change(): Promise<void> {
   }
 }
 
-describe('a search of users', () => {
-  it('finds whom the model finds, and every page says how many they are, whatever changed before', async () => {
+describe('user search', () => {
+  it('returns the same users and totals as an in-memory model for random searches between changes', async () => {
     const asked = Array.from({ length: 12 }, someSearch)
     for (let round = 0; round < 120; round++) {
       // Some again and again, so that totals that are remembered are asked for after a change.
@@ -121,7 +121,7 @@ describe('a search of users', () => {
     }
   })
 
-  it('is walked by links from GET to GET while people come and go, without meeting anybody twice or missing one', async () => {
+  it('returns each unchanged user once when a caller follows next links during concurrent changes', async () => {
     const steady = new Set(people.filter(() => random() < 0.6).map(({ id }) => id))
     const seen: string[] = []
     let next: string | undefined = '/users?order=status:desc&order=name:idesc&pageSize=11'
@@ -141,7 +141,7 @@ describe('a search of users', () => {
     expect([...steady].filter((id) => !seen.includes(id))).toEqual([])
   })
 
-  it('says the total of the very moment of its page while others write', async () => {
+  it('returns the total of the snapshot of its page during concurrent writes', async () => {
     const asking = new AbortController()
     const writers = Array.from({ length: 3 }, async () => {
       while (!asking.signal.aborted) {
@@ -168,7 +168,7 @@ describe('a search of users', () => {
     await Promise.all(writers)
   })
 
-  it('takes a cursor only with the search that it came from', async () => {
+  it('rejects a malformed cursor and a cursor of a different search', async () => {
     const asked = { filter: ['status:eq:ACTIVE'], order: ['name'], paging: { pageSize: 2 } }
     const { headers } = await admin.post('/users/search').send(asked).expect(200)
     const paging = { pageSize: 2, after: headers['x-next-cursor'] }
@@ -199,7 +199,7 @@ describe('a search of users', () => {
   })
 })
 
-describe('the tallies of users', () => {
+describe('user tallies', () => {
   const counted = async () =>
     (
       await sql`
@@ -219,7 +219,7 @@ describe('the tallies of users', () => {
       }>`select sum(changes)::bigint as n from user_tallies where client = ${admin.client}`.execute(service.db)
     ).rows[0]!.n
 
-  it('are what counting says, also when many change at once', async () => {
+  it('equal the counted users after sequential and concurrent changes', async () => {
     expect(await kept()).toEqual(await counted())
     await sql`update users set status = 'INACTIVE', sso_auth = false, start_page = 'MANAGER' where name like '%n%'`.execute(
       service.db,
@@ -236,7 +236,7 @@ describe('the tallies of users', () => {
     await expect(sql`truncate users cascade`.execute(service.db)).rejects.toThrow('not truncated')
   })
 
-  it('tell every change of what can be searched, and nothing of what happens when people sign in', async () => {
+  it('count changes of searchable properties, and no changes caused by sign-ins', async () => {
     const { rows: columns } = await sql<{ name: string; type: string }>`
       select attname as name, format_type(atttypid, null) as type from pg_attribute
       where attrelid = 'users'::regclass and attnum > 0 and not attisdropped and attgenerated = '' and attidentity = ''`.execute(

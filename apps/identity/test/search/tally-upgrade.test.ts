@@ -8,7 +8,7 @@ import { testDatabase } from '@sluice/testing'
 import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
 
-it('an installation that had users before there were tallies finds and counts them', async () => {
+it('the migration to user tallies indexes and counts existing users', async () => {
   await using database = await testDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'migrations-'))
   const first = '0001_clients_users_sessions.sql'

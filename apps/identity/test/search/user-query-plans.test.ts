@@ -117,7 +117,7 @@ const someone = async () =>
     )
   ).rows[0]!
 
-describe('of 100,000 users of a client', () => {
+describe('user search in an organisation with 100,000 users', () => {
   it.each<[string, SearchRequest['order']]>([
     ['users_client_name', undefined],
     ['users_client_name', ['name:idesc']],
@@ -128,7 +128,7 @@ describe('of 100,000 users of a client', () => {
     ['users_client_updated', ['lastUpdated']],
     ['users_client_status', ['status:desc']],
     ['users_client_uid', ['id:desc']],
-  ])('a page is read along %s, in the order %j, and none is counted', async (index, order) => {
+  ])('reads a page through the index %s in the order %j without counting', async (index, order) => {
     const { scans, indexes, read, nodes, headers } = await planOf({ order })
     expect([scans, indexes]).toEqual([[], [index]])
     expect(read).toBeLessThan(120)
@@ -139,7 +139,7 @@ describe('of 100,000 users of a client', () => {
   it.each<[string, SearchRequest['order'], string[]]>([
     ['users_client_name', undefined, ['zoë zzz', 'ffffffff-0000-4000-8000-000000000000']],
     ['users_client_created', ['created:desc'], ['2023-01-02T00:00:00', 'ffffffff-0000-4000-8000-000000000000']],
-  ])('the last page costs no more than the first, along %s', async (index, order, keys) => {
+  ])('reads as few rows for the last page as for the first through %s', async (index, order, keys) => {
     // The cursor of a row near the end, as a page before it would have given it.
     const { headers } = await planOf({ order })
     const [payload = ''] = headers['X-Next-Cursor']!.split('.')
@@ -150,7 +150,7 @@ describe('of 100,000 users of a client', () => {
     expect(nodes.find((node) => node['Index Name'] === index)!['Index Cond']).toMatch(/ROW\(.+\) [<>] ROW\(/)
   })
 
-  it('a rare piece of text is looked up, whichever field it is in, and counted by the way', async () => {
+  it('finds rare text in any field through an index, and counts the matches from the same read', async () => {
     const { uid, username, email, name } = await someone()
     const requests: Partial<SearchRequest>[] = [
       { query: username.slice(-9) },
@@ -171,7 +171,7 @@ describe('of 100,000 users of a client', () => {
     }
   })
 
-  it('a long piece of text is asked for in pieces, and found as a whole only', async () => {
+  it('splits long text into pieces for the index lookup, and matches only the whole text', async () => {
     const { username } = await someone()
     const [piece, mixedUp] = [username.slice(1), [...username.slice(1).matchAll(/[a-z]{3}|\d{3}/g)].join('.')]
     for (const [query, total] of [
@@ -185,7 +185,7 @@ describe('of 100,000 users of a client', () => {
     }
   })
 
-  it('members of groups are found by their group, be there few or none', async () => {
+  it('finds members through their group, for small and empty groups', async () => {
     await sql`
       with made as (insert into user_groups (client, name, code)
         select client, code, code from unnest(${[large, small]}::uuid[]) as client, unnest('{ALL,FEW}'::text[]) as code returning id, client, code)
@@ -207,7 +207,7 @@ describe('of 100,000 users of a client', () => {
     expect((await planOf({ filter: ['userGroups.name:eq:ALL'] }, { client: small })).read).toBeLessThan(450)
   })
 
-  it('who made them is looked up once, not for each of them', async () => {
+  it('looks up the author of users once, not once per user', async () => {
     const { username } = await someone()
     for (const condition of [`eq:${username}`, `ilike:${username}`, `!eq:${username}`]) {
       const { nodes } = await planOf({ filter: [`createdBy:${condition}`] })
@@ -217,13 +217,13 @@ describe('of 100,000 users of a client', () => {
     }
   })
 
-  it('a state that few are in is read in the order of names, and not counted', async () => {
+  it('reads users with a rare status in name order without counting', async () => {
     const { scans, indexes, read } = await planOf({ filter: ['status:eq:INVITATION'] })
     expect([scans, indexes]).toEqual([[], ['users_client_not_active']])
     expect(read).toBeLessThan(120)
   })
 
-  it('states and switches in any combination are not counted', async () => {
+  it('returns the total of combined status and switch filters without counting', async () => {
     const filter = ['status:in:[ACTIVE,INACTIVE]', 'startPage:!eq:MANAGER', 'ssoAuth:eq:false']
     const { scans, read, headers } = await planOf({ filter })
     expect(scans).toEqual([])
@@ -235,7 +235,7 @@ describe('of 100,000 users of a client', () => {
     expect(headers['X-Total-Count']).toBe(rows[0]!.n)
   })
 
-  it('a common piece of text is counted once, until somebody changes', async () => {
+  it('counts matches of common text once, until a user changes', async () => {
     const request = { query: 'berg' }
     const first = await planOf(request)
     expect(Number(first.headers['X-Total-Count'])).toBeGreaterThan(1000)
@@ -250,8 +250,8 @@ describe('of 100,000 users of a client', () => {
   })
 })
 
-describe('beside a client of 100,000', () => {
-  it('a small one reads its own users only', async () => {
+describe('user search beside an organisation with 100,000 users', () => {
+  it('reads only the users of a small organisation', async () => {
     for (const request of [
       {},
       { query: 'berg' },
@@ -265,7 +265,7 @@ describe('beside a client of 100,000', () => {
     }
   })
 
-  it('a super admin reads pages of all along indexes', async () => {
+  it('reads pages of all organisations through indexes for a super admin', async () => {
     const roles: Role[] = ['ROLE_SUPER_ADMIN']
     const orders: [string, SearchRequest['order']][] = [
       ['users_name', undefined],
