@@ -103,9 +103,12 @@ async function writeSignedRequests(
 }
 
 async function signed(store: TestStore, key: string): Promise<string> {
-  const url = `${store.endpoint}/cases/${key}`
-  const { accessKey, secretKey } = store.reading(key).secrets
-  if (accessKey === undefined || secretKey === undefined) return `${url}?${sasToken('cases')}`
+  const { settings, secrets } = store.reading(key)
+  const { accessKey, secretKey } = secrets
+  const { objectStoreSource } = settings as { objectStoreSource?: { bucket: string } }
+  const bucket = objectStoreSource?.bucket ?? 'cases'
+  const url = `${store.endpoint}/${bucket}/${key}`
+  if (accessKey === undefined || secretKey === undefined) return `${url}?${sasToken(bucket)}`
   const keys = { accessKeyId: accessKey, secretAccessKey: secretKey, service: 's3', region: 'eu-west-1' }
   return (await new AwsV4Signer({ method: 'GET', url, signQuery: true, ...keys }).sign()).url.href
 }
