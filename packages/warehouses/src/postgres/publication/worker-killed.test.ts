@@ -107,9 +107,11 @@ describe('a worker that is killed between any two steps', () => {
           expect(step).toBeLessThan(100)
         }
       }
-      // Some died after their publication was there; otherwise this test would not have gone far enough.
-      expect(published).toBeGreaterThan(2)
-      expect(adoptions).toBeGreaterThan(2)
+      // Otherwise the steps would not have gone past the publication. How many steps there are depends on timing (the
+      // publisher looks several times for a lock), so a short run, which skips steps, may have few of each kind.
+      const fewest = isLongRun ? 3 : 1
+      expect(published).toBeGreaterThanOrEqual(fewest)
+      expect(adoptions).toBeGreaterThanOrEqual(fewest)
     },
   )
 })
