@@ -3,10 +3,11 @@ import { type UserQuery, WarehouseProblem, busyProblem } from './warehouse.ts'
 
 /** The default and maximum size of a result. A query that requests more gets the maximum. */
 export const maxQueryRows = 10_000
-export const maxQueryBytes = 32 * 1024 * 1024
+const maxQueryBytes = 32 * 1024 * 1024
 export const defaultQueryBytes = 4 * 1024 * 1024
 export const defaultQuerySeconds = 30
 const maxQuerySeconds = 86_400
+const defaultPushSeconds = 1_800
 
 const waitMs = 15_000
 const title = 'Too many queries are running in this warehouse. Try again in a moment.'
@@ -37,8 +38,19 @@ export function resolveQueryLimits({ rows, offset, bytes, seconds }: UserQuery['
   }
 }
 
+/** Returns the limits of a query whose whole result is read in pages of at most `pageRows` rows. */
+export function resolvePageLimits(pageRows: number, { rows, offset, bytes, seconds }: UserQuery['limits'] = {}) {
+  return {
+    pageRows: Math.max(1, clampLimit(pageRows, maxQueryRows, maxQueryRows)),
+    rows: clampLimit(rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+    offset: clampLimit(offset, Number.MAX_SAFE_INTEGER, 0),
+    bytes: clampLimit(bytes, maxQueryBytes, maxQueryBytes),
+    seconds: clampSeconds(seconds, defaultPushSeconds),
+  }
+}
+
 /** Returns at least one second, because 0 would mean no limit. */
-export const clampSeconds = (seconds: number | undefined, defaultValue: number): number =>
+const clampSeconds = (seconds: number | undefined, defaultValue: number): number =>
   Math.max(1, clampLimit(seconds, maxQuerySeconds, defaultValue))
 
 /** Clamps the requested number to a whole number from 0 to `most`; returns `defaultValue` if the caller requested none. */
@@ -52,4 +64,17 @@ export function rowTooLarge(bytes: number): WarehouseProblem {
     'ROW_TOO_LARGE',
     `One row of the result is larger than the limit of ${most}. Select fewer columns, or shorten its values.`,
   )
+}
+
+export function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
+  const most = `${Math.round(bytes / 1024 / 1024)} MB`
+  return new WarehouseProblem(
+    'RESULT_TOO_LARGE',
+    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+  )
+}
+
+/** Throws QUERY_FAILED for a text with a NUL character, which no server accepts. */
+export function assertNoNulCharacter(text: string): void {
+  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
 }

@@ -1,5 +1,16 @@
 import { type ResolvedQuery, findAmbiguousTable, resolveNames } from '../sql-text/sql-names.ts'
-import { acquireQuery, resolveQueryLimits, rowTooLarge } from '../query-limits.ts'
+import {
+  acquireQuery,
+  assertNoNulCharacter,
+  clampLimit,
+  defaultQueryBytes,
+  defaultQuerySeconds,
+  maxQueryRows,
+  pageTooLarge,
+  resolvePageLimits,
+  resolveQueryLimits,
+  rowTooLarge,
+} from '../query-limits.ts'
 import { randomUUID } from 'node:crypto'
 import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import {
@@ -59,7 +70,7 @@ export async function prepareQuery(
   { text, values = [], texts, schemas = [] }: UserQuery,
   { whole = false } = {},
 ): Promise<ResolvedQuery & { database: string; parameters: Record<string, string | null> }> {
-  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
+  assertNoNulCharacter(text)
   const there = await listRelations(access, [...new Set([...schemas, ...(await listSchemas(access))])])
   const parameters: Record<string, string | null> = {}
   const around = {
@@ -155,11 +166,6 @@ function parameterType(value: string | null): string {
   return BigInt.asIntN(64, BigInt(value)) === BigInt(value) ? 'Int64' : 'Int256'
 }
 
-const maximumRows = 10_000
-const maximumBytes = 4 * 1024 * 1024
-const mostPageBytes = 32 * 1024 * 1024
-const pageSeconds = 30
-
 /**
  * Returns the order of a table: that of its key, or the load order if it has no key. The server stores rows as inserted, and its
  * background merges preserve the order.
@@ -176,7 +182,7 @@ async function readTable(
   access: ClientAccess,
   { schema, table }: { schema: string; table: string },
   page: { limit: number; offset: number },
-  { seconds = pageSeconds, signal }: ReadLimits = {},
+  { seconds = defaultQuerySeconds, signal }: ReadLimits = {},
 ): Promise<QueryRows> {
   checkSchemaName(schema)
   checkTableName(table)
@@ -184,13 +190,13 @@ async function readTable(
   try {
     const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
     if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
-    const rows = Math.min(Math.max(0, page.limit), maximumRows)
+    const rows = clampLimit(page.limit, maxQueryRows, 0)
     const list = shape.columns.map(({ name }) => quoted(name)).join(', ')
     const of = qualified(shape.database, table)
     const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${format}`
     const columns = shape.columns.map(describeColumn)
-    const taken = await streamQuery(access, { sql, seconds, most: { rows, bytes: maximumBytes }, columns }, signal)
-    if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(maximumBytes)
+    const taken = await streamQuery(access, { sql, seconds, most: { rows, bytes: defaultQueryBytes }, columns }, signal)
+    if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
     return { columns, rows: taken.rows, truncated: taken.truncated }
   } catch (error) {
     signal?.throwIfAborted()
@@ -205,10 +211,7 @@ async function* queryPages(
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
-  const { limits = {} } = userQuery
-  const allowed = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
-  const size = Math.max(1, Math.min(maximumRows, pageRows))
-  const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
+  const { pageRows: size, rows, offset: skipped, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
   const database = `${shownPrefix(access.key)}pages_${randomUUID()}`
   const kept = qualified(database, 'result')
   const queryId = randomUUID()
@@ -217,15 +220,15 @@ async function* queryPages(
     // If this process dies, maintenance drops the database after the longest time that a query may take.
     await execute(
       access.service,
-      `create database ${quoted(database)} comment ${temporaryComment('pages', allowed + 14_400)}`,
+      `create database ${quoted(database)} comment ${temporaryComment('pages', seconds + 14_400)}`,
     )
     await execute(
       access.load,
-      `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${limits.offset ?? 0}`,
-      { database: home, parameters, signal, queryId, settings: { max_execution_time: allowed, max_insert_threads: 1 } },
+      `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${skipped}`,
+      { database: home, parameters, signal, queryId, settings: { max_execution_time: seconds, max_insert_threads: 1 } },
     )
     const shape = (await readShape(access.service, database, 'result'))!
-    let left = limits.rows ?? Number.MAX_SAFE_INTEGER
+    let left = rows
     for (let offset = 0; left > 0; ) {
       const wanted = Math.min(size, left)
       const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${format}`
@@ -240,16 +243,8 @@ async function* queryPages(
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     signal.throwIfAborted()
-    throw queryProblem(error, userQuery, allowed)
+    throw queryProblem(error, userQuery, seconds)
   } finally {
     await execute(access.service, `drop database if exists ${quoted(database)}`).catch(() => {})
   }
-}
-
-function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem(
-    'RESULT_TOO_LARGE',
-    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
-  )
 }

@@ -1,11 +1,13 @@
 import type { QueryRunner } from '../query-runner.ts'
 import {
   acquireQuery,
+  assertNoNulCharacter,
   clampLimit,
-  clampSeconds,
+  defaultQueryBytes,
   defaultQuerySeconds,
-  maxQueryBytes,
   maxQueryRows,
+  pageTooLarge,
+  resolvePageLimits,
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
@@ -42,7 +44,6 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
 })
 
 /** The idle time-out between two pages, in seconds. A slow reader holds neither lock nor snapshot at the server. */
-const defaultSecondsOf = { page: defaultQuerySeconds, all: 1_800 }
 const pushIdle = 14_400
 
 /** Seconds in which the server should stop the query itself, before its process is ended. */
@@ -51,8 +52,8 @@ const grace = 3
 const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no scroll cursor with hold for ']
 
 async function query(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
-  const { rows, offset, bytes } = resolveQueryLimits(userQuery.limits)
-  await using session = openQuerySession(access, userQuery, { seconds: defaultSecondsOf.page, prefix: moment, signal })
+  const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
+  await using session = openQuerySession(access, userQuery, { seconds, prefix: moment, signal })
   return await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, moment + userQuery.text, userQuery.values, userQuery.texts)
@@ -77,11 +78,9 @@ async function* queryPages(
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows, void, undefined> {
-  const { limits = {} } = userQuery
-  const size = clampLimit(pageRows, maxQueryRows, maxQueryRows)
-  const bytes = clampLimit(limits.bytes, maxQueryBytes, maxQueryBytes)
-  let left = clampLimit(limits.rows, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
-  await using session = openQuerySession(access, userQuery, { seconds: defaultSecondsOf.all, prefix: kept, signal })
+  const { pageRows: size, rows, offset, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
+  let left = rows
+  await using session = openQuerySession(access, userQuery, { seconds, prefix: kept, signal })
   await session.run(async (client, allowed) => {
     await client.query('select')
     await executeOne(client, kept + userQuery.text, userQuery.values, userQuery.texts)
@@ -90,7 +89,6 @@ async function* queryPages(
     // The output formats were set for the transaction, which has ended.
     const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
     await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'; ${written}`)
-    const offset = clampLimit(limits.offset, Number.MAX_SAFE_INTEGER, 0)
     if (offset > 0) await client.query(`move forward ${offset} from page`)
   })
   while (left > 0) {
@@ -109,7 +107,6 @@ async function* queryPages(
 }
 
 interface QuerySessionOptions {
-  /** The time limit in seconds for a query that sets none. */
   seconds: number
   prefix: string
   signal?: AbortSignal | undefined
@@ -119,9 +116,8 @@ interface QuerySessionOptions {
 function openQuerySession(
   access: WarehouseAccess,
   userQuery: UserQuery,
-  { seconds: defaultSeconds, prefix, signal }: QuerySessionOptions,
+  { seconds, prefix, signal }: QuerySessionOptions,
 ) {
-  const seconds = clampSeconds(userQuery.limits?.seconds, defaultSeconds)
   const searchPath = (userQuery.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
   const client = readClient(access)
   let began = false
@@ -129,8 +125,7 @@ function openQuerySession(
   let why: unknown
 
   async function begin(): Promise<void> {
-    if (userQuery.text.includes('\0'))
-      throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
+    assertNoNulCharacter(userQuery.text)
     await client.connect()
     began = true
     await client.query(`${beginReading({ searchPath, idle: 60 })}; set local jit = off; ${allowed}`)
@@ -169,14 +164,6 @@ function openQuerySession(
       else await endSession(access, sessionOf(client))
     },
   }
-}
-
-function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem(
-    'RESULT_TOO_LARGE',
-    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
-  )
 }
 
 /** The user's text may have ended the transaction and started another one, so its result is discarded. */
@@ -224,10 +211,6 @@ function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
   return plain[dataTypeID] ?? 'text'
 }
 
-const maximumPageRows = 10_000
-const maximumPageBytes = 4 * 1024 * 1024
-const pageSeconds = 30
-
 /**
  * Reads a page of a table as role `read`, on a separate connection that is closed afterwards. Rows come in the table's load
  * order, the same for every page, because parallel and synchronized scans are disabled.
@@ -237,7 +220,7 @@ async function readTable(
   schema: string,
   table: string,
   page: { limit: number; offset: number },
-  { seconds = pageSeconds, signal }: ReadLimits = {},
+  { seconds = defaultQuerySeconds, signal }: ReadLimits = {},
 ): Promise<QueryRows> {
   signal?.throwIfAborted()
   checkSchemaName(schema)
@@ -264,11 +247,11 @@ async function readTable(
     if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
     const columns = shape.columns.map(describeColumn)
     const list = columns.map(({ name }) => escapeIdentifier(name)).join(', ')
-    const limit = Math.min(Math.max(0, page.limit), maximumPageRows)
+    const limit = clampLimit(page.limit, maxQueryRows, 0)
     const declare = `declare page no scroll cursor for select ${list} from ${place} limit $1 offset $2`
     await executeOne(client, declare, [String(limit), String(Math.max(0, page.offset))])
-    const { rows, truncated } = await fetchRows(client, limit, maximumPageBytes)
-    if (truncated && rows.length === 0) throw rowTooLarge(maximumPageBytes)
+    const { rows, truncated } = await fetchRows(client, limit, defaultQueryBytes)
+    if (truncated && rows.length === 0) throw rowTooLarge(defaultQueryBytes)
     return { columns, rows: toCells(rows, columns), truncated }
   } catch (error) {
     throw stopped ?? warehouseProblem(error, { place })

@@ -1,9 +1,13 @@
 import { findAmbiguousTable, type ResolvedQuery, resolveNames } from '../sql-text/sql-names.ts'
 import {
   acquireQuery,
+  assertNoNulCharacter,
+  clampLimit,
   defaultQueryBytes,
   defaultQuerySeconds,
   maxQueryRows,
+  pageTooLarge,
+  resolvePageLimits,
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
@@ -71,7 +75,7 @@ export async function prepareQuery(
   { text, values = [], schemas = [] }: UserQuery,
   { literals = false, substitutes }: { literals?: boolean; substitutes?: TableSubstitutes } = {},
 ): Promise<ResolvedQuery> {
-  if (text.includes('\0')) throw new WarehouseProblem('QUERY_FAILED', 'The query contains a NUL character. Remove it.')
+  assertNoNulCharacter(text)
   const relations = await withSession(dialect, { role: 'service' }, async (session) =>
     listRelations(dialect, session, [...schemas, ...(await listSchemas(dialect, session))]),
   )
@@ -181,7 +185,7 @@ async function readTable(
   })
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(place)} does not exist. Load it first.`)
   const columns = shape.columns.map((column) => describeColumn(dialect, column))
-  const limit = Math.min(Math.max(0, page.limit), maxQueryRows)
+  const limit = clampLimit(page.limit, maxQueryRows, 0)
   const text = dialect.page(
     place,
     shape.columns.map(({ name }) => name),
@@ -217,8 +221,6 @@ async function ambiguousTable(
   return findAmbiguousTable(bare, there, schemas, preferred)
 }
 
-const mostPageRows = 10_000
-const mostPageBytes = 32 * 1024 * 1024
 /** The column with the position of each row in the order of the query. */
 const orderColumn = 'n'
 /** Seconds after which a sweep may drop the stored result: the time that the slowest reader may need for all pages. */
@@ -231,10 +233,8 @@ async function* queryPages(
   pageRows: number,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
-  const { limits = {}, schemas = [] } = given
-  const seconds = Math.max(1, Math.min(86_400, limits.seconds ?? 1_800))
-  const size = Math.max(1, Math.min(mostPageRows, pageRows))
-  const bytes = Math.min(mostPageBytes, limits.bytes ?? mostPageBytes)
+  const { schemas = [] } = given
+  const { seconds, ...limits } = resolvePageLimits(pageRows, given.limits)
   const service = { role: 'service' } as const
   let place: TablePlace | undefined
   let id: string | undefined
@@ -271,7 +271,7 @@ async function* queryPages(
     const { quoted, place: at } = dialect.names
     const inOrder = numbered === undefined ? '' : ` order by ${quoted(orderColumn)}`
     const all = `select ${names.map(quoted).join(', ')} from ${at(kept)}${inOrder}`
-    yield* pagesOf(dialect, { text: all, columns, size, bytes, limits }, signal)
+    yield* pagesOf(dialect, { text: all, columns, limits }, signal)
   } catch (error) {
     signal.throwIfAborted()
     throw queryProblemOf(dialect, error, given, seconds)
@@ -302,20 +302,18 @@ function dropPagesTable(dialect: Dialect, place: TablePlace, id: string | undefi
 interface PagedResult {
   text: string
   columns: readonly ReadColumn[]
-  size: number
-  bytes: number
-  limits: NonNullable<UserQuery['limits']>
+  limits: Omit<ReturnType<typeof resolvePageLimits>, 'seconds'>
 }
 
 async function* pagesOf(
   dialect: Dialect,
-  { text, columns, size, bytes, limits }: PagedResult,
+  { text, columns, limits: { pageRows: size, rows, offset, bytes } }: PagedResult,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {
   await using session = await dialect.open({ role: 'read', signal })
   const resultColumnList = resultColumns(columns)
-  let left = limits.rows ?? Number.MAX_SAFE_INTEGER
-  let skip = limits.offset ?? 0
+  let left = rows
+  let skip = offset
   let page: RowCell[][] = []
   const whole = (more: boolean): QueryRows => ({ columns: resultColumnList, rows: page, truncated: false, more })
   /** The approximate bytes of the page. */
@@ -341,12 +339,4 @@ async function* pagesOf(
     if (left <= 0) break
   }
   if (page.length > 0) yield whole(false)
-}
-
-function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
-  const most = `${Math.round(bytes / 1024 / 1024)} MB`
-  return new WarehouseProblem(
-    'RESULT_TOO_LARGE',
-    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
-  )
 }
