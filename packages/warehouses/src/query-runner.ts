@@ -1,4 +1,4 @@
-import type { WarehouseColumn } from './catalog.ts'
+import type { TablePlace, WarehouseColumn } from './catalog.ts'
 
 /** Runs queries as role `read`, read-only, with limits of time, rows and bytes. */
 export interface QueryRunner {
@@ -21,11 +21,34 @@ export interface QueryRunner {
     limits?: ReadLimits,
   ): Promise<QueryRows>
   /**
+   * Starts reading all rows of a table, a view or a query, as one snapshot and as text. The server is read as fast as the consumer
+   * takes the bytes, and the read blocks publications of the tables until it ends: the consumer must not wait for a user. Throws
+   * TABLE_MISSING and the errors of `query`, except those about sizes; errors after the first row are thrown by `bytes`.
+   */
+  exportRows(source: ExportSource, format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
+  /**
    * Returns an unqualified table name of the query that exists in several of its `schemas`; the first `preferred` schemas take
    * precedence, and a name that they contain is not ambiguous. Undefined if every name is unambiguous. Plans the query and does
    * not run it. Throws the errors of `query`.
    */
   findAmbiguousTable(query: UserQuery, preferred: number, signal: AbortSignal): Promise<AmbiguousTable | undefined>
+}
+
+/** What an export reads. The time limit of a query is that of a push: 1,800 seconds unless the query sets another. */
+export type ExportSource = { table: TablePlace } | { query: Pick<UserQuery, 'text' | 'schemas' | 'limits'> }
+
+/**
+ * CSV: RFC 4180 with a header of column names; NULL is an empty field and an empty text is `""`. EXCEL_CSV: for a double click in
+ * Excel where the decimal comma is used: byte order mark, semicolons, decimal commas, and an apostrophe before texts that Excel
+ * would run as formulas. NDJSON: one object for each row; whole and decimal numbers are JSON numbers with all their digits.
+ */
+export type RowTextFormat = 'CSV' | 'EXCEL_CSV' | 'NDJSON'
+
+/** A running export. Disposing ends it at the server. */
+export interface RowExport extends AsyncDisposable {
+  columns: WarehouseColumn[]
+  /** UTF-8, in chunks of at most a few hundred kilobytes that do not end at row boundaries. */
+  bytes: AsyncIterable<Uint8Array>
 }
 
 /** A cell in the form that clients receive: strings for values that JavaScript cannot represent exactly (BIGINT, DECIMAL, dates). */

@@ -3,6 +3,7 @@ import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.
 import { clickhouseMissing, clickhouseServer } from './clickhouse-under-test.ts'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
+import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { shapesSuite } from './shapes-suite.ts'
 import { subjectForAll } from './warehouse-under-test.ts'
@@ -30,6 +31,7 @@ describe('ClickHouse as a warehouse', () => {
   publicationsSuite(subject)
   shapesSuite(subject)
   queriesSuite(subject)
+  exportsSuite(subject)
   undoSuite(subject)
   viewsSuite(subject)
 })

@@ -3,6 +3,7 @@ import { openPostgresWarehouse } from '../src/postgres/postgres-warehouse.ts'
 import { scratchServer } from './scratch-warehouse.ts'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
+import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { shapesSuite } from './shapes-suite.ts'
 import { subjectForAll } from './warehouse-under-test.ts'
@@ -31,6 +32,7 @@ describe('PostgreSQL as a warehouse', () => {
   publicationsSuite(subject)
   shapesSuite(subject)
   queriesSuite(subject)
+  exportsSuite(subject)
   undoSuite(subject)
   viewsSuite(subject)
 })

@@ -4,6 +4,7 @@ import type { ClientAccess } from '../src/redshift/redshift-settings.ts'
 import { redshiftDialect } from '../src/redshift/redshift-dialect.ts'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
+import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { redshiftMissing, redshiftServer } from './redshift-under-test.ts'
 import { shapesSuite } from './shapes-suite.ts'
@@ -47,5 +48,6 @@ describe('Redshift as a warehouse', () => {
   publicationsSuite(subject)
   shapesSuite(subject)
   queriesSuite(subject)
+  exportsSuite(subject)
   viewsSuite(subject)
 })

@@ -2,6 +2,7 @@ import { describe, it } from '@jest/globals'
 import { openSqlServerWarehouse } from '../src/tsql/tsql-dialect.ts'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
+import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { sqlServer, sqlServerMissing } from './sql-server-under-test.ts'
 import { shapesSuite } from './shapes-suite.ts'
@@ -34,5 +35,6 @@ describe('SQL Server as a warehouse', () => {
   publicationsSuite(subject)
   shapesSuite(subject)
   queriesSuite(subject)
+  exportsSuite(subject)
   viewsSuite(subject)
 })

@@ -3,6 +3,7 @@ import { synapseAccess } from '../src/synapse/synapse-settings.ts'
 import { openSynapseWarehouse } from '../src/synapse/synapse-dialect.ts'
 import { loadsSuite } from './loads-suite.ts'
 import { publicationsSuite } from './publications-suite.ts'
+import { exportsSuite } from './exports-suite.ts'
 import { queriesSuite } from './queries-suite.ts'
 import { shapesSuite } from './shapes-suite.ts'
 import { subjectForAll } from './warehouse-under-test.ts'
@@ -37,5 +38,6 @@ describe('Azure Synapse as a warehouse', () => {
   publicationsSuite(subject)
   shapesSuite(subject)
   queriesSuite(subject)
+  exportsSuite(subject)
   viewsSuite(subject)
 })

@@ -18,6 +18,8 @@ export interface Subject extends AsyncDisposable {
     anyDecimal?: string
     /** Bytes of the longest text that a column holds, where there is an end to it. */
     longestText?: number
+    /** A query over `counted` that divides by zero in one of its last rows. */
+    integerDivision?: string
     /** A text of a million characters. */
     wide?: string
   }

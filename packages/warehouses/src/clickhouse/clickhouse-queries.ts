@@ -17,12 +17,14 @@ import {
   type AmbiguousTable,
   type ReadLimits,
   type QueryRows,
+  type RowCell,
   type UserQuery,
   type WarehouseColumn,
   WarehouseProblem,
 } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import type { QueryRunner } from '../query-runner.ts'
+import type { ExportSource, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
+import { writeRowText } from '../rows/row-text.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { TablePlace } from '../catalog.ts'
 import { execute, sendStatement, stopAtServer } from './protocol/http.ts'
@@ -37,7 +39,7 @@ import {
   shownPrefix,
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
-import { exactNumberSettings, format, takeRows } from './protocol/result.ts'
+import { exactNumberSettings, format, openResult, takeRows } from './protocol/result.ts'
 import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** Seconds in which the server should stop the query itself. */
@@ -55,6 +57,8 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
       await ensureProvisioned()
       yield* queryPages(access, request, pageRows, signal)
     },
+    exportRows: (source, format, signal) =>
+      run('the warehouse', () => exportRows(access, share, source, format, signal)),
     readTable: (schema, table, page, limits) =>
       run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
@@ -119,31 +123,118 @@ interface ReadRequest {
 /** Runs a query as role `read`. If the caller stops it, the server stops it too. */
 async function streamQuery(
   access: ClientAccess,
-  { sql, parameters = {}, database, seconds, most, columns }: ReadRequest,
+  { most, columns, ...request }: ReadRequest,
   signal?: AbortSignal,
 ): Promise<QueryRows & { more: boolean }> {
+  const sent = startQuery(access, request, signal)
+  try {
+    return await takeRows(await sent.response, most, columns)
+  } catch (error) {
+    throw await sent.explain(error)
+  }
+}
+
+/** Sends a query as role `read`. `explain` stops the query at the server after a failure and returns the error to throw. */
+function startQuery(
+  access: ClientAccess,
+  { sql, parameters = {}, database, seconds }: Omit<ReadRequest, 'most' | 'columns'>,
+  signal?: AbortSignal,
+) {
   signal?.throwIfAborted()
   const late = AbortSignal.timeout((seconds + grace) * 1_000)
   const queryId = randomUUID()
-  try {
-    const response = await sendStatement(access.read, sql, {
-      parameters,
-      database,
-      queryId,
-      signal: signal ? AbortSignal.any([signal, late]) : late,
-      settings: {
-        ...exactNumberSettings,
-        readonly: 2,
-        max_execution_time: seconds,
-        max_result_rows: 0,
-        cancel_http_readonly_queries_on_client_close: 1,
-      },
-    })
-    return await takeRows(response, most, columns)
-  } catch (error) {
-    if (signal?.aborted || late.aborted) await stopAtServer(access.service, queryId)
-    throw late.aborted ? tooSlow(seconds) : error
+  const response = sendStatement(access.read, sql, {
+    parameters,
+    database,
+    queryId,
+    signal: signal ? AbortSignal.any([signal, late]) : late,
+    settings: {
+      ...exactNumberSettings,
+      readonly: 2,
+      max_execution_time: seconds,
+      max_result_rows: 0,
+      cancel_http_readonly_queries_on_client_close: 1,
+    },
+  })
+  return {
+    response,
+    async explain(error: unknown): Promise<unknown> {
+      if (signal?.aborted || late.aborted) await stopAtServer(access.service, queryId)
+      return late.aborted ? tooSlow(seconds) : error
+    },
   }
+}
+
+/** Rows for one chunk of text at most. */
+const batchRows = 2_000
+
+/** See `QueryRunner.exportRows`. The server sends cells, and this process writes them as text. */
+async function exportRows(
+  access: ClientAccess,
+  share: string,
+  source: ExportSource,
+  rowFormat: RowTextFormat,
+  signal: AbortSignal,
+): Promise<RowExport> {
+  await using resources = new AsyncDisposableStack()
+  resources.use(await acquireQuery('exports', share, signal))
+  const query = 'query' in source ? source.query : { text: '' }
+  const { seconds } = resolvePageLimits(1, query.limits)
+  const toProblem = (error: unknown) => {
+    signal.throwIfAborted()
+    return queryProblem(error, query, seconds)
+  }
+  try {
+    const { sql, database, columns } =
+      'table' in source ? await readTableSource(access, source.table) : await readQuerySource(access, query)
+    const sent = startQuery(access, { sql: `${sql} format ${format}`, database, seconds }, signal)
+    try {
+      // Errors before the first row are thrown here, so that the caller can still answer with a problem.
+      const result = resources.use(await openResult(await sent.response, columns))
+      async function* batches() {
+        try {
+          let rows: RowCell[][] = []
+          for await (const line of result.lines) {
+            rows.push(result.parseRow(line))
+            if (rows.length < batchRows) continue
+            yield rows
+            rows = []
+          }
+          yield rows
+        } catch (error) {
+          throw toProblem(await sent.explain(error))
+        }
+      }
+      const held = resources.move()
+      return {
+        columns: result.columns,
+        bytes: writeRowText(batches(), result.columns, rowFormat),
+        [Symbol.asyncDispose]: () => held.disposeAsync(),
+      }
+    } catch (error) {
+      throw await sent.explain(error)
+    }
+  } catch (error) {
+    throw toProblem(error)
+  }
+}
+
+async function readTableSource(access: ClientAccess, { schema, name }: TablePlace) {
+  checkSchemaName(schema)
+  checkTableName(name)
+  const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
+  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(schema, name)} does not exist. Load it first.`)
+  const list = shape.columns.map((column) => quoted(column.name)).join(', ')
+  return {
+    sql: `select ${list} from ${qualified(shape.database, name)}${orderOf(shape)}`,
+    database: undefined,
+    columns: shape.columns.map(describeColumn),
+  }
+}
+
+async function readQuerySource(access: ClientAccess, query: UserQuery) {
+  const { text, database } = await prepareQuery(access, query)
+  return { sql: `${readOptions}${text}\n)`, database, columns: undefined }
 }
 
 async function ambiguousTable(

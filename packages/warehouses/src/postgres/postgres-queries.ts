@@ -1,7 +1,6 @@
 import type { QueryRunner } from '../query-runner.ts'
 import {
   acquireQuery,
-  assertNoNulCharacter,
   clampLimit,
   defaultQueryBytes,
   defaultQuerySeconds,
@@ -11,23 +10,18 @@ import {
   resolveQueryLimits,
   rowTooLarge,
 } from '../query-limits.ts'
-import { type FieldDef, escapeIdentifier } from 'pg'
-import {
-  type ReadLimits,
-  type QueryRows,
-  type UserQuery,
-  type WarehouseColumn,
-  WarehouseProblem,
-} from '../warehouse.ts'
+import { escapeIdentifier } from 'pg'
+import { type ReadLimits, type QueryRows, type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import { type WarehouseAccess, destroySocket, readClient } from './postgres-connections.ts'
 import { ambiguousTable } from './queries/query-planning.ts'
-import { queryProblem, tooSlow } from './queries/query-problems.ts'
 import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './queries/read-transaction.ts'
 import { endSession, readWatch, sessionOf } from './queries/statement-watch.ts'
-import { type SqlType, describeType } from './types.ts'
 import { describeColumn } from './postgres-catalog.ts'
 import { checkSchemaName, checkTableName, qualified } from './names.ts'
 import { warehouseProblem } from './problems.ts'
+import { exportRows } from './export-rows.ts'
+import { cursorPrefix, openQuerySession, serverGraceSeconds } from './queries/query-session.ts'
+import { resultColumns } from './queries/result-columns.ts'
 import { readShape } from './table-shape.ts'
 
 export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
@@ -39,6 +33,7 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
     using _slot = await acquireQuery('pushes', access.database, signal)
     yield* queryPages(access, request, pageRows, signal)
   },
+  exportRows: (source, format, signal) => exportRows(access, source, format, signal),
   readTable: (schema, table, page, limits) => readTable(access, schema, table, page, limits),
   findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
 })
@@ -46,17 +41,15 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
 /** The idle time-out between two pages, in seconds. A slow reader holds neither lock nor snapshot at the server. */
 const pushIdle = 14_400
 
-/** Seconds in which the server should stop the query itself, before its process is ended. */
-const grace = 3
-
-const [moment, kept] = ['declare page no scroll cursor for ', 'declare page no scroll cursor with hold for ']
+/** Stores the result, so that the transaction can end before the first page. */
+const holdPrefix = 'declare page no scroll cursor with hold for '
 
 async function query(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
-  await using session = openQuerySession(access, userQuery, { seconds, prefix: moment, signal })
+  await using session = openQuerySession(access, userQuery, { seconds, prefix: cursorPrefix, signal })
   return await session.run(async (client, allowed) => {
     await client.query('select')
-    await executeOne(client, moment + userQuery.text, userQuery.values, userQuery.texts)
+    await executeOne(client, cursorPrefix + userQuery.text, userQuery.values, userQuery.texts)
     // Sets the time limit again before each fetch, because functions in the query may have called set_config.
     if (offset > 0) await client.query(`${allowed}; move forward ${offset} from page`)
     const fetched = await fetchRows(client, rows + 1, bytes, allowed)
@@ -80,10 +73,10 @@ async function* queryPages(
 ): AsyncGenerator<QueryRows, void, undefined> {
   const { pageRows: size, rows, offset, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
   let left = rows
-  await using session = openQuerySession(access, userQuery, { seconds, prefix: kept, signal })
+  await using session = openQuerySession(access, userQuery, { seconds, prefix: holdPrefix, signal })
   await session.run(async (client, allowed) => {
     await client.query('select')
-    await executeOne(client, kept + userQuery.text, userQuery.values, userQuery.texts)
+    await executeOne(client, holdPrefix + userQuery.text, userQuery.values, userQuery.texts)
     if (client.getTransactionStatus() !== 'T') throw lostTransaction()
     await client.query(`${allowed}; commit`)
     // The output formats were set for the transaction, which has ended.
@@ -106,109 +99,12 @@ async function* queryPages(
   }
 }
 
-interface QuerySessionOptions {
-  seconds: number
-  prefix: string
-  signal?: AbortSignal | undefined
-}
-
-/** Opens a session on its own connection, which connects at the first use and closes when the session is disposed. */
-function openQuerySession(
-  access: WarehouseAccess,
-  userQuery: UserQuery,
-  { seconds, prefix, signal }: QuerySessionOptions,
-) {
-  const searchPath = (userQuery.schemas ?? []).map((name) => escapeIdentifier(name)).join(', ') || 'pg_catalog'
-  const client = readClient(access)
-  let began = false
-  /** The reason why this process cut the connection; the server may still run the query. */
-  let why: unknown
-
-  async function begin(): Promise<void> {
-    assertNoNulCharacter(userQuery.text)
-    await client.connect()
-    began = true
-    await client.query(`${beginReading({ searchPath, idle: 60 })}; set local jit = off; ${allowed}`)
-  }
-  const allowed = `set local statement_timeout = '${seconds}s'`
-
-  return {
-    /** Runs `work` with a statement that sets the time limit of the next statement. Must not be called concurrently. */
-    async run<T>(work: (client: ReturnType<typeof readClient>, allowed: string) => Promise<T>): Promise<T> {
-      signal?.throwIfAborted()
-      const stop = (reason: unknown) => {
-        why ??= reason
-        destroySocket(client)
-      }
-      const abort = () => stop(signal!.reason)
-      signal?.addEventListener('abort', abort, { once: true })
-      // A user-defined function can catch the server's time-out; it cannot catch this one.
-      const deadline = setTimeout(() => stop(tooSlow(seconds)), (seconds + grace) * 1_000)
-      let watch: Disposable | undefined
-      try {
-        if (!began) await begin()
-        watch = readWatch(access).watch(sessionOf(client)!, { writes: false, stop })
-        return await work(client, allowed)
-      } catch (error) {
-        throw why ?? queryProblem(error, { query: userQuery, prefix: prefix.length, seconds })
-      } finally {
-        watch?.[Symbol.dispose]()
-        clearTimeout(deadline)
-        signal?.removeEventListener('abort', abort)
-      }
-    },
-
-    async [Symbol.asyncDispose]() {
-      if (!began) return destroySocket(client)
-      if (why === undefined) await endReadSession(client)
-      else await endSession(access, sessionOf(client))
-    },
-  }
-}
-
 /** The user's text may have ended the transaction and started another one, so its result is discarded. */
 function lostTransaction(): WarehouseProblem {
   return new WarehouseProblem(
     'SQL_NOT_ALLOWED',
     'The query ended its transaction, which is not allowed. Remove COMMIT, ROLLBACK and calls that run them.',
   )
-}
-
-/** Types of `pg_type` that map to a DataType; their OIDs are the same on every server. All other types are text. */
-const plain: Record<number, SqlType> = {
-  16: 'boolean',
-  20: 'bigint',
-  21: 'smallint',
-  23: 'integer',
-  114: 'json',
-  700: 'real',
-  701: 'double precision',
-  1082: 'date',
-  1114: 'timestamp without time zone',
-  1184: 'timestamp with time zone',
-  3802: 'jsonb',
-}
-
-/** Returns the columns of a result, in its order. A repeated name gets a number as suffix; the label keeps the original name. */
-function resultColumns(fields: readonly FieldDef[]): WarehouseColumn[] {
-  const taken = new Set(fields.map(({ name }) => name))
-  const seen = new Set<string>()
-  return fields.map((field) => {
-    let name = field.name
-    for (let number = 2; seen.has(name) || (number > 2 && taken.has(name)); number += 1)
-      name = `${field.name}_${number}`
-    seen.add(name)
-    return { name, label: field.name, ...describeType(resultTypeOf(field)), primaryKey: false }
-  })
-}
-
-/** Returns the type as `format_type` prints it. The modifier counts from 4 and is -1 if the type has none. */
-function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
-  const modifier = dataTypeModifier - 4
-  if (dataTypeID === 1042) return modifier > 0 ? `character(${modifier})` : 'text'
-  if (dataTypeID === 1043) return modifier > 0 ? `character varying(${modifier})` : 'character varying'
-  if (dataTypeID === 1700) return modifier >= 0 ? `numeric(${modifier >> 16},${(modifier << 21) >> 21})` : 'numeric'
-  return plain[dataTypeID] ?? 'text'
 }
 
 /**
@@ -234,7 +130,7 @@ async function readTable(
   }
   const abort = () => stop(signal!.reason)
   signal?.addEventListener('abort', abort, { once: true })
-  const deadline = setTimeout(() => stop(readTooSlow(place, seconds)), (seconds + grace) * 1_000)
+  const deadline = setTimeout(() => stop(readTooSlow(place, seconds)), (seconds + serverGraceSeconds) * 1_000)
   let watch: Disposable | undefined
   try {
     await client.connect()

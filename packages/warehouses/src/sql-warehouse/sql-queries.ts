@@ -23,7 +23,8 @@ import {
   type WarehouseColumn,
   WarehouseProblem,
 } from '../warehouse.ts'
-import type { QueryRunner } from '../query-runner.ts'
+import type { ExportSource, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
+import { writeRowText } from '../rows/row-text.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
@@ -58,6 +59,8 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
       await run('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
     },
+    exportRows: (source, format, signal) =>
+      run('the warehouse', () => exportRows(dialect, share, source, format, signal)),
     async readTable(schema, table, page, limits) {
       const place = placeOf(schema, table)
       return run(quotePlace(place), () => readTable(dialect, place, page, limits))
@@ -202,6 +205,76 @@ async function readTable(
     ),
   )
   return { columns, rows: found.rows.map((row) => asJson(row, columns)), truncated: found.truncated }
+}
+
+/** See `QueryRunner.exportRows`. The server sends cells in batches, and this process writes them as text. */
+async function exportRows(
+  dialect: Dialect,
+  share: string,
+  source: ExportSource,
+  format: RowTextFormat,
+  signal: AbortSignal,
+): Promise<RowExport> {
+  await using resources = new AsyncDisposableStack()
+  resources.use(await acquireQuery('exports', share, signal))
+  const query = 'query' in source ? source.query : { text: '' }
+  const { schemas = [] } = query
+  const { seconds } = resolvePageLimits(1, query.limits)
+  const explain = (error: unknown) => {
+    signal.throwIfAborted()
+    return queryProblemOf(dialect, error, {}, seconds)
+  }
+  try {
+    const opened = await retryOnMissingTable(dialect, async () => {
+      const { text, columns } =
+        'table' in source
+          ? await readTableSource(dialect, source.table)
+          : { text: (await prepareQuery(dialect, query)).text, columns: undefined }
+      await using opening = new AsyncDisposableStack()
+      const session = opening.use(await dialect.open({ role: 'read', schemas, signal, seconds }))
+      const batches = session
+        .read(text, [], { rows: batchRows, bytes: () => defaultQueryBytes })
+        [Symbol.asyncIterator]()
+      // Errors before the first row are thrown here, so that the caller can still answer with a problem.
+      const first = await batches.next()
+      return { columns, batches, first, session: opening.move() }
+    })
+    resources.use(opened.session)
+    const { batches, first } = opened
+    const columns = opened.columns ?? resultColumns(first.done ? [] : first.value.columns)
+    async function* rows() {
+      try {
+        for (let batch = first; !batch.done; batch = await batches.next())
+          yield batch.value.rows.map((row) => asJson(row, columns))
+      } catch (error) {
+        throw explain(error)
+      }
+    }
+    const held = resources.move()
+    return {
+      columns,
+      bytes: writeRowText(rows(), columns, format),
+      [Symbol.asyncDispose]: () => held.disposeAsync(),
+    }
+  } catch (error) {
+    throw explain(error)
+  }
+}
+
+async function readTableSource(
+  dialect: Dialect,
+  place: TablePlace,
+): Promise<{ text: string; columns: WarehouseColumn[] }> {
+  const shape = await withSession(dialect, { role: 'service' }, async (session) => {
+    await recoverPending(dialect, session)
+    return readShape(dialect, session, place)
+  })
+  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(place)} does not exist. Load it first.`)
+  const list = shape.columns.map(({ name }) => dialect.names.quoted(name)).join(', ')
+  return {
+    text: `select ${list} from ${dialect.names.place(place)}`,
+    columns: shape.columns.map((column) => describeColumn(dialect, column)),
+  }
 }
 
 /** Converts JSON columns that are stored as text. */

@@ -25,28 +25,39 @@ export async function takeRows(
   most: { rows: number; bytes: number },
   columns?: readonly WarehouseColumn[],
 ): Promise<QueryRows & { more: boolean }> {
-  const taken: QueryRows & { more: boolean } = { columns: [], rows: [], truncated: false, more: false }
-  let [types, names]: [string[] | undefined, string[] | undefined] = [undefined, undefined]
+  await using result = await openResult(response, columns)
+  const taken: QueryRows & { more: boolean } = { columns: result.columns, rows: [], truncated: false, more: false }
   let bytes = 0
-  for await (const line of rowsOrWords(response)) {
-    if (!names) names = JSON.parse(line) as string[]
-    else if (!types) {
-      types = JSON.parse(line) as string[]
-      taken.columns = columns ? [...columns] : resultColumns(names, types)
-    } else if (taken.rows.length === most.rows) {
-      taken.more = true
-      break
-    } else {
-      bytes += line.length
-      if (bytes > most.bytes) {
-        Object.assign(taken, { truncated: true, more: true })
-        break
-      }
-      const cells = JSON.parse(line) as unknown[]
-      taken.rows.push(cells.map((cell, index) => toCell(cell, taken.columns[index]!, types![index]!)))
-    }
+  for await (const line of result.lines) {
+    if (taken.rows.length === most.rows) return { ...taken, more: true }
+    bytes += line.length
+    if (bytes > most.bytes) return { ...taken, truncated: true, more: true }
+    taken.rows.push(result.parseRow(line))
   }
   return taken
+}
+
+interface OpenResult extends AsyncDisposable {
+  columns: WarehouseColumn[]
+  /** One line for each row. */
+  lines: AsyncIterable<string>
+  parseRow(line: string): RowCell[]
+}
+
+/** Reads the columns of a result. `known` are the columns if the caller knows more about their types than the server reports. */
+export async function openResult(response: Readable, known?: readonly WarehouseColumn[]): Promise<OpenResult> {
+  const lines = rowsOrWords(response)
+  const names = await lines.next()
+  const types = await lines.next()
+  const typeNames = types.done ? [] : (JSON.parse(types.value) as string[])
+  const columns = known ? [...known] : resultColumns(names.done ? [] : (JSON.parse(names.value) as string[]), typeNames)
+  return {
+    columns: types.done ? [] : columns,
+    lines,
+    parseRow: (line) =>
+      (JSON.parse(line) as unknown[]).map((cell, index) => toCell(cell, columns[index]!, typeNames[index]!)),
+    [Symbol.asyncDispose]: async () => void (await lines.return(undefined)),
+  }
 }
 
 /**

@@ -1,0 +1,105 @@
+import { escapeIdentifier } from 'pg'
+import { acquireQuery, resolvePageLimits } from '../query-limits.ts'
+import type { ExportSource, RowExport, RowTextFormat } from '../query-runner.ts'
+import { canBeFormula, hasDecimalPoint, rowTextHeader } from '../rows/row-text.ts'
+import { type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
+import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { describeColumn } from './postgres-catalog.ts'
+import type { WarehouseAccess } from './postgres-connections.ts'
+import { CopyText } from './queries/copy-text.ts'
+import { cursorPrefix, openQuerySession, type QueryClient } from './queries/query-session.ts'
+import { executeOne } from './queries/read-transaction.ts'
+import { resultColumns } from './queries/result-columns.ts'
+import { readShape } from './table-shape.ts'
+
+/** See `QueryRunner.exportRows`. The server writes the text (`COPY … TO STDOUT`); this process only passes it on. */
+export async function exportRows(
+  access: WarehouseAccess,
+  source: ExportSource,
+  format: RowTextFormat,
+  signal: AbortSignal,
+): Promise<RowExport> {
+  await using resources = new AsyncDisposableStack()
+  resources.use(await acquireQuery('exports', access.database, signal))
+  const query = 'query' in source ? source.query : { text: '' }
+  const { seconds } = resolvePageLimits(1, query.limits)
+  const session = resources.use(openQuerySession(access, query, { seconds, prefix: cursorPrefix, signal }))
+  const { columns, copy, first } = await session.run(async (client, timeLimit) => {
+    const { from, columns } =
+      'table' in source ? await readTableSource(client, source.table) : await readQuery(client, query.text)
+    await client.query(`${timeLimit}; set local synchronize_seqscans = off`)
+    const copy = new CopyText(copyStatement(from, columns, format), { endsWithCrLf: format !== 'NDJSON' })
+    client.query(copy)
+    // Errors before the first row are thrown here, so that the caller can still answer with a problem.
+    return { columns, copy, first: await copy.next() }
+  })
+  async function* bytes() {
+    const header = rowTextHeader(columns, format)
+    if (header !== '') yield Buffer.from(header)
+    for (let chunk = first; chunk; chunk = await session.run(() => copy.next())) yield chunk
+  }
+  const opened = resources.move()
+  return { columns, bytes: bytes(), [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+interface RowSource {
+  /** A table or a query in parentheses, whose columns are named `c1`, `c2` …. */
+  from: string
+  columns: WarehouseColumn[]
+}
+
+async function readTableSource(
+  client: QueryClient,
+  { schema, name }: { schema: string; name: string },
+): Promise<RowSource> {
+  checkSchemaName(schema)
+  checkTableName(name)
+  const place = qualified(schema, name)
+  const shape = await readShape(client, schema, name)
+  if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
+  const columns = shape.columns.map(describeColumn)
+  const list = columns.map((column, index) => `${escapeIdentifier(column.name)} as c${index + 1}`).join(', ')
+  return { from: `(select ${list} from ${place}) as r`, columns }
+}
+
+/** The cursor shows that the text is one query, and what it returns. Only such a text may be part of another statement. */
+async function readQuery(client: QueryClient, text: string): Promise<RowSource> {
+  await executeOne(client, cursorPrefix + text)
+  const { fields } = await client.query('fetch forward 0 from page')
+  await client.query('close page')
+  if (client.getTransactionStatus() !== 'T')
+    throw new WarehouseProblem(
+      'SQL_NOT_ALLOWED',
+      'Enter a single query that begins with SELECT, WITH, VALUES or TABLE.',
+    )
+  const columns = resultColumns(fields)
+  const names = columns.map((_column, index) => `c${index + 1}`).join(', ')
+  return { from: `(\n${text}\n) as r (${names})`, columns }
+}
+
+function copyStatement(from: string, columns: readonly WarehouseColumn[], format: RowTextFormat): string {
+  const list = columns.map((column, index) => expressionOf(column, `c${index + 1}`, format)).join(', ')
+  if (format !== 'NDJSON') {
+    const delimiter = format === 'EXCEL_CSV' ? ", delimiter ';'" : ''
+    return `copy (select ${list} from ${from}) to stdout (format csv${delimiter})`
+  }
+  // No JSON text contains the control characters 1 and 2, so this CSV has neither quotes nor delimiters.
+  const row = `select ${list} from ${from}`
+  return `copy (select replace(row_to_json(j)::text, e'\\n', ' ') from (${row}) as j) to stdout
+    (format csv, quote e'\\x01', delimiter e'\\x02')`
+}
+
+const datesAndTimes = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMPTZ'])
+
+function expressionOf({ name, dataType }: WarehouseColumn, column: string, format: RowTextFormat): string {
+  if (format === 'NDJSON') {
+    const value = datesAndTimes.has(dataType) ? `${column}::text` : column
+    return `${value} as ${escapeIdentifier(name)}`
+  }
+  // As text, a boolean is `true` instead of `t`.
+  if (dataType === 'BOOLEAN') return `${column}::text`
+  if (format === 'CSV') return column
+  if (hasDecimalPoint(dataType)) return `replace(${column}::text, '.', ',')`
+  if (!canBeFormula(dataType)) return column
+  return `case when ${column}::text ~ e'^[-=+@\\t\\r]' then '''' || ${column}::text else ${column}::text end`
+}

@@ -1,0 +1,152 @@
+import type { Socket } from 'node:net'
+import type { Connection, Submittable } from 'pg'
+
+type DataListener = (bytes: Buffer) => void
+
+const copyData = 0x64
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+/** Bytes of the type and the length of a message. */
+const headerBytes = 5
+const chunkBytes = 256 * 1024
+/** Bytes that wait for the consumer before the socket is paused. */
+const maxWaitingBytes = 1024 * 1024
+
+/**
+ * `COPY … TO STDOUT` in a text format, as node-postgres runs a query. Copies rows from the socket's bytes into chunks, without an
+ * event for each row; the driver handles all messages that are not rows. A consumer that stops early must close the connection.
+ */
+export class CopyText implements Submittable {
+  readonly #text: string
+  /** Whether rows end with CR LF instead of the LF that the server writes. */
+  readonly #endsWithCrLf: boolean
+  #socket: Socket | undefined
+  #driver!: DataListener
+  /** The beginning of a message header that was cut at the end of the previous bytes. */
+  #cutHeader: Buffer | undefined
+  #rowLeft = 0
+  #driverLeft = 0
+  #chunk = Buffer.allocUnsafe(chunkBytes)
+  #length = 0
+  #full: Buffer[] = []
+  #waitingBytes = 0
+  #outcome: { error?: Error } | undefined
+  #wake: (() => void) | undefined
+
+  constructor(text: string, { endsWithCrLf }: { endsWithCrLf: boolean }) {
+    this.#text = text
+    this.#endsWithCrLf = endsWithCrLf
+  }
+
+  /** Returns the next bytes, or undefined after the last ones. Throws the server's error after the rows before it. */
+  async next(): Promise<Buffer | undefined> {
+    while (this.#full.length === 0 && this.#length === 0 && !this.#outcome) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      await promise
+    }
+    if (this.#full.length === 0 && this.#length > 0) this.#closeChunk()
+    const bytes = this.#full.shift()
+    if (!bytes && this.#outcome?.error) throw this.#outcome.error
+    if (!bytes) return undefined
+    this.#waitingBytes -= bytes.length
+    if (!this.#outcome && this.#waitingBytes < maxWaitingBytes) this.#socket!.resume()
+    return bytes
+  }
+
+  submit(connection: Connection): void {
+    const socket = connection.stream as Socket
+    const listeners = socket.listeners('data') as DataListener[]
+    if (listeners.length !== 1)
+      throw new Error(`Internal error: the driver pg has ${listeners.length} data listeners instead of one.`)
+    this.#socket = socket
+    this.#driver = listeners[0]!
+    socket.removeListener('data', this.#driver)
+    socket.on('data', this.#read)
+    connection.query(this.#text)
+  }
+
+  handleCommandComplete(): void {}
+
+  handleReadyForQuery(): void {
+    this.#end({})
+  }
+
+  handleError(error: Error): void {
+    this.#end({ error })
+  }
+
+  #end(outcome: { error?: Error }): void {
+    this.#outcome ??= outcome
+    const socket = this.#socket
+    socket?.removeListener('data', this.#read)
+    if (socket && !socket.listeners('data').includes(this.#driver)) socket.on('data', this.#driver)
+    this.#wake?.()
+  }
+
+  readonly #read = (given: Buffer): void => {
+    const bytes = this.#cutHeader ? Buffer.concat([this.#cutHeader, given]) : given
+    this.#cutHeader = undefined
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#rowLeft > 0) at = this.#copyRow(bytes, at)
+      else if (this.#driverLeft > 0) at = this.#passToDriver(bytes, at)
+      else if (bytes.length - at < headerBytes) {
+        this.#cutHeader = Buffer.from(bytes.subarray(at))
+        break
+      } else {
+        const length = bytes.readUInt32BE(at + 1)
+        if (bytes[at] === copyData) {
+          this.#rowLeft = length - 4
+          at += headerBytes
+        } else this.#driverLeft = length + 1
+      }
+    }
+    if (this.#waitingBytes + this.#length >= maxWaitingBytes && !this.#outcome) this.#socket!.pause()
+    if (this.#full.length > 0 || this.#length > 0) this.#wake?.()
+  }
+
+  #passToDriver(bytes: Buffer, from: number): number {
+    const to = Math.min(bytes.length, from + this.#driverLeft)
+    this.#driverLeft -= to - from
+    this.#driver(Buffer.from(bytes.subarray(from, to)))
+    return to
+  }
+
+  /** Copies a row, or the part of it that has arrived. Returns the position after it. */
+  #copyRow(bytes: Buffer, from: number): number {
+    const to = Math.min(bytes.length, from + this.#rowLeft)
+    this.#rowLeft -= to - from
+    if (!this.#endsWithCrLf || this.#rowLeft > 0) this.#append(bytes, from, to)
+    else {
+      // The last byte of a row is its LF.
+      this.#append(bytes, from, to - 1)
+      this.#appendByte(carriageReturn)
+      this.#appendByte(lineFeed)
+    }
+    return to
+  }
+
+  #append(bytes: Buffer, from: number, to: number): void {
+    for (let at = from; at < to; ) {
+      const length = Math.min(to - at, this.#chunk.length - this.#length)
+      bytes.copy(this.#chunk, this.#length, at, at + length)
+      this.#length += length
+      at += length
+      if (this.#length === this.#chunk.length) this.#closeChunk()
+    }
+  }
+
+  #appendByte(byte: number): void {
+    this.#chunk[this.#length++] = byte
+    if (this.#length === this.#chunk.length) this.#closeChunk()
+  }
+
+  #closeChunk(): void {
+    const bytes = this.#chunk.subarray(0, this.#length)
+    this.#full.push(bytes)
+    this.#waitingBytes += bytes.length
+    this.#chunk = Buffer.allocUnsafe(chunkBytes)
+    this.#length = 0
+  }
+}

@@ -1,0 +1,95 @@
+import type { DataType } from '@sluice/contracts'
+import type { RowCell, RowTextFormat } from '../query-runner.ts'
+import type { WarehouseColumn } from '../catalog.ts'
+
+const exactNumbers = new Set<DataType>(['BIGINT', 'DECIMAL'])
+const decimalTypes = new Set<DataType>(['DECIMAL', 'FLOAT', 'DOUBLE'])
+const typesWithoutFormulas = new Set<DataType>([
+  'SMALLINT',
+  'INTEGER',
+  'BIGINT',
+  'DECIMAL',
+  'FLOAT',
+  'DOUBLE',
+  'BOOLEAN',
+  'DATE',
+  'TIMESTAMP',
+  'TIMESTAMPTZ',
+])
+
+/** The characters with which Excel begins a formula, and those that it skips before one (OWASP, CSV Injection). */
+export const formulaStart = /^[=+\-@\t\r]/
+
+/** Whether Excel could run values of this type as a formula. */
+export const canBeFormula = (dataType: DataType): boolean => !typesWithoutFormulas.has(dataType)
+
+/** Whether values of this type have a decimal point, which EXCEL_CSV replaces by a comma. */
+export const hasDecimalPoint = (dataType: DataType): boolean => decimalTypes.has(dataType)
+
+/** Returns the bytes before the first row. */
+export function rowTextHeader(columns: readonly WarehouseColumn[], format: RowTextFormat): string {
+  if (format === 'NDJSON') return ''
+  const excel = format === 'EXCEL_CSV'
+  const names = columns.map(({ name }) => quoteField(excel ? neutraliseFormula(name) : name, excel))
+  return `${excel ? '\uFEFF' : ''}${names.join(excel ? ';' : ',')}\r\n`
+}
+
+/** Returns the function that writes a row with its line end, for warehouses that return cells and not text. */
+export function rowTextWriter(
+  columns: readonly WarehouseColumn[],
+  format: RowTextFormat,
+): (row: readonly RowCell[]) => string {
+  if (format === 'NDJSON') {
+    const keys = columns.map(({ name }) => `${JSON.stringify(name)}:`)
+    return (row) =>
+      `{${row.map((cell, index) => keys[index]! + jsonValue(cell, columns[index]!.dataType)).join(',')}}\n`
+  }
+  const excel = format === 'EXCEL_CSV'
+  const separator = excel ? ';' : ','
+  return (row) => `${row.map((cell, index) => csvField(cell, columns[index]!.dataType, excel)).join(separator)}\r\n`
+}
+
+/** Large and decimal numbers arrive as text. Texts that are not numbers of JSON, such as NaN, stay texts. */
+function jsonValue(cell: RowCell, dataType: DataType): string {
+  if (typeof cell === 'string' && exactNumbers.has(dataType) && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(cell)) return cell
+  return JSON.stringify(cell)
+}
+
+function csvField(cell: RowCell, dataType: DataType, excel: boolean): string {
+  if (cell === null) return ''
+  const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
+  if (!excel) return quoteField(text, false)
+  if (hasDecimalPoint(dataType)) return quoteField(text.replace('.', ','), true)
+  return quoteField(canBeFormula(dataType) ? neutraliseFormula(text) : text, true)
+}
+
+const neutraliseFormula = (text: string): string => (formulaStart.test(text) ? `'${text}` : text)
+
+/** Quotes a field where its content needs it. An empty text is quoted, because an empty field is NULL. */
+function quoteField(text: string, excel: boolean): string {
+  const needsQuotes = text === '' || text === '\\.' || (excel ? /[;"\r\n]|^\s|\s$/ : /[,"\r\n]|^\s|\s$/).test(text)
+  return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+const chunkLength = 64 * 1024
+
+/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is the first chunk. */
+export async function* writeRowText(
+  batches: AsyncIterable<readonly (readonly RowCell[])[]>,
+  columns: readonly WarehouseColumn[],
+  format: RowTextFormat,
+): AsyncGenerator<Uint8Array> {
+  const write = rowTextWriter(columns, format)
+  let text = rowTextHeader(columns, format)
+  for await (const rows of batches) {
+    for (const row of rows) {
+      text += write(row)
+      if (text.length < chunkLength) continue
+      yield Buffer.from(text)
+      text = ''
+    }
+    if (text !== '') yield Buffer.from(text)
+    text = ''
+  }
+  if (text !== '') yield Buffer.from(text)
+}
