@@ -1,0 +1,96 @@
+import {
+  bool,
+  Column,
+  columnFromArray,
+  type DataType as ArrowType,
+  dateDay,
+  decimal128,
+  float32,
+  float64,
+  int16,
+  int32,
+  int64,
+  tableFromColumns,
+  tableToIPC,
+  TimeUnit,
+  timestamp,
+  utf8,
+} from '@uwdata/flechette'
+import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
+import { fixedDecimalOf, mapCells, parseDays, parseFloatText, parseMicroseconds, parseUnscaled } from './typed-cells.ts'
+
+/** Bytes of the marker and the zero length that end a stream, and that begin each message. */
+const frameBytes = 8
+const millisecondsOfDay = 86_400_000
+
+/**
+ * Encodes rows as an Arrow IPC stream, one record batch for each call of `write`. The library encodes whole streams, so each batch
+ * is encoded as a stream, of which the schema and the end are left out.
+ * Format: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
+ */
+export function arrowEncoder(columns: readonly ExportedColumn[]): FileEncoder {
+  const encode = (cells: readonly (readonly CellText[])[]): Uint8Array =>
+    tableToIPC(tableFromColumns(columns.map((column, index) => [column.name, arrowColumn(column, cells[index]!)])), {
+      format: 'stream',
+    })!
+  const withoutRows = encode(columns.map(() => []))
+  const schema = withoutRows.subarray(0, withoutRows.length - frameBytes)
+  const endOfStream = withoutRows.subarray(schema.length)
+  let isBegun = false
+  const begin = (): Uint8Array[] => {
+    if (isBegun) return []
+    isBegun = true
+    return [schema]
+  }
+  return {
+    write(cells) {
+      const whole = encode(cells)
+      return [...begin(), whole.subarray(schema.length, whole.length - frameBytes)]
+    },
+    end: () => [...begin(), endOfStream],
+  }
+}
+
+function arrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column<unknown> {
+  const { name, dataType } = column
+  const from = (values: unknown[], type: ArrowType) => columnFromArray(values, type) as Column<unknown>
+  switch (dataType) {
+    case 'SMALLINT':
+      return from(mapCells(cells, Number), int16())
+    case 'INTEGER':
+      return from(mapCells(cells, Number), int32())
+    case 'BIGINT':
+      return from(mapCells(cells, BigInt), int64())
+    case 'FLOAT':
+      return from(mapCells(cells, parseFloatText), float32())
+    case 'DOUBLE':
+      return from(mapCells(cells, parseFloatText), float64())
+    case 'BOOLEAN':
+      return from(
+        mapCells(cells, (text) => text === 'true'),
+        bool(),
+      )
+    case 'DATE':
+      return from(
+        mapCells(cells, (text) => parseDays(text, name) * millisecondsOfDay),
+        dateDay(),
+      )
+    case 'TIMESTAMP':
+    case 'TIMESTAMPTZ': {
+      // Built as integers, because the library's own conversion from milliseconds rounds.
+      const integers = from(
+        mapCells(cells, (text) => parseMicroseconds(text, name)),
+        int64(),
+      )
+      return new Column([...integers.data], timestamp(TimeUnit.MICROSECOND, dataType === 'TIMESTAMPTZ' ? 'UTC' : null))
+    }
+    default: {
+      const decimal = fixedDecimalOf(column)
+      if (!decimal) return from([...cells], utf8())
+      return from(
+        mapCells(cells, (text) => parseUnscaled(text, decimal.scale, name)),
+        decimal128(decimal.precision, decimal.scale),
+      )
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import type { CellText } from './exported-column.ts'
+
+const [quote, comma, lineFeed, carriageReturn] = [0x22, 0x2c, 0x0a, 0x0d]
+
+/**
+ * Splits CSV that a warehouse has written (RFC 4180, valid UTF-8, no stray quotes) into cells. An empty field is NULL, and `""` is
+ * an empty text. Chunks may end anywhere.
+ */
+export class CsvCells {
+  readonly #width: number
+  #columns: CellText[][]
+  #rows = 0
+  /** The bytes of the field that is being read, from earlier chunks. */
+  #begun: Buffer | undefined
+  #column = 0
+  #isQuoted = false
+  #isInQuotes = false
+
+  /** `width` is the number of columns. The header must be removed before. */
+  constructor(width: number) {
+    this.#width = width
+    this.#columns = this.#emptyColumns()
+  }
+
+  get rows(): number {
+    return this.#rows
+  }
+
+  /** Returns the cells of all complete rows, column by column, and forgets them. */
+  take(): CellText[][] {
+    const columns = this.#columns
+    if (this.#column > 0) throw new Error('Internal error: a row of an export is not complete.')
+    this.#columns = this.#emptyColumns()
+    this.#rows = 0
+    return columns
+  }
+
+  /** Reads bytes until `maxRows` rows are complete. Returns the position of the first byte that was not read. */
+  read(chunk: Buffer, from: number, maxRows: number): number {
+    let start = from
+    let at = from
+    for (; at < chunk.length; at += 1) {
+      const byte = chunk[at]!
+      if (this.#isInQuotes) {
+        if (byte === quote) this.#isInQuotes = false
+      } else if (byte === quote) {
+        // A quote inside a quoted field is doubled, so it ends the quotes and begins them again.
+        this.#isQuoted = true
+        this.#isInQuotes = true
+      } else if (byte === comma) {
+        this.#endField(chunk.subarray(start, at))
+        start = at + 1
+      } else if (byte === lineFeed) {
+        this.#endField(chunk.subarray(start, at))
+        start = at + 1
+        this.#column = 0
+        this.#rows += 1
+        if (this.#rows >= maxRows) return start
+      }
+    }
+    const rest = chunk.subarray(start)
+    if (rest.length > 0) this.#begun = this.#begun ? Buffer.concat([this.#begun, rest]) : Buffer.from(rest)
+    return at
+  }
+
+  #endField(bytes: Buffer): void {
+    let field = bytes
+    if (this.#begun) {
+      field = Buffer.concat([this.#begun, bytes])
+      this.#begun = undefined
+    }
+    const end = !this.#isQuoted && field.at(-1) === carriageReturn ? field.length - 1 : field.length
+    if (this.#column >= this.#width) throw new Error('Internal error: a row of an export has too many fields.')
+    const values = this.#columns[this.#column]!
+    if (this.#isQuoted) values.push(unquote(field))
+    else values.push(end === 0 ? null : field.toString('utf8', 0, end))
+    this.#isQuoted = false
+    this.#column += 1
+  }
+
+  #emptyColumns(): CellText[][] {
+    return Array.from({ length: this.#width }, () => [])
+  }
+}
+
+/** The last field of a row may be followed by CR. */
+function unquote(field: Buffer): string {
+  const text = field.toString('utf8')
+  return text.slice(1, text.lastIndexOf('"')).replaceAll('""', '"')
+}

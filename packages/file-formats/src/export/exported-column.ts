@@ -1,0 +1,24 @@
+import type { DataType } from '@sluice/contracts'
+
+/** A column of an export. `precision` and `scale` belong to DECIMAL; a decimal without them has any number of digits. */
+export interface ExportedColumn {
+  name: string
+  dataType: DataType
+  precision?: number | undefined
+  scale?: number | undefined
+}
+
+/** A value as text, as `QueryRunner.exportRows` writes it in CSV; null for NULL. */
+export type CellText = string | null
+
+/** Turns rows into a file, part by part. */
+export interface FileEncoder {
+  /** Returns the bytes that are complete after these rows. `columns` has the values of each column, all of the same length. */
+  write(columns: readonly (readonly CellText[])[]): Uint8Array[]
+  end(): Uint8Array[]
+}
+
+/** Rows that one format can hold, or a value that it cannot. The message is for users. */
+export class UnencodableValueError extends Error {
+  override readonly name = 'UnencodableValueError'
+}

@@ -1,0 +1,143 @@
+import { PassThrough } from 'node:stream'
+import { ZipFile } from 'yazl'
+import { type CellText, type ExportedColumn, UnencodableValueError } from './exported-column.ts'
+
+/** Rows of a sheet, its header included. */
+export const maxSheetRows = 1_048_576
+const maxSheetColumns = 16_384
+/** Characters of a cell (https://support.microsoft.com/office/excel-specifications-and-limits). */
+const maxCellLength = 32_767
+/** Excel keeps 15 significant digits of a number. Longer ones are stored as text, so that no digit is lost. */
+const exactDigits = 15
+
+const numberTypes = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
+const [dateStyle, timestampStyle] = [1, 2]
+
+/**
+ * Writes rows as a workbook with one sheet. Numbers, booleans and dates have their types in Excel; texts are never formulas. The
+ * caller reads `output` while it writes.
+ */
+export class WorkbookWriter {
+  readonly output: NodeJS.ReadableStream
+  readonly #columns: readonly ExportedColumn[]
+  readonly #sheet = new PassThrough()
+  #rows = 0
+
+  /** Throws UnencodableValueError for more columns than a sheet can have. */
+  constructor(columns: readonly ExportedColumn[]) {
+    if (columns.length > maxSheetColumns)
+      throw new UnencodableValueError(
+        `The result has ${columns.length} columns, and a sheet of Excel has at most 16,384. Export it as CSV.`,
+      )
+    this.#columns = columns
+    const zip = new ZipFile()
+    for (const [name, xml] of Object.entries(fixedParts)) zip.addBuffer(Buffer.from(xml), name, { mtime })
+    zip.addReadStream(this.#sheet, 'xl/worksheets/sheet1.xml', { mtime })
+    zip.end()
+    this.output = zip.outputStream
+  }
+
+  /** Resolves when the bytes were taken. Throws UnencodableValueError for a row or a value that a sheet cannot hold. */
+  async write(cells: readonly (readonly CellText[])[]): Promise<void> {
+    let xml = this.#rows === 0 ? this.#beginning() : ''
+    const rows = cells[0]!.length
+    for (let row = 0; row < rows; row += 1) {
+      this.#rows += 1
+      if (this.#rows > maxSheetRows)
+        throw new UnencodableValueError(
+          'The result has more than 1,048,575 rows, the limit of a sheet of Excel. Export it as CSV or Parquet, or select fewer rows.',
+        )
+      xml += '<row>'
+      for (let index = 0; index < cells.length; index += 1) xml += cellXml(cells[index]![row]!, this.#columns[index]!)
+      xml += '</row>'
+    }
+    await this.#send(xml)
+  }
+
+  async end(): Promise<void> {
+    await this.#send(`${this.#rows === 0 ? this.#beginning() : ''}</sheetData></worksheet>`)
+    this.#sheet.end()
+  }
+
+  #beginning(): string {
+    this.#rows = 1
+    const header = this.#columns.map(({ name }) => textCell(name)).join('')
+    return `${xmlHeader}<worksheet xmlns="${main}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetData><row>${header}</row>`
+  }
+
+  async #send(xml: string): Promise<void> {
+    if (this.#sheet.write(xml)) return
+    await new Promise<void>((resolve, reject) => {
+      this.#sheet.once('drain', resolve)
+      this.#sheet.once('error', reject)
+    })
+  }
+}
+
+function cellXml(cell: CellText, { name, dataType }: ExportedColumn): string {
+  if (cell === null) return '<c/>'
+  if (numberTypes.has(dataType)) {
+    const digits = cell.replace(/^-?0*\.?0*|[.+-]|e.*$/gi, '').length
+    return digits <= exactDigits && Number.isFinite(Number(cell)) ? `<c><v>${cell}</v></c>` : textCell(cell)
+  }
+  if (dataType === 'BOOLEAN') return `<c t="b"><v>${cell === 'true' ? 1 : 0}</v></c>`
+  if (dataType === 'DATE' || dataType === 'TIMESTAMP') {
+    const serial = serialDate(cell)
+    if (serial !== undefined) return `<c s="${dataType === 'DATE' ? dateStyle : timestampStyle}"><v>${serial}</v></c>`
+  }
+  if (cell.length > maxCellLength)
+    throw new UnencodableValueError(
+      `A value of column "${name}" has ${cell.length} characters, and a cell of Excel has at most 32,767. Export the rows as CSV or Parquet.`,
+    )
+  return textCell(cell)
+}
+
+const firstSerialDay = Date.UTC(1899, 11, 30)
+/** Excel counts a 29 February 1900 that did not exist, so earlier dates are texts. */
+const firstExactDate = '1900-03-01'
+
+function serialDate(text: string): number | undefined {
+  const match = /^(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?)?$/.exec(text)
+  if (!match || text < firstExactDate) return undefined
+  const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = ''] = match
+  const milliseconds = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  )
+  return (milliseconds + Number(fraction.padEnd(3, '0')) - firstSerialDay) / 86_400_000
+}
+
+const textCell = (text: string): string =>
+  `<c t="inlineStr"><is><t xml:space="preserve">${escapeXml(text)}</t></is></c>`
+
+/** Characters that XML cannot contain are written as `_xHHHH_`, and so is a text that looks like one (ECMA-376, ST_Xstring). */
+function escapeXml(text: string): string {
+  return text
+    .replace(/_x[0-9A-Fa-f]{4}_/g, (found) => `_x005F${found}`)
+    .replace(/[&<>]/g, (found) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[found]!)
+    .replace(
+      /[\u0000-\u0008\u000b\u000c\u000d\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+      (found) => `_x${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`,
+    )
+}
+
+/** The earliest time of a ZIP entry: two exports of the same rows are the same file. */
+const mtime = new Date(1980, 0, 1)
+const xmlHeader = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main'
+const officeRelations = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
+const packageRelations = 'http://schemas.openxmlformats.org/package/2006/relationships'
+const contentType = 'application/vnd.openxmlformats-officedocument.spreadsheetml'
+
+/** The parts of a workbook beside its sheet (ECMA-376, part 1). */
+const fixedParts = {
+  '[Content_Types].xml': `${xmlHeader}<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${contentType}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${contentType}.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="${contentType}.styles+xml"/></Types>`,
+  '_rels/.rels': `${xmlHeader}<Relationships xmlns="${packageRelations}"><Relationship Id="rId1" Type="${officeRelations}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+  'xl/workbook.xml': `${xmlHeader}<workbook xmlns="${main}" xmlns:r="${officeRelations}"><sheets><sheet name="Data" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+  'xl/_rels/workbook.xml.rels': `${xmlHeader}<Relationships xmlns="${packageRelations}"><Relationship Id="rId1" Type="${officeRelations}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="${officeRelations}/styles" Target="styles.xml"/></Relationships>`,
+  'xl/styles.xml': `${xmlHeader}<styleSheet xmlns="${main}"><numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/></numFmts><fonts count="1"><font/></fonts><fills count="1"><fill/></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="3"><xf/><xf numFmtId="164" applyNumberFormat="1"/><xf numFmtId="165" applyNumberFormat="1"/></cellXfs></styleSheet>`,
+}
