@@ -1,5 +1,5 @@
 import { serviceClient } from '@sluice/client'
-import { identityOperations, type Tokens } from '@sluice/contracts'
+import { identityOperations, type TokenPair } from '@sluice/contracts'
 
 /** A session with the identity service. Disposing it signs out. */
 export interface Session extends AsyncDisposable {
@@ -15,18 +15,18 @@ const margin = 60_000
  * Signs in with a password, and renews the tokens before they expire. Rejects with RemoteProblem or ServiceUnavailable.
  */
 export async function signIn(identityUrl: string, username: string, password: string): Promise<Session> {
-  let held: { tokens: Tokens; until: number } | undefined
+  let held: { tokens: TokenPair; until: number } | undefined
   let refreshing: Promise<string> | undefined
   const identity = serviceClient({
     baseUrl: identityUrl,
     token: () => held?.tokens.accessToken,
     timeout: 15_000,
   })
-  const hold = (tokens: Tokens): string => {
+  const hold = (tokens: TokenPair): string => {
     held = { tokens, until: Date.now() + tokens.expiresIn * 1000 }
     return tokens.accessToken
   }
-  const refresh = async ({ refreshToken }: Tokens): Promise<string> =>
+  const refresh = async ({ refreshToken }: TokenPair): Promise<string> =>
     hold(await identity.call(auth.refresh, { body: { refreshToken } }))
 
   const opened = await identity.call(auth.login, { body: { username, password } })

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
-import { holds, type Role, roles } from '@sluice/contracts'
+import { hasRole, type Role, allRoles } from '@sluice/contracts'
 import { root } from '../paths.ts'
 
 it('the first administrator of docs/people.md has every role but ROLE_SUPER_ADMIN', () => {
   const page = readFileSync(join(root, 'docs/people.md'), 'utf8')
   const [, list = ''] = /^ROLES='(.*?)'$/ms.exec(page) ?? []
   const given = JSON.parse(`[${list}]`) as Role[]
-  expect(roles.filter((role) => !holds(given, role))).toEqual(['ROLE_SUPER_ADMIN'])
+  expect(allRoles.filter((role) => !hasRole(given, role))).toEqual(['ROLE_SUPER_ADMIN'])
 })

@@ -1,18 +1,18 @@
 import {
   forOtherServices,
-  holds,
+  hasRole,
   identityOperations,
   pipelineOperations,
-  roles,
-  type Guard,
+  allRoles,
+  type OperationGuard,
   type Role,
-  type Signature,
+  type OperationSignature,
 } from '@sluice/contracts'
 import { findClientSwitch } from '../../apps/identity/src/effective-roles.ts'
 import type { Artefact } from './artefacts.ts'
 
-const signaturesOf = (nouns: object): Signature[] =>
-  Object.values(nouns).flatMap((noun: object) => Object.values(noun) as Signature[])
+const signaturesOf = (nouns: object): OperationSignature[] =>
+  Object.values(nouns).flatMap((noun: object) => Object.values(noun) as OperationSignature[])
 
 const services = [
   { title: 'Identity', signatures: signaturesOf(identityOperations) },
@@ -77,8 +77,8 @@ const tasksTable = (): string =>
     ),
   ].join('\n')
 
-const guards = (guard: Guard, role: Role): boolean =>
-  Array.isArray(guard) && guard.some((wanted: Role) => holds([role], wanted))
+const guards = (guard: OperationGuard, role: Role): boolean =>
+  Array.isArray(guard) && guard.some((wanted: Role) => hasRole([role], wanted))
 
 const switchNames = {
   manager_enabled: '`managerEnabled`',
@@ -88,7 +88,7 @@ const switchNames = {
 
 function rolesTable(): string {
   const all = services.flatMap(({ signatures }) => signatures)
-  const rows = roles.map((role) => {
+  const rows = allRoles.map((role) => {
     const hangsFrom = findClientSwitch(role)
     const opened = all.filter(({ guard }) => guards(guard, role)).map(({ id }) => `\`${id}\``)
     const what =
@@ -135,7 +135,7 @@ const words: Record<string, string> = {
 }
 
 function matrix({ title, signatures }: (typeof services)[number]): string {
-  const named = roles.filter((role) => signatures.some(({ guard }) => Array.isArray(guard) && guards(guard, role)))
+  const named = allRoles.filter((role) => signatures.some(({ guard }) => Array.isArray(guard) && guards(guard, role)))
   const columns = named.filter((role) => role !== 'ROLE_SUPER_ADMIN')
   const short = (role: Role) => role.replace('ROLE_', '').replaceAll('_', ' ').toLowerCase()
   const rows = signatures.map(({ id, method, path, guard, inPerson }) => {

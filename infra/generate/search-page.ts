@@ -1,4 +1,4 @@
-import { identityOperations, pipelineOperations, type Signature } from '@sluice/contracts'
+import { identityOperations, pipelineOperations, type OperationSignature } from '@sluice/contracts'
 import type { Properties, Property, PropertyType } from '@sluice/records'
 import { clientRecords } from '../../apps/identity/src/api/clients/records.ts'
 import { mailRecords } from '../../apps/identity/src/api/mails/records.ts'
@@ -52,7 +52,7 @@ count as variables without a value (\`filter=value:null\`).`,
 /** Writes docs/search-properties.md: the properties to filter and sort each list by, and the limits of its pages. */
 export const searchPage = (): Artefact => {
   const sections = services.map(({ title, nouns, properties, note = '' }) => {
-    const signatures = Object.values(nouns).flatMap((noun: object): Signature[] => Object.values(noun))
+    const signatures = Object.values(nouns).flatMap((noun: object): OperationSignature[] => Object.values(noun))
     const wrong = brokenLists(signatures, properties)
     if (wrong.length > 0) throw new Refusal(wrong.join('\n'))
     return [`## ${title}`, searched(signatures, properties), note, paged(signatures)]
@@ -76,10 +76,13 @@ used by users who have that role.
 
 const fieldsOf = (contract: unknown) =>
   (contract as { properties?: Record<string, { maximum?: number }> } | undefined)?.properties ?? {}
-const isSearched = ({ method, query }: Signature) => method === 'get' && 'filter' in fieldsOf(query)
+const isSearched = ({ method, query }: OperationSignature) => method === 'get' && 'filter' in fieldsOf(query)
 
 /** Returns a sentence for each list without properties, and for each property without a list. */
-export function brokenLists(signatures: readonly Signature[], properties: Record<string, Properties>): string[] {
+export function brokenLists(
+  signatures: readonly OperationSignature[],
+  properties: Record<string, Properties>,
+): string[] {
   const paths = signatures.filter(isSearched).map(({ path }) => path)
   return [
     ...paths
@@ -103,7 +106,7 @@ const kinds: readonly [type: PropertyType, called: string][] = [
 
 const shownPath = (path: string) => `\`${path.replaceAll(/:(\w+)/g, '{$1}')}\``
 
-function searched(signatures: readonly Signature[], properties: Record<string, Properties>): string {
+function searched(signatures: readonly OperationSignature[], properties: Record<string, Properties>): string {
   const rows = signatures.filter(isSearched).map(({ path, query }) => {
     const alsoByPost = signatures.some((one) => one.method === 'post' && one.path === `${path}/search`)
     const most = fieldsOf(query)['pageSize']?.maximum ?? ''
@@ -131,7 +134,7 @@ function shown(name: string, property: Property): string {
 }
 
 /** Lists that have pages and no filters. */
-function paged(signatures: readonly Signature[]): string {
+function paged(signatures: readonly OperationSignature[]): string {
   const rows = signatures
     .filter(
       (signature) => !isSearched(signature) && signature.method === 'get' && 'pageSize' in fieldsOf(signature.query),

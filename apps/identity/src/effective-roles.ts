@@ -1,4 +1,4 @@
-import { holds, type Role } from '@sluice/contracts'
+import { hasRole, type Role } from '@sluice/contracts'
 
 interface RoleHolder {
   roles: readonly Role[]
@@ -39,10 +39,10 @@ export function splitRoles(roles: readonly Role[], client: ClientSwitches): { ro
 /** Returns which areas a user can open. Each requires a matching role and, if the area has one, the client's switch. */
 export function computeUserAccess({ roles }: RoleHolder, client: ClientSwitches) {
   return {
-    hasManagerAccess: client.manager_enabled && holds(roles, 'ROLE_SEE_INSTANCE'),
-    hasRouteAccess: client.routes_enabled && holds(roles, 'ROLE_SEE_ROUTE'),
-    hasDataPipelineAccess: client.pipelines_enabled && holds(roles, 'ROLE_SEE_DATA_PIPELINE'),
-    hasUserAccess: holds(roles, 'ROLE_MANAGE_USER'),
-    hasClientAccess: holds(roles, 'ROLE_MANAGE_CLIENT'),
+    hasManagerAccess: client.manager_enabled && hasRole(roles, 'ROLE_SEE_INSTANCE'),
+    hasRouteAccess: client.routes_enabled && hasRole(roles, 'ROLE_SEE_ROUTE'),
+    hasDataPipelineAccess: client.pipelines_enabled && hasRole(roles, 'ROLE_SEE_DATA_PIPELINE'),
+    hasUserAccess: hasRole(roles, 'ROLE_MANAGE_USER'),
+    hasClientAccess: hasRole(roles, 'ROLE_MANAGE_CLIENT'),
   }
 }

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { sql, type Kysely } from 'kysely'
 import { pino } from 'pino'
 import supertest from 'supertest'
-import type { ClientBody, Role, Tokens, UserBody } from '@sluice/contracts'
+import type { ClientBody, Role, TokenPair, UserBody } from '@sluice/contracts'
 import { connect, keyRing } from '@sluice/database'
 import { createMetrics } from '@sluice/process'
 import { testDatabase } from '@sluice/testing'
@@ -74,9 +74,9 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
   })
   const http = supertest(server)
 
-  const signIn = async (username: string, password = goodPassword): Promise<Tokens> => {
+  const signIn = async (username: string, password = goodPassword): Promise<TokenPair> => {
     const { body } = await http.post('/api/v1/auth/login').send({ username, password }).expect(200)
-    return body as Tokens
+    return body as TokenPair
   }
 
   return {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { identityOperations, secretName, type Signature } from '@sluice/contracts'
+import { identityOperations, secretName, type OperationSignature } from '@sluice/contracts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
 const writes = Object.values(identityOperations)
-  .flatMap((noun): Signature[] => Object.values(noun))
+  .flatMap((noun): OperationSignature[] => Object.values(noun))
   .filter(({ effect }) => effect === 'write')
-  .map((signature): [string, Signature] => [signature.id, signature])
+  .map((signature): [string, OperationSignature] => [signature.id, signature])
 
 let service: Service
 let good: GoodRequests

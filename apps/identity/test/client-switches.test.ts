@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
-import { identityOperations, roles, type ClientBody, type Role, type Signature } from '@sluice/contracts'
+import { identityOperations, allRoles, type ClientBody, type Role, type OperationSignature } from '@sluice/contracts'
 import { findClientSwitch } from '../src/effective-roles.ts'
 import { startService, userBody, type Service } from './app-under-test.ts'
 
@@ -37,7 +37,7 @@ const always: Role[] = [
 ]
 const instances: Role[] = ['ROLE_SEE_INSTANCE', 'ROLE_MANAGE_INSTANCE']
 const routes: Role[] = ['ROLE_SEE_ROUTE', 'ROLE_MANAGE_ROUTE']
-const pipelines = roles.filter((role) => ![...always, ...instances, ...routes].includes(role))
+const pipelines = allRoles.filter((role) => ![...always, ...instances, ...routes].includes(role))
 
 describe('the switches of an organisation', () => {
   it.each<[keyof ClientBody, Role[]]>([
@@ -47,15 +47,15 @@ describe('the switches of an organisation', () => {
     ['enterpriseEnabled', []],
   ])('%s makes only its own roles dormant when it is off', async (name, asleep) => {
     const on = { managerEnabled: true, routesEnabled: true, pipelinesEnabled: true, enterpriseEnabled: true }
-    const person = await service.as(roles, await service.client({ ...on, [name]: false }))
+    const person = await service.as(allRoles, await service.client({ ...on, [name]: false }))
     const standing = await standingOf(person)
     expect(standing.dormantRoles.toSorted()).toEqual(asleep.toSorted())
-    expect([...standing.roles, ...standing.dormantRoles].toSorted()).toEqual(roles.toSorted())
+    expect([...standing.roles, ...standing.dormantRoles].toSorted()).toEqual(allRoles.toSorted())
   })
 
   it('affect no role that guards an operation of the identity service', () => {
     const guards = Object.values(identityOperations)
-      .flatMap((noun): Signature[] => Object.values(noun))
+      .flatMap((noun): OperationSignature[] => Object.values(noun))
       .flatMap(({ guard }) => (Array.isArray(guard) ? (guard as Role[]) : []))
     expect(guards.filter(findClientSwitch)).toEqual([])
   })

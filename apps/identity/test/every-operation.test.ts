@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { checker, identityOperations, type Role, roles, type Signature } from '@sluice/contracts'
+import {
+  createContractChecker,
+  identityOperations,
+  type Role,
+  allRoles,
+  type OperationSignature,
+} from '@sluice/contracts'
 import { brokenContractRules, brokenOperationRules } from '@sluice/testing'
 import { operations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
 
-const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
-const table = signatures.map((signature): [string, Signature] => [signature.id, signature])
+const signatures = Object.values(identityOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
+const table = signatures.map((signature): [string, OperationSignature] => [signature.id, signature])
 const guarded = table.filter(([, { guard }]) => guard !== 'anyone')
 const byRole = table.filter(([, { guard }]) => Array.isArray(guard))
 const withId = byRole.filter(([, { path }]) => path.includes(':uid'))
@@ -28,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const at = ({ path }: Signature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
+const at = ({ path }: OperationSignature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : (params[name] ?? randomUUID())))
 type Caller = Awaited<ReturnType<Service['as']>>
 const callers = new Map<string, Promise<Caller>>()
@@ -40,14 +46,14 @@ const callerWith = (held: readonly Role[], client?: string): Promise<Caller> => 
   return caller
 }
 /** Operations that change their caller, end its sessions, or count its attempts. */
-const affectsCaller = ({ id, guard }: Signature) => guard === 'in-person' || id.startsWith('session.')
+const affectsCaller = ({ id, guard }: OperationSignature) => guard === 'in-person' || id.startsWith('session.')
 /** A caller who may do everything. */
-const rightful = async (signature: Signature) => {
+const rightful = async (signature: OperationSignature) => {
   if (signature.guard === 'service') return service.service()
   const held = ['ROLE_SUPER_ADMIN'] as const
   return affectsCaller(signature) ? service.as(held, admin.client) : callerWith(held, admin.client)
 }
-const goodBody = async ({ id, body }: Signature) => (body ? (await good[id]!()).body : undefined)
+const goodBody = async ({ id, body }: OperationSignature) => (body ? (await good[id]!()).body : undefined)
 
 describe('the operations of the API', () => {
   it('match the contracts, and each has a valid sample request', () => {
@@ -69,7 +75,8 @@ describe.each(table)('%s', (id, signature) => {
     const caller = by ?? (await rightful(signature))
     const answer = await caller[signature.method](`${at(signature, uid, params)}${query}`).send(body)
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
-    if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
+    if (signature.response)
+      expect(createContractChecker(signature.response)(answer.body)).toEqual({ value: answer.body })
     else expect(answer.text).toBe('')
     if (signature.paged) expect(answer.headers).toMatchObject({ 'x-page': '1', 'x-page-size': expect.any(String) })
     expect(answer.headers['x-request-id']).toBeDefined()
@@ -118,7 +125,9 @@ describe.each(guarded)('%s', (_id, signature) => {
 
 describe.each(byRole)('%s', (_id, signature) => {
   it('rejects a caller without the required role before any other check', async () => {
-    const others = roles.filter((role) => role !== 'ROLE_SUPER_ADMIN' && !(signature.guard as string[]).includes(role))
+    const others = allRoles.filter(
+      (role) => role !== 'ROLE_SUPER_ADMIN' && !(signature.guard as string[]).includes(role),
+    )
     const caller = await callerWith(others)
     await caller[signature.method](at(signature)).send({ nonsense: true }).expect(403)
   })
@@ -126,7 +135,7 @@ describe.each(byRole)('%s', (_id, signature) => {
 
 describe.each(withId)('%s', (id, signature) => {
   it('returns 404 for an object of another organisation, an unknown id and a malformed id', async () => {
-    const caller = await callerWith(roles.filter((role) => role !== 'ROLE_SUPER_ADMIN'))
+    const caller = await callerWith(allRoles.filter((role) => role !== 'ROLE_SUPER_ADMIN'))
     const manager = (signature.guard as string[]).includes('ROLE_SUPER_ADMIN') ? admin : caller
     const body = await goodBody(signature)
     const absent = await manager[signature.method](at(signature)).send(body).expect(404)

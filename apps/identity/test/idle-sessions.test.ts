@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
-import type { Tokens } from '@sluice/contracts'
+import type { TokenPair } from '@sluice/contracts'
 import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { startService, type Service } from './app-under-test.ts'
 
@@ -11,13 +11,13 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const sessionOf = ({ accessToken }: Tokens) => decodeJwt(accessToken)['sid'] as string
-const refresh = ({ refreshToken }: Tokens) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
-const leftAlone = (tokens: Tokens, minutes: number) =>
+const sessionOf = ({ accessToken }: TokenPair) => decodeJwt(accessToken)['sid'] as string
+const refresh = ({ refreshToken }: TokenPair) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
+const leftAlone = (tokens: TokenPair, minutes: number) =>
   sql`update sessions set last_used_at = now() - make_interval(mins => ${minutes}) where uid = ${sessionOf(tokens)}`.execute(
     service.db,
   )
-const endOf = async (tokens: Tokens) =>
+const endOf = async (tokens: TokenPair) =>
   (await sql`select end_reason from sessions where uid = ${sessionOf(tokens)}`.execute(service.db)).rows[0]
 
 it('a session stays open while it is refreshed in time, and ends otherwise', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { identityOperations, type Signature } from '@sluice/contracts'
+import { identityOperations, type OperationSignature } from '@sluice/contracts'
 import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
@@ -17,12 +17,12 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const document = openapi(operations, { title: 'Identity', version: '1', description: '' })
-const described = ({ path, method }: Signature) => document.paths[path.replaceAll(/:(\w+)/g, '{$1}')][method]
+const described = ({ path, method }: OperationSignature) => document.paths[path.replaceAll(/:(\w+)/g, '{$1}')][method]
 const withId = Object.values(identityOperations)
-  .flatMap((noun): Signature[] => Object.values(noun))
+  .flatMap((noun): OperationSignature[] => Object.values(noun))
   .filter(({ path, guard, effect }) => path.includes(':uid') && guard !== 'service' && effect === 'write')
 
-it.each(withId.map((signature): [string, Signature] => [signature.id, signature]))(
+it.each(withId.map((signature): [string, OperationSignature] => [signature.id, signature]))(
   '%s says that it takes If-Match if it does, and only then',
   async (id, signature) => {
     const { uid = '', params = {}, query = '', body, by = admin } = await good[id]!()

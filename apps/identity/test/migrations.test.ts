@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { checker, ClientSummary } from '@sluice/contracts'
+import { createContractChecker, ClientSummary } from '@sluice/contracts'
 import { connect, migrate } from '@sluice/database'
 import { testDatabase } from '@sluice/testing'
 import type { DB } from '../src/database.ts'
@@ -46,7 +46,7 @@ it('replaces stored codes of organisations and user groups that the pipeline ser
   ])
   for (const { uid, code, name } of clients.rows)
     expect(
-      checker(ClientSummary)({
+      createContractChecker(ClientSummary)({
         id: uid,
         code,
         name,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
-import type { OpenSession, Tokens } from '@sluice/contracts'
+import type { OpenSession, TokenPair } from '@sluice/contracts'
 import { goodPassword, startService, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -11,8 +11,8 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const own = '/users/me/sessions'
-const sessionOf = ({ accessToken }: Tokens) => decodeJwt(accessToken)['sid'] as string
-const refresh = ({ refreshToken }: Tokens) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
+const sessionOf = ({ accessToken }: TokenPair) => decodeJwt(accessToken)['sid'] as string
+const refresh = ({ refreshToken }: TokenPair) => service.http.post('/api/v1/auth/refresh').send({ refreshToken })
 
 async function threeTimes() {
   const person = await service.as([])

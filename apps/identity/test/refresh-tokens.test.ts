@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import type { Tokens } from '@sluice/contracts'
+import type { TokenPair } from '@sluice/contracts'
 import { auditOf, startService, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -14,14 +14,14 @@ const graceIsOver = () =>
   sql`update refresh_tokens set consumed_at = consumed_at - interval '11 seconds' where consumed_at is not null`.execute(
     service.db,
   )
-const sessionOf = ({ accessToken }: Tokens): string =>
+const sessionOf = ({ accessToken }: TokenPair): string =>
   JSON.parse(Buffer.from(accessToken.split('.')[1]!, 'base64url').toString()).sid
 
 describe('a refresh token', () => {
   it('can be used repeatedly for new tokens of the same session until the session expires', async () => {
     const { tokens } = await service.as([])
-    const second = (await refresh(tokens.refreshToken).expect(200)).body as Tokens
-    const third = (await refresh(second.refreshToken).expect(200)).body as Tokens
+    const second = (await refresh(tokens.refreshToken).expect(200)).body as TokenPair
+    const third = (await refresh(second.refreshToken).expect(200)).body as TokenPair
     expect(sessionOf(third)).toBe(sessionOf(tokens))
     expect(third.refreshTokenExpires).toBe(tokens.refreshTokenExpires)
     await service.bearing(third.accessToken).get('/users/me').expect(200)
@@ -41,7 +41,7 @@ describe('a refresh token', () => {
 
   it('ends the session when it is used again later', async () => {
     const { tokens } = await service.as([])
-    const thief = (await refresh(tokens.refreshToken).expect(200)).body as Tokens
+    const thief = (await refresh(tokens.refreshToken).expect(200)).body as TokenPair
     await graceIsOver()
     await refresh(tokens.refreshToken).expect(401)
     await refresh(thief.refreshToken).expect(401)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import type { Header, TabularResult } from '@sluice/contracts'
+import type { ReportHeader, TabularResult } from '@sluice/contracts'
 import { runMaintenanceOnce } from '../src/maintenance/maintenance.ts'
 import { startService, userBody, type Service } from './app-under-test.ts'
 
@@ -18,7 +18,7 @@ const report = async (by: Pick<Person, 'get'>, path: string): Promise<TabularRes
 const objects = ({ headers, rows }: TabularResult) =>
   rows.map((row) => Object.fromEntries(headers.map(({ column }, index) => [column, row[index]])))
 
-const fits: Partial<Record<Header['valueType'], (cell: unknown) => boolean>> = {
+const fits: Partial<Record<ReportHeader['valueType'], (cell: unknown) => boolean>> = {
   BIGINT: Number.isSafeInteger,
   SMALLINT: Number.isSafeInteger,
   BOOLEAN: (cell) => typeof cell === 'boolean',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, SignJWT, generateKeyPair, type JSONWebKeySet } from 'jose'
 import { sql } from 'kysely'
-import type { Tokens } from '@sluice/contracts'
+import type { TokenPair } from '@sluice/contracts'
 import { auditOf, goodPassword, startService, userBody, type Service } from './app-under-test.ts'
 
 let service: Service
@@ -17,7 +17,7 @@ describe('POST /auth/login', () => {
   it('returns tokens of a new session, for a username in any case and width', async () => {
     const { username, uid } = await service.as([])
     const { body } = await login(username.toUpperCase(), goodPassword).expect(200).expect('cache-control', 'no-store')
-    const tokens = body as Tokens
+    const tokens = body as TokenPair
     expect(tokens).toMatchObject({
       tokenType: 'Bearer',
       expiresIn: 300,

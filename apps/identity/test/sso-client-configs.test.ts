@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { roles } from '@sluice/contracts'
+import { allRoles } from '@sluice/contracts'
 import { auditOf, startService, type Service } from './app-under-test.ts'
 import { applicationBody } from './application-body.ts'
 
@@ -171,7 +171,7 @@ describe('the roles of an application', () => {
       .post('/sso-client-configs')
       .send(applicationBody({ scopes: ['openid', 'ROLE_SEE_VIEW'] }))
       .expect(201)
-    for (const role of roles.filter(
+    for (const role of allRoles.filter(
       (name) =>
         !['ROLE_SUPER_ADMIN', 'ROLE_MANAGE_VIEW', 'ROLE_SEE_VIEW', 'ROLE_MANAGE_SSO_CLIENT_CONFIG'].includes(name),
     ))

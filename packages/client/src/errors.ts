@@ -1,4 +1,4 @@
-import type { ProblemDocument, Violation } from '@sluice/contracts'
+import type { ProblemDocument, FieldViolation } from '@sluice/contracts'
 
 /** The service returned a problem. `message` is the problem's detail, which is written for users. */
 export class RemoteProblem extends Error {
@@ -7,7 +7,7 @@ export class RemoteProblem extends Error {
   readonly status: number
   /** A stable code that programs can rely on. */
   readonly code: string
-  readonly errors: readonly Violation[]
+  readonly errors: readonly FieldViolation[]
   readonly requestId: string | undefined
 
   constructor({ detail, title, status, code, errors = [], requestId }: ProblemDocument) {

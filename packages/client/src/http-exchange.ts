@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
-import { ajvWith, ProblemDocument, type Contract, type Signature } from '@sluice/contracts'
+import { ajvWith, ProblemDocument, type Contract, type OperationSignature } from '@sluice/contracts'
 import { RemoteProblem, ServiceUnavailable } from './errors.ts'
 
 export type UploadBody = ReadableStream<Uint8Array> | Readable | AsyncIterable<Uint8Array>
@@ -98,7 +98,7 @@ function innermost(error: unknown): string {
 
 /** Returns the body that the signature declares. Throws `RemoteProblem`, or `ServiceUnavailable` for an unexpected response. */
 export function bodyOf<Response>(
-  { id, response }: Signature<string, any, any, Response>,
+  { id, response }: OperationSignature<string, any, any, Response>,
   { status, headers, text }: HttpResponse,
 ): Response {
   if (status >= 400) throw new RemoteProblem(parseProblem({ status, headers, text }) ?? undocumentedProblem(id, status))

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PathParameters, Signature } from '@sluice/contracts'
+import type { PathParameters, OperationSignature } from '@sluice/contracts'
 import { ServiceUnavailable } from './errors.ts'
 import { type HttpRequest, type UploadBody, bodyOf, sendRequest } from './http-exchange.ts'
 
@@ -31,12 +31,12 @@ interface UntypedInput extends CallOptions {
 export interface ServiceClient {
   /** Retries a read once if the service is unreachable or overloaded. */
   call<Path extends string, Query, Body, Response>(
-    signature: Signature<Path, Query, Body, Response>,
+    signature: OperationSignature<Path, Query, Body, Response>,
     ...input: OptionalInput<CallInput<Path, Query, Body>>
   ): Promise<Response>
   /** Streams a file. Not retried; ends only with the connection or the signal. Always consumes or destroys the stream. */
   upload<Path extends string, Query, Body, Response>(
-    signature: Signature<Path, Query, Body, Response>,
+    signature: OperationSignature<Path, Query, Body, Response>,
     input: UploadInput<Path, Query>,
   ): Promise<Response>
 }
@@ -47,7 +47,7 @@ const retryDelayMs = 200
 export function serviceClient(options: ServiceClientOptions): ServiceClient {
   const { baseUrl, timeout = 3_000 } = options
 
-  async function request(signature: Signature, input: UntypedInput, body: HttpRequest['body']) {
+  async function request(signature: OperationSignature, input: UntypedInput, body: HttpRequest['body']) {
     const { signal, params, query } = input
     const httpRequest = {
       url: addressOf(baseUrl, signature, params as Record<string, string>, query as object),
@@ -88,7 +88,7 @@ const isRetryable = (error: unknown): boolean =>
   error instanceof ServiceUnavailable && (error.reason === 'unreachable' || error.reason === 'overloaded')
 
 async function headersOf(
-  { upload, response }: Signature,
+  { upload, response }: OperationSignature,
   { body, length }: UntypedInput,
   { token, headers }: ServiceClientOptions,
 ): Promise<Headers> {
@@ -110,7 +110,7 @@ async function discard(body: UploadBody): Promise<void> {
 /** Returns the URL of an operation. Throws `TypeError` for a path parameter that is missing or would change the path. */
 function addressOf(
   baseUrl: string,
-  { id, path }: Signature,
+  { id, path }: OperationSignature,
   params: Record<string, string> = {},
   query: object = {},
 ): URL {

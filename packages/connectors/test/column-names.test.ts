@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals'
 import { groupColumns } from '../src/http-connector/table-names.ts'
 import { checkColumnName as clickhouse } from '@sluice/warehouses/clickhouse/names'
 import { checkColumnName as postgres } from '@sluice/warehouses/postgres/names'
-import { names as redshift } from '@sluice/warehouses/redshift/names'
+import { redshiftNames as redshift } from '@sluice/warehouses/redshift/names'
 import { namesOf } from '@sluice/warehouses/tsql/names'
 
 const tsql = namesOf({ prefix: '', ledger: 'sluice' })

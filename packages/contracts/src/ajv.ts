@@ -14,7 +14,7 @@ export function ajvWith(options: Options): Ajv2020 {
     schemaType: 'boolean',
     error: { message: 'must not contain duplicates' },
     validate: (wanted: boolean, items: unknown[]) =>
-      !wanted || new Set(items.map((item) => canonical(item))).size === items.length,
+      !wanted || new Set(items.map((item) => toCanonicalJson(item))).size === items.length,
   })
   ajv.addKeyword({
     keyword: 'uniqueBy',
@@ -53,13 +53,13 @@ const keyOf = (item: unknown, names: string[]): string =>
     ),
   )
 
-const mailbox = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
+const localPartPattern = /^[^\s@,;:<>"()[\]\\\p{Cc}]{1,64}$/u
 
 /** Returns whether a text is an email address. Accepts international domains; rejects quoted local parts and address literals. */
 function isEmail(text: string): boolean {
   const at = text.lastIndexOf('@')
   const [local, domain] = [text.slice(0, at), text.slice(at + 1)]
-  if (at < 1 || local.startsWith('.') || local.endsWith('.') || local.includes('..') || !mailbox.test(local))
+  if (at < 1 || local.startsWith('.') || local.endsWith('.') || local.includes('..') || !localPartPattern.test(local))
     return false
   if (!/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) || !URL.canParse(`http://${domain}`)) return false
   const { hostname } = new URL(`http://${domain}`)
@@ -126,7 +126,7 @@ function addDiscriminatorKeyword(ajv: Ajv2020): void {
   })
 }
 
-function canonical(value: unknown): string {
+function toCanonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
     part !== null && typeof part === 'object' && !Array.isArray(part)
       ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))

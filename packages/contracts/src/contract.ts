@@ -1,14 +1,14 @@
 import type { Static, TSchema } from 'typebox'
 
-declare const described: unique symbol
+declare const phantomType: unique symbol
 
 /** A JSON Schema with the TypeScript type of its valid values. */
-export type Contract<T> = object & { readonly [described]?: T }
+export type Contract<T> = object & { readonly [phantomType]?: T }
 
 export type TypeOf<C> = C extends Contract<infer T> ? T : never
 
 /** Gives a schema the title that OpenAPI and the documentation show. */
-export function contract<S extends TSchema>(title: string, schema: S): S & Contract<Static<S>> {
+export function defineContract<S extends TSchema>(title: string, schema: S): S & Contract<Static<S>> {
   return Object.assign(schema, { title })
 }
 
@@ -18,14 +18,14 @@ export function listOf<T>(item: Contract<T>): Contract<T[]> {
 }
 
 /** Schema options that reject unknown fields of an object. */
-export const closed = { additionalProperties: false } as const
+export const noUnknownFields = { additionalProperties: false } as const
 
 /**
  * Returns a union whose variant is selected by the field `type`; only this variant's violations are reported. If the
  * variants do not require `type`, an object without it is only checked for the fields that all variants require. Its
  * handler then selects the variant.
  */
-export function discriminated<const V extends readonly Contract<any>[]>(
+export function discriminatedUnion<const V extends readonly Contract<any>[]>(
   title: string,
   variants: V,
 ): Contract<TypeOf<V[number]>> {

@@ -1,6 +1,6 @@
 import { AccessBody } from './object-access.ts'
 import { listOf, type Contract } from './contract.ts'
-import { signature } from './operation-signature.ts'
+import { defineSignature } from './operation-signature.ts'
 import type { Role } from './roles.ts'
 import { ListQuery, SearchRequest } from './search.ts'
 
@@ -28,7 +28,7 @@ export function recordSignatures<const Path extends string, R, B>({
 }: ResourceDefinition<Path, R, B>) {
   const one = `${path}/:uid` as const
   return {
-    list: signature({
+    list: defineSignature({
       id: `${plural}.list`,
       summary: `List ${noun}s`,
       method: 'get',
@@ -38,7 +38,7 @@ export function recordSignatures<const Path extends string, R, B>({
       response: listOf(resource),
       paged: true,
     }),
-    search: signature({
+    search: defineSignature({
       id: `${plural}.search`,
       summary: `Search ${noun}s`,
       method: 'post',
@@ -49,7 +49,7 @@ export function recordSignatures<const Path extends string, R, B>({
       response: listOf(resource),
       paged: true,
     }),
-    create: signature({
+    create: defineSignature({
       id: `${plural}.create`,
       summary: `Create a ${noun}`,
       method: 'post',
@@ -60,7 +60,7 @@ export function recordSignatures<const Path extends string, R, B>({
       response: resource,
       versioned: true,
     }),
-    read: signature({
+    read: defineSignature({
       id: `${plural}.read`,
       summary: `Read a ${noun}`,
       method: 'get',
@@ -69,7 +69,7 @@ export function recordSignatures<const Path extends string, R, B>({
       response: resource,
       versioned: true,
     }),
-    update: signature({
+    update: defineSignature({
       id: `${plural}.update`,
       summary: `Replace a ${noun}`,
       method: 'put',
@@ -79,7 +79,7 @@ export function recordSignatures<const Path extends string, R, B>({
       response: resource,
       versioned: true,
     }),
-    delete: signature({
+    delete: defineSignature({
       id: `${plural}.delete`,
       summary: `Delete a ${noun}`,
       method: 'delete',
@@ -99,7 +99,7 @@ export function sharingSignatures<const Path extends string, R, B>({
   resource,
 }: ResourceDefinition<Path, R, B>) {
   return {
-    share: signature({
+    share: defineSignature({
       id: `${plural}.share`,
       summary: `Share a ${noun}`,
       method: 'put',

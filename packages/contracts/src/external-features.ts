@@ -8,28 +8,34 @@ interface ExternalFeature {
   meaning: string
 }
 
-const role = (name: Role, meaning: string): ExternalFeature => ({ name, kind: 'role', meaning })
+const externalRole = (name: Role, meaning: string): ExternalFeature => ({ name, kind: 'role', meaning })
 
 /**
  * All features that identity and pipeline only store for other services. docs/roles.md shows this list. A test checks
  * that every role and setting either has an effect or is in this list.
  */
 export const forOtherServices: readonly ExternalFeature[] = [
-  role('ROLE_SEE_INSTANCE', 'See the instances of the manager. Sluice only computes `hasManagerAccess` from it.'),
-  role('ROLE_MANAGE_INSTANCE', 'Change the instances of the manager. Sluice only computes `hasManagerAccess` from it.'),
-  role('ROLE_GET_FILE', 'Fetch files of instances.'),
-  role('ROLE_GET_FILE_INDIVIDUAL', 'Fetch files of the instances in `fileAccessInstances`.'),
-  role('ROLE_MANAGE_HOSTING_PLAN', 'Change hosting plans.'),
-  role('ROLE_SEE_ROUTE', 'See integration routes. Sluice only computes `hasRouteAccess` from it.'),
-  role('ROLE_MANAGE_ROUTE', 'Change integration routes. Sluice only computes `hasRouteAccess` from it.'),
-  role('ROLE_SEE_FIREWALL_RULE', 'See firewall rules.'),
-  role('ROLE_MANAGE_FIREWALL_RULE', 'Change firewall rules.'),
-  role(
+  externalRole(
+    'ROLE_SEE_INSTANCE',
+    'See the instances of the manager. Sluice only computes `hasManagerAccess` from it.',
+  ),
+  externalRole(
+    'ROLE_MANAGE_INSTANCE',
+    'Change the instances of the manager. Sluice only computes `hasManagerAccess` from it.',
+  ),
+  externalRole('ROLE_GET_FILE', 'Fetch files of instances.'),
+  externalRole('ROLE_GET_FILE_INDIVIDUAL', 'Fetch files of the instances in `fileAccessInstances`.'),
+  externalRole('ROLE_MANAGE_HOSTING_PLAN', 'Change hosting plans.'),
+  externalRole('ROLE_SEE_ROUTE', 'See integration routes. Sluice only computes `hasRouteAccess` from it.'),
+  externalRole('ROLE_MANAGE_ROUTE', 'Change integration routes. Sluice only computes `hasRouteAccess` from it.'),
+  externalRole('ROLE_SEE_FIREWALL_RULE', 'See firewall rules.'),
+  externalRole('ROLE_MANAGE_FIREWALL_RULE', 'Change firewall rules.'),
+  externalRole(
     'ROLE_VIEW_DATA_ANALYTICS_PLATFORM',
     'Read data in the analytics platform. Sluice only computes `hasAnalyticsPlatformAccess` from it.',
   ),
-  role('ROLE_SEE_DATA_PIPELINE_CONFIG', 'See the configuration of a pipeline engine outside of Sluice.'),
-  role('ROLE_MANAGE_DATA_PIPELINE_CONFIG', 'Change the configuration of a pipeline engine outside of Sluice.'),
+  externalRole('ROLE_SEE_DATA_PIPELINE_CONFIG', 'See the configuration of a pipeline engine outside of Sluice.'),
+  externalRole('ROLE_MANAGE_DATA_PIPELINE_CONFIG', 'Change the configuration of a pipeline engine outside of Sluice.'),
   {
     name: 'managerEnabled',
     kind: 'client',

@@ -19,23 +19,30 @@ export const lineOf = (options: { minLength?: number; maxLength: number; example
 export const requiredBecause = <S extends TSchema>(schema: S, whyRequired: string): S => ({ ...schema, whyRequired })
 
 /** One line of text, for names and the like. */
-export const Line = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
+export const SingleLineText = Type.String({ maxLength: 255, pattern: oneLine, examples: ['A line of text'] })
 
 /** The name of a schema, table or view in the warehouse. The warehouse's naming rules are checked when the object is saved. */
 export const WarehouseName = Type.String({ minLength: 1, maxLength: 63, pattern: oneLine, examples: ['cases'] })
 
 /** One e-mail address. The domain may be an international one. */
-export const Email = Type.String({ format: 'idn-email', maxLength: 254, examples: ['ida@example.org'] })
+export const EmailAddress = Type.String({ format: 'idn-email', maxLength: 254, examples: ['ida@example.org'] })
 
-export const Text = Type.String({ maxLength: 10_000 })
+export const LongText = Type.String({ maxLength: 10_000 })
 
 /** An absolute http(s) URL, or an empty text. */
-export const Link = Type.String({ maxLength: 2000, pattern: '^($|https?://)', examples: ['https://data.example.org/'] })
-
-export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: oneLine, examples: ['health'] }), {
-  uniqueItems: true,
-  maxItems: 50,
+export const UrlOrEmpty = Type.String({
+  maxLength: 2000,
+  pattern: '^($|https?://)',
+  examples: ['https://data.example.org/'],
 })
+
+export const TagList = Type.Array(
+  Type.String({ minLength: 1, maxLength: 100, pattern: oneLine, examples: ['health'] }),
+  {
+    uniqueItems: true,
+    maxItems: 50,
+  },
+)
 
 /** Translations of these properties. A property is written as in the object (`name`) or in capitals, as in DHIS2 (`NAME`). */
 const translationsOf = (...properties: string[]) =>
@@ -67,35 +74,35 @@ export const translationsWith = (property: TString | TUnsafe<string>, title: str
   )
 
 /** Body fields of every named object. */
-export const named = {
+export const namedFields = {
   name: lineOf({ maxLength: 255, examples: ['Air quality'] }),
   translations: translationsOf('name'),
 }
 
 /** Body fields of every named object with a translatable description. */
-export const namedAndDescribed = { ...named, translations: translationsOf('name', 'description') }
+export const namedAndDescribed = { ...namedFields, translations: translationsOf('name', 'description') }
 
 /** Response fields of every named object. The service assigns them. */
-export const recorded = {
+export const recordFields = {
   id: Uid,
   created: Timestamp,
   lastUpdated: Timestamp,
   displayName: Type.String({ maxLength: 10_000 }),
 }
 
-export const authored = {
-  createdBy: Type.Optional(Line),
-  lastUpdatedBy: Type.Optional(Line),
+export const authorFields = {
+  createdBy: Type.Optional(SingleLineText),
+  lastUpdatedBy: Type.Optional(SingleLineText),
 }
 
 /**
  * Fields that the pipeline service assigns to every object. A body may contain them and they are ignored. Older clients send
  * `createdByLastUpdatedBy`.
  */
-const assigned = { ...recorded, ...authored, createdByLastUpdatedBy: Line }
+const assignedFields = { ...recordFields, ...authorFields, createdByLastUpdatedBy: SingleLineText }
 
 /** A body field of any type that the service accepts and ignores. */
-export const ignored = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
+export const ignoredField = Type.Unsafe<unknown>({ readOnly: true, description: 'Accepted and ignored.' })
 
 /**
  * Converts response fields to optional body fields that are ignored. Types and enums are still checked, but not the contents of
@@ -129,14 +136,14 @@ export function bodyOf<Fields extends TProperties>(fields: Fields, answered: TPr
 
 /** Types of additional response fields of the pipeline service. A field has the same type in every response. */
 const answeredTypes: TProperties = {
-  client: Line,
-  ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, Text])),
+  client: SingleLineText,
+  ...Object.fromEntries(['displayDescription', 'displayShortName', 'tagString'].map((name) => [name, LongText])),
   displayLabels: Type.Array(Type.Unknown(), { maxItems: 1000 }),
   ...Object.fromEntries(['statistics', 'status', 'table', 'file'].map((name) => [name, Type.Object({})])),
   triggerExpression: Type.String({ maxLength: 200 }),
   scheduleable: Type.Boolean(),
   dataDownload: Type.Boolean(),
-  warning: Line,
+  warning: SingleLineText,
   ...Object.fromEntries(
     [
       'typeName',
@@ -145,7 +152,7 @@ const answeredTypes: TProperties = {
       'dataWarehouseTargetTableName',
       'dataPipelineSourceName',
       'qualifiedDataWarehouseViewName',
-    ].map((name) => [name, Line]),
+    ].map((name) => [name, SingleLineText]),
   ),
 }
 
@@ -153,24 +160,24 @@ const answeredTypes: TProperties = {
  * Returns the schema of a request body of the pipeline service. `answered` names additional response fields, which the body may
  * contain and which are ignored.
  */
-export const body = <Fields extends TProperties>(fields: Fields, answered: readonly string[] = []) =>
+export const defineRequestBody = <Fields extends TProperties>(fields: Fields, answered: readonly string[] = []) =>
   bodyOf(fields, {
-    ...assigned,
-    ...Object.fromEntries(answered.map((name) => [name, answeredTypes[name] ?? ignored])),
+    ...assignedFields,
+    ...Object.fromEntries(answered.map((name) => [name, answeredTypes[name] ?? ignoredField])),
   })
 
 /** A reference to another object. Only the id is read. */
-export const Reference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })
+export const ObjectReference = Type.Object({ id: Uid }, { title: 'Reference', maxProperties: 200 })
 
 /** Matches the names of fields that contain secrets. */
 export const secretName =
   /password|secret|token(?!ValidAfter|Target)|access_?key|account_?key|private_?key|credential|sealed_value/i
 
 /** An integer in the range that every JSON parser represents exactly. */
-export const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+export const NonNegativeInteger = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 /** A quantity such as bytes, milliseconds or rows per second. */
-export const Amount = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+export const NonNegativeNumber = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 
 /** A number in users' data, of any size. */
 export const AnyNumber = Type.Number({ minimum: -Number.MAX_VALUE, maximum: Number.MAX_VALUE })

@@ -1,32 +1,32 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from './contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from './contract.ts'
 import { bodyOf, requiredBecause, Uid } from './field-types.ts'
 
 const accessLevels = ['READ', 'READ_WRITE'] as const
 const publicAccessLevels = ['NONE', 'READ', 'READ_WRITE'] as const
 const sharingLevels = ['PRIVATE', 'SHARED', 'PUBLIC'] as const
 
-export const AccessObject = contract(
+export const AccessObject = defineContract(
   'AccessObject',
-  Type.Object({ id: Uid, access: Type.Enum([...accessLevels]) }, closed),
+  Type.Object({ id: Uid, access: Type.Enum([...accessLevels]) }, noUnknownFields),
 )
 export type AccessObject = TypeOf<typeof AccessObject>
 
 const grantsBody = Type.Array(
-  contract(
+  defineContract(
     'AccessObjectBody',
     Type.Object(
       {
         id: requiredBecause(Uid, 'it identifies the user or group'),
         access: Type.Optional(Type.Enum([...accessLevels], { description: 'READ when absent.' })),
       },
-      closed,
+      noUnknownFields,
     ),
   ),
   { uniqueItems: true, maxItems: 1000 },
 )
 
-const grants = Type.Array(AccessObject, { uniqueItems: true, maxItems: 1000 })
+const accessGrants = Type.Array(AccessObject, { uniqueItems: true, maxItems: 1000 })
 
 const publicAccessField = {
   publicAccess: Type.Optional(Type.Enum([...publicAccessLevels])),
@@ -35,14 +35,14 @@ const publicAccessField = {
 const computedFields = { accessLevel: Type.Enum([...sharingLevels]), hasPublicAccess: Type.Boolean() }
 
 /** The request body of the operations that share an object. It requires both lists, because they replace the stored ones. */
-export const AccessBody = contract(
+export const AccessBody = defineContract(
   'AccessBody',
   bodyOf({ ...publicAccessField, userAccess: grantsBody, userGroupAccess: grantsBody }, computedFields),
 )
 export type AccessBody = TypeOf<typeof AccessBody>
 
 /** The access settings in the body of an object. Absent fields keep their stored values. */
-export const AccessPart = contract(
+export const AccessPart = defineContract(
   'AccessPart',
   bodyOf(
     { ...publicAccessField, userAccess: Type.Optional(grantsBody), userGroupAccess: Type.Optional(grantsBody) },
@@ -51,16 +51,16 @@ export const AccessPart = contract(
 )
 export type AccessPart = TypeOf<typeof AccessPart>
 
-export const Access = contract(
+export const ObjectAccess = defineContract(
   'Access',
   Type.Object(
     {
       publicAccess: Type.Enum([...publicAccessLevels]),
-      userAccess: grants,
-      userGroupAccess: grants,
+      userAccess: accessGrants,
+      userGroupAccess: accessGrants,
       ...computedFields,
     },
-    closed,
+    noUnknownFields,
   ),
 )
-export type Access = TypeOf<typeof Access>
+export type ObjectAccess = TypeOf<typeof ObjectAccess>

@@ -1,14 +1,14 @@
 import type { Contract } from './contract.ts'
 import type { Role } from './roles.ts'
 
-export type Method = 'get' | 'post' | 'put' | 'delete'
+export type HttpMethod = 'get' | 'post' | 'put' | 'delete'
 
 /**
  * The callers that an operation allows. `anyone`: no token required. `signed-in`: any user. `in-person`: a user who signed in
  * directly, not through an API token or an application. `service`: the other service. A list: holders of at least one of these
  * roles.
  */
-export type Guard = 'anyone' | 'signed-in' | 'in-person' | 'service' | readonly Role[]
+export type OperationGuard = 'anyone' | 'signed-in' | 'in-person' | 'service' | readonly Role[]
 
 /** The parameters of a path: `{ uid: string }` for `/views/:uid`. */
 export type PathParameters<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -21,15 +21,15 @@ export type PathParameters<Path extends string> = Path extends `${string}:${infe
  * Declares one operation of a service without its handler. Routes, validation, authorisation, OpenAPI and the typed client are
  * derived from this value.
  */
-export interface Signature<Path extends string = string, Query = any, Body = any, Response = any> {
+export interface OperationSignature<Path extends string = string, Query = any, Body = any, Response = any> {
   /** `noun.verb`: the operationId, and its name in the audit, the logs and the metrics. */
   id: string
   summary: string
   description?: string
-  method: Method
+  method: HttpMethod
   /** Path below `/api/v1`, with `:name` for parameters. */
   path: Path
-  guard: Guard
+  guard: OperationGuard
   /** Whether the caller must also have signed in directly, as for the guard `in-person`. */
   inPerson?: boolean
   /** A write runs in one transaction and adds a row to the audit log. A read does neither. */
@@ -60,14 +60,14 @@ export interface Signature<Path extends string = string, Query = any, Body = any
 }
 
 type SignatureInput<Path extends string, Query, Body, Response> = Omit<
-  Signature<Path, Query, Body, Response>,
+  OperationSignature<Path, Query, Body, Response>,
   'effect' | 'status'
 > &
-  Partial<Pick<Signature, 'effect' | 'status'>>
+  Partial<Pick<OperationSignature, 'effect' | 'status'>>
 
-export function signature<const Path extends string, Query = undefined, Body = undefined, Response = undefined>(
+export function defineSignature<const Path extends string, Query = undefined, Body = undefined, Response = undefined>(
   given: SignatureInput<Path, Query, Body, Response>,
-): Signature<Path, Query, Body, Response> {
+): OperationSignature<Path, Query, Body, Response> {
   return {
     effect: given.method === 'get' ? 'read' : 'write',
     status: given.response ? 200 : 204,

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from './contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from './contract.ts'
 
-export const Violation = Type.Object(
+export const FieldViolation = Type.Object(
   { pointer: Type.String({ maxLength: 1000 }), detail: Type.String({ maxLength: 1000 }) },
   { additionalProperties: false, title: 'Violation' },
 )
 
 /** An RFC 9457 problem with a stable `code` and all violations. */
-export const ProblemDocument = contract(
+export const ProblemDocument = defineContract(
   'Problem',
   Type.Object(
     {
@@ -18,10 +18,10 @@ export const ProblemDocument = contract(
       instance: Type.Optional(Type.String({ maxLength: 2000 })),
       code: Type.String({ maxLength: 100 }),
       requestId: Type.Optional(Type.String({ maxLength: 200 })),
-      errors: Type.Optional(Type.Array(Violation, { maxItems: 1000 })),
+      errors: Type.Optional(Type.Array(FieldViolation, { maxItems: 1000 })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type ProblemDocument = TypeOf<typeof ProblemDocument>
-export type Violation = NonNullable<ProblemDocument['errors']>[number]
+export type FieldViolation = NonNullable<ProblemDocument['errors']>[number]

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from './contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from './contract.ts'
 
 /**
  * The response of an operation that reports an outcome. A failed outcome, such as a failed connection test, is still a
  * response with status 200.
  */
-export const ResultEnvelope = contract(
+export const ResultEnvelope = defineContract(
   'ResultEnvelope',
   Type.Object(
     {
@@ -19,7 +19,7 @@ export const ResultEnvelope = contract(
       devMessage: Type.Optional(Type.String({ maxLength: 4000 })),
       data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type ResultEnvelope = TypeOf<typeof ResultEnvelope>

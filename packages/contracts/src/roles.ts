@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 
-export const roles = [
+export const allRoles = [
   'ROLE_MANAGE_CLIENT',
   'ROLE_SUPER_ADMIN',
   'ROLE_MANAGE_USER',
@@ -41,17 +41,17 @@ export const roles = [
   'ROLE_MANAGE_PUBLIC_DATASET_CATALOG',
 ] as const
 
-export type Role = (typeof roles)[number]
+export type Role = (typeof allRoles)[number]
 
-export const RoleName = Type.Enum([...roles])
+export const RoleName = Type.Enum([...allRoles])
 
-export const Roles = Type.Array(RoleName, { uniqueItems: true, maxItems: roles.length })
+export const RoleList = Type.Array(RoleName, { uniqueItems: true, maxItems: allRoles.length })
 
 /**
  * Returns whether the roles `held` include the role `wanted`. ROLE_SUPER_ADMIN includes all roles, and ROLE_MANAGE_x includes
  * ROLE_SEE_x.
  */
-export function holds(held: readonly Role[], wanted: Role): boolean {
+export function hasRole(held: readonly Role[], wanted: Role): boolean {
   if (held.includes(wanted) || held.includes('ROLE_SUPER_ADMIN')) return true
   return wanted.startsWith('ROLE_SEE_') && held.includes(wanted.replace('_SEE_', '_MANAGE_') as Role)
 }
@@ -59,5 +59,5 @@ export function holds(held: readonly Role[], wanted: Role): boolean {
 /** Returns the roles of the space-separated `scope` that the user holds. An application that acts for the user has only these. */
 export function rolesWithin(held: readonly Role[], scope: string): Role[] {
   const wanted = new Set(scope.split(' '))
-  return roles.filter((role) => wanted.has(role) && holds(held, role))
+  return allRoles.filter((role) => wanted.has(role) && hasRole(held, role))
 }

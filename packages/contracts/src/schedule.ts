@@ -19,18 +19,18 @@ export const runTriggers = [
 
 export type RunTrigger = (typeof runTriggers)[number]
 
-const Interval = (description: string) =>
+const intervalField = (description: string) =>
   Type.Optional(Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647, description }))
 
 const scheduleFields = {
   disabled: Type.Boolean(),
   runTrigger: Type.Enum([...runTriggers]),
   cronExpression: Type.Optional(Type.String({ maxLength: 120 })),
-  continuousUpdateInterval: Interval('Minutes between two continuous updates.'),
-  fullRefreshInterval: Interval('Hours between two full refreshes of a continuously updated object.'),
+  continuousUpdateInterval: intervalField('Minutes between two continuous updates.'),
+  fullRefreshInterval: intervalField('Hours between two full refreshes of a continuously updated object.'),
 }
 
-export const scheduled = { ...scheduleFields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
+export const scheduledBody = { ...scheduleFields, continuouslyUpdated: Type.Optional(Type.Boolean()) }
 
 export const scheduledResponse = {
   ...scheduleFields,

@@ -1,71 +1,77 @@
 import { Type } from 'typebox'
-import { type TypeOf, closed, contract } from './contract.ts'
+import { type TypeOf, noUnknownFields, defineContract } from './contract.ts'
 
-const Filter = Type.String({
+const FilterExpression = Type.String({
   minLength: 1,
   maxLength: 20_000,
   description: 'property:operator[:value]',
   examples: ['name:ilike:air'],
 })
-const Order = Type.String({
+const SortOrder = Type.String({
   minLength: 1,
   maxLength: 100,
   description: 'property[:asc|desc|iasc|idesc]',
   examples: ['name:iasc'],
 })
-const Page = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
-const After = Type.String({
+const PageNumber = Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1 })
+const PageCursor = Type.String({
   maxLength: 2000,
   description: 'The cursor of the previous page, from its header X-Next-Cursor. Filters and order must stay the same.',
 })
 const PageSize = Type.Integer({ minimum: 1, maximum: 1000, default: 50 })
 
-const search = {
+const searchFields = {
   query: Type.Optional(Type.String({ maxLength: 200 })),
-  filter: Type.Optional(Type.Array(Filter, { maxItems: 20 })),
-  order: Type.Optional(Type.Array(Order, { maxItems: 5 })),
+  filter: Type.Optional(Type.Array(FilterExpression, { maxItems: 20 })),
+  order: Type.Optional(Type.Array(SortOrder, { maxItems: 5 })),
   rootJunction: Type.Optional(Type.Enum(['AND', 'OR'])),
 }
 
-export const PagingRequest = contract(
+export const PagingRequest = defineContract(
   'PagingRequest',
   Type.Object(
     {
-      page: Type.Optional(Page),
+      page: Type.Optional(PageNumber),
       pageSize: Type.Optional(PageSize),
-      after: Type.Optional(After),
+      after: Type.Optional(PageCursor),
       paging: Type.Optional(Type.Boolean({ description: 'false returns the first 1,000 rows as one page.' })),
       total: Type.Optional(Type.Boolean({ description: 'false omits the totals, which saves time.' })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PagingRequest = TypeOf<typeof PagingRequest>
 
-export const SearchRequest = contract('SearchRequest', Type.Object({ ...search, paging: PagingRequest }, closed))
+export const SearchRequest = defineContract(
+  'SearchRequest',
+  Type.Object({ ...searchFields, paging: PagingRequest }, noUnknownFields),
+)
 export type SearchRequest = TypeOf<typeof SearchRequest>
 
-const Locale = Type.String({ maxLength: 35, examples: ['fr'] })
+const LocaleTag = Type.String({ maxLength: 35, examples: ['fr'] })
 
 /** The query of an operation that only takes the language of display names. */
-export const PlainQuery = contract('PlainQuery', Type.Object({ locale: Type.Optional(Locale) }, closed))
+export const PlainQuery = defineContract(
+  'PlainQuery',
+  Type.Object({ locale: Type.Optional(LocaleTag) }, noUnknownFields),
+)
 
 /** The body of an operation that takes no fields. */
-export const NoFields = contract('NoFields', Type.Object({}, closed))
+export const NoFields = defineContract('NoFields', Type.Object({}, noUnknownFields))
 
-export const ListQuery = contract(
+export const ListQuery = defineContract(
   'ListQuery',
   Type.Object(
     {
-      ...search,
-      page: Type.Optional(Page),
+      ...searchFields,
+      page: Type.Optional(PageNumber),
       pageSize: Type.Optional(PageSize),
-      after: Type.Optional(After),
+      after: Type.Optional(PageCursor),
       paging: Type.Optional(Type.Boolean()),
       total: Type.Optional(Type.Boolean()),
-      locale: Type.Optional(Locale),
+      locale: Type.Optional(LocaleTag),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type ListQuery = TypeOf<typeof ListQuery>

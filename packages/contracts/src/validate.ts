@@ -1,20 +1,20 @@
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { ajvWith } from './ajv.ts'
 import type { Contract } from './contract.ts'
-import type { Violation } from './problem.ts'
+import type { FieldViolation } from './problem.ts'
 import { isOnlyTooLarge, violationsOf } from './violations.ts'
 
 /** A valid value with converted types, or the violations. */
 export type ContractCheckResult<T> =
   | { value: T }
   | {
-      violations: Violation[]
+      violations: FieldViolation[]
       /** True if the body is well-formed and only exceeds maximums. */
       onlyTooLarge?: true
     }
 
 // Verbose errors contain the schema, and its `whyRequired` says why a field is required.
-const validators = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
+const ajvInstances = { first: ajvWith({ verbose: true }), all: ajvWith({ allErrors: true, verbose: true }) }
 
 /** Maximum number of values in a request for which all violations are listed. Valid requests are rarely larger. */
 const maxListedSize = 5_000
@@ -24,7 +24,7 @@ const maxListedSize = 5_000
  * optional field is absent. Texts of a query are first converted to numbers, booleans and lists. For large values only the first
  * violation is reported, because a hostile megabyte can contain a hundred thousand.
  */
-export function checker<T>(
+export function createContractChecker<T>(
   contract: Contract<T>,
   kind: 'body' | 'query' = 'body',
 ): (value: unknown) => ContractCheckResult<T> {
@@ -39,10 +39,10 @@ export function checker<T>(
       kind === 'query'
         ? queryValues(contract, given as Record<string, unknown>)
         : withoutNulls(contract as JsonSchema, given)
-    first ??= validators.first.compile(contract)
+    first ??= ajvInstances.first.compile(contract)
     if (first(value)) return { value: value as T }
     if (countValues(value, maxListedSize) >= maxListedSize) return refusalOf(first.errors ?? [])
-    all ??= validators.all.compile(contract)
+    all ??= ajvInstances.all.compile(contract)
     all(value)
     return refusalOf(all.errors ?? [])
   }
@@ -63,10 +63,10 @@ function countValues(value: unknown, most: number): number {
 type ValueReader = (text: string) => unknown
 
 /** Converts decimal numbers only; JavaScript's `Number` also accepts 0x10, 1e3 and Infinity. */
-const number: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
-const boolean: ValueReader = (text) => (text === 'true' ? true : text === 'false' ? false : text)
+const readNumber: ValueReader = (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text)
+const readBoolean: ValueReader = (text) => (text === 'true' ? true : text === 'false' ? false : text)
 
-const readers: Record<string, ValueReader> = { integer: number, number, boolean }
+const valueReaders: Record<string, ValueReader> = { integer: readNumber, number: readNumber, boolean: readBoolean }
 
 /**
  * Converts query parameters to the types of the contract: numbers, booleans, and lists with one item. Texts that cannot be
@@ -86,7 +86,7 @@ function queryValues(contract: Contract<unknown>, query: Record<string, unknown>
 }
 
 const valueOf = (given: unknown, type = ''): unknown => {
-  const read = readers[type]
+  const read = valueReaders[type]
   return typeof given === 'string' && read ? read(given) : given
 }
 

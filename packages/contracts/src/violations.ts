@@ -1,12 +1,12 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { patternWords } from './pattern-descriptions.ts'
-import type { Violation } from './problem.ts'
+import type { FieldViolation } from './problem.ts'
 
 /** Characters. A longer text, such as the list of all roles, is included only once in a response. */
 const maxRepeatedLength = 200
 
 /** Converts ajv's errors to at most a hundred violations with readable messages. */
-export function violationsOf(errors: ErrorObject[]): Violation[] {
+export function violationsOf(errors: ErrorObject[]): FieldViolation[] {
   const repeatedDetails = new Set<string>()
   const seen = new Set<string>()
   const distinct = relevantErrors(errors)
@@ -37,7 +37,7 @@ const upperBounds = new Set(['maxLength', 'maxItems', 'maximum'])
 export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
   relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
-function toViolation({ instancePath, keyword, params, message, parentSchema }: ErrorObject): Violation {
+function toViolation({ instancePath, keyword, params, message, parentSchema }: ErrorObject): FieldViolation {
   const at = (name: string) => `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)
   switch (keyword) {
     case 'additionalProperties':

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals'
-import { identityOperations, pipelineOperations, type Signature } from '../src/index.ts'
+import { identityOperations, pipelineOperations, type OperationSignature } from '../src/index.ts'
 import { patternWords } from '../src/pattern-descriptions.ts'
 
 const signatures = [identityOperations, pipelineOperations].flatMap((nouns) =>
-  Object.values(nouns).flatMap((noun): Signature[] => Object.values(noun)),
+  Object.values(nouns).flatMap((noun): OperationSignature[] => Object.values(noun)),
 )
 
 /** Those of a schema and of all that is in it. */

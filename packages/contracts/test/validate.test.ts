@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals'
 import { Type } from 'typebox'
-import { body, checker, contract, named, roles } from '../src/index.ts'
+import { defineRequestBody, createContractChecker, defineContract, namedFields, allRoles } from '../src/index.ts'
 
-const Thing = contract(
+const Thing = defineContract(
   'Thing',
-  body({
-    ...named,
+  defineRequestBody({
+    ...namedFields,
     size: Type.Enum(['S', 'L']),
     tags: Type.Optional(Type.Array(Type.Object({ a: Type.Integer() }), { uniqueItems: true, maxItems: 3 })),
   }),
 )
-const check = checker(Thing)
+const check = createContractChecker(Thing)
 const violations = (value: unknown) =>
   'violations' in check(value) ? (check(value) as { violations: object[] }).violations : []
 
@@ -25,18 +25,18 @@ describe('checking a body', () => {
   })
 
   it('tells a body that is only too large from one that is malformed', () => {
-    const Bounded = contract(
+    const Bounded = defineContract(
       'Bounded',
       Type.Object({
         text: Type.Optional(Type.Union([Type.String({ maxLength: 3 }), Type.Null()])),
         list: Type.Optional(Type.Array(Type.Integer({ maximum: 9 }), { maxItems: 2 })),
       }),
     )
-    const check = checker(Bounded)
+    const check = createContractChecker(Bounded)
     expect(check({ text: 'long', list: [10, 1, 2] })).toMatchObject({ onlyTooLarge: true })
     expect(check({ text: 'long', list: ['a'] })).not.toHaveProperty('onlyTooLarge')
     expect(check({ text: 'x'.repeat(1_000_000) })).toMatchObject({ onlyTooLarge: true })
-    expect(checker(Bounded, 'query')({ text: 'long' })).not.toHaveProperty('onlyTooLarge')
+    expect(createContractChecker(Bounded, 'query')({ text: 'long' })).not.toHaveProperty('onlyTooLarge')
   })
 
   it('takes one line for a name', () => {
@@ -46,8 +46,11 @@ describe('checking a body', () => {
   })
 
   it('gives a long list of names once in an answer', () => {
-    const Roles = contract('Roles', Type.Object({ roles: Type.Array(Type.Enum([...roles]), { maxItems: 50 }) }))
-    const checked = checker(Roles)({ roles: ['A', 'ROLE_SEE_VIEW', 'B'] }) as { violations: object[] }
+    const Roles = defineContract(
+      'Roles',
+      Type.Object({ roles: Type.Array(Type.Enum([...allRoles]), { maxItems: 50 }) }),
+    )
+    const checked = createContractChecker(Roles)({ roles: ['A', 'ROLE_SEE_VIEW', 'B'] }) as { violations: object[] }
     expect(checked.violations).toEqual([
       { pointer: '/roles/0', detail: expect.stringContaining('ROLE_SEE_VIEW') },
       { pointer: '/roles/2', detail: 'must be one of the values listed above' },
@@ -55,8 +58,8 @@ describe('checking a body', () => {
   })
 
   it('says what a pattern means', () => {
-    const Key = contract('Key', Type.Object({ key: Type.String({ pattern: '^[!-~]*$' }) }))
-    expect(checker(Key)({ key: 'a b' })).toEqual({
+    const Key = defineContract('Key', Type.Object({ key: Type.String({ pattern: '^[!-~]*$' }) }))
+    expect(createContractChecker(Key)({ key: 'a b' })).toEqual({
       violations: [{ pointer: '/key', detail: expect.stringContaining('without spaces') }],
     })
   })
@@ -91,8 +94,11 @@ describe('checking a body', () => {
       },
       { additionalProperties: false },
     )
-    const check = checker(
-      contract('Deep', Type.Object({ name: Type.String(), source: Type.Optional(Source), list: Type.Array(Source) })),
+    const check = createContractChecker(
+      defineContract(
+        'Deep',
+        Type.Object({ name: Type.String(), source: Type.Optional(Source), list: Type.Array(Source) }),
+      ),
     )
     expect(check({ name: 'a', source: null, list: [{ user: null, password: 'p' }, { password: null }] })).toEqual({
       value: { name: 'a', list: [{ password: 'p' }, {}] },
@@ -105,14 +111,14 @@ describe('checking a body', () => {
   })
 
   it('says once what is wrong with a value, also where two patterns or null would do', () => {
-    const Named = contract(
+    const Named = defineContract(
       'Named',
       Type.Object(
-        { ...named, secret: Type.Union([Type.String({ minLength: 22 }), Type.Null()]) },
+        { ...namedFields, secret: Type.Union([Type.String({ minLength: 22 }), Type.Null()]) },
         { additionalProperties: false },
       ),
     )
-    expect(checker(Named)({ name: 'x'.repeat(256), secret: 'short' })).toEqual({
+    expect(createContractChecker(Named)({ name: 'x'.repeat(256), secret: 'short' })).toEqual({
       violations: [
         { pointer: '/name', detail: 'must have at most 255 characters' },
         { pointer: '/secret', detail: 'must have at least 22 characters' },
@@ -138,18 +144,18 @@ describe('checking a body', () => {
 
 describe('checking a query', () => {
   it('reads numbers, booleans and lists from text', () => {
-    const Query = contract(
+    const Query = defineContract(
       'Query',
       Type.Object({ page: Type.Integer(), all: Type.Boolean(), filter: Type.Array(Type.String()) }),
     )
-    expect(checker(Query, 'query')({ page: '2', all: 'true', filter: 'a' })).toEqual({
+    expect(createContractChecker(Query, 'query')({ page: '2', all: 'true', filter: 'a' })).toEqual({
       value: { page: 2, all: true, filter: ['a'] },
     })
   })
 })
 
 describe('the values of a query', () => {
-  const query = checker(
+  const query = createContractChecker(
     Type.Object({
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
       ratio: Type.Optional(Type.Number()),

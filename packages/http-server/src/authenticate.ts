@@ -1,6 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Request } from 'express'
-import { firstParty, rolesWithin, type Credential, type Guard, type Role, type PrincipalState } from '@sluice/contracts'
+import {
+  firstParty,
+  rolesWithin,
+  type Credential,
+  type OperationGuard,
+  type Role,
+  type PrincipalState,
+} from '@sluice/contracts'
 import { anonymousCaller, type Caller, type PresentedCredential } from './operation.ts'
 import { problems } from './problem.ts'
 import type { TokenVerifier } from './token-verifier.ts'
@@ -21,7 +28,7 @@ export const apiTokenHash = (token: string): string => createHash('sha256').upda
 
 /** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403. */
 export function authenticator({ verify, findPrincipal, serviceSecret }: AuthenticatorOptions) {
-  return async (request: Request, guard: Guard): Promise<Caller> => {
+  return async (request: Request, guard: OperationGuard): Promise<Caller> => {
     const token = bearerOf(request)
     if (guard === 'service') {
       if (!sameSecret(token, serviceSecret))

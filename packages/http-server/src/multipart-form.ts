@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Busboy, type BusboyHeaders } from '@fastify/busboy'
-import { checker, type Contract, type Violation } from '@sluice/contracts'
+import { createContractChecker, type Contract, type FieldViolation } from '@sluice/contracts'
 import { problems } from './problem.ts'
 
 /** A multipart form whose fields are read and whose file has started to arrive. */
@@ -41,7 +41,7 @@ export async function readForm<Fields>(
 ): Promise<MultipartForm<Fields>> {
   const parser = createParser(request)
   const given = new Map<string, string>()
-  const violations: Violation[] = []
+  const violations: FieldViolation[] = []
   const fileStarted = Promise.withResolvers<{ name: string | undefined; stream: Readable } | undefined>()
   const formEnded = Promise.withResolvers<void>()
   // A promise that the handler stopped awaiting must not cause an unhandled rejection.
@@ -88,7 +88,7 @@ export async function readForm<Fields>(
   const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), fieldsTimeoutMs)
   try {
     const found = await fileStarted.promise
-    const checked = checker(contract)(Object.fromEntries(given))
+    const checked = createContractChecker(contract)(Object.fromEntries(given))
     if ('violations' in checked)
       violations.push(...checked.violations.map((one) => (found ? requireBeforeFile(one) : one)))
     if (found && 'violations' in checked && checked.onlyTooLarge && violations.length === checked.violations.length)
@@ -111,7 +111,7 @@ export async function readForm<Fields>(
 }
 
 /** Only fields before the file have been read; a field that seems to be missing may follow the file. */
-const requireBeforeFile = ({ pointer, detail }: Violation): Violation => ({
+const requireBeforeFile = ({ pointer, detail }: FieldViolation): FieldViolation => ({
   pointer,
   detail: detail === 'is required' ? 'is required before the file: send all fields before it' : detail,
 })

@@ -1,4 +1,4 @@
-import { type Guard, ProblemDocument, type Signature, isStoredSecret } from '@sluice/contracts'
+import { type OperationGuard, ProblemDocument, type OperationSignature, isStoredSecret } from '@sluice/contracts'
 import type { Operation } from './operation.ts'
 
 type OpenApiValue = any
@@ -116,7 +116,7 @@ const tagsOf = (operations: readonly Operation[], nouns: NonNullable<ServiceInfo
   ).values(),
 ]
 
-const takesIfMatch = ({ ifMatch, versioned, effect, method }: Signature): boolean =>
+const takesIfMatch = ({ ifMatch, versioned, effect, method }: OperationSignature): boolean =>
   ifMatch ?? Boolean(versioned && effect === 'write' && method !== 'post')
 
 const problemStatuses = {
@@ -132,7 +132,7 @@ const problemStatuses = {
 } as const
 
 /** Returns the problem responses of an operation. Statuses that any request may get (405, 421, 429, 5xx) are in `default`. */
-function problemsOf(signature: Signature): Record<string, OpenApiValue> {
+function problemsOf(signature: OperationSignature): Record<string, OpenApiValue> {
   const { guard, path, effect, body, upload } = signature
   const hasBody = Boolean(body ?? upload)
   const answered: [keyof typeof problemStatuses, boolean][] = [
@@ -156,7 +156,7 @@ function problemsOf(signature: Signature): Record<string, OpenApiValue> {
   )
 }
 
-function headerParameters(signature: Signature): OpenApiValue[] {
+function headerParameters(signature: OperationSignature): OpenApiValue[] {
   const { effect, response, events } = signature
   return [
     ...(events ? [header('Last-Event-ID', 'Continue after the event with this id.')] : []),
@@ -167,14 +167,14 @@ function headerParameters(signature: Signature): OpenApiValue[] {
 
 const header = (name: string, description: string) => ({ name, in: 'header', description, schema: { type: 'string' } })
 
-const responseHeaders = ({ paged, versioned, status, response }: Signature) => ({
+const responseHeaders = ({ paged, versioned, status, response }: OperationSignature) => ({
   ...requestId,
   ...(paged && pagedHeaders),
   ...(versioned && response && { ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } } }),
   ...(status === 201 && { Location: { description: 'Where it is found.', schema: { type: 'string' } } }),
 })
 
-const securityOf = (guard: Guard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
+const securityOf = (guard: OperationGuard) => (guard === 'anyone' ? [] : [{ bearer: [] }])
 
 const pathParameters = (path: string): OpenApiValue[] =>
   [...path.matchAll(/{(\w+)}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
@@ -194,7 +194,7 @@ const isBodyOptional = ({ type, oneOf, required = [], minProperties = 0 }: OpenA
   type === 'object' && !oneOf && required.length === 0 && minProperties === 0
 
 /** Returns the schema of an upload: the file itself, or a form with the file as its last part. */
-function uploadOf({ form }: Signature, ref: (contract: OpenApiValue) => OpenApiValue): OpenApiValue {
+function uploadOf({ form }: OperationSignature, ref: (contract: OpenApiValue) => OpenApiValue): OpenApiValue {
   const file = { type: 'string', format: 'binary' }
   if (!form) return file
   const { properties, required = [], ...rest } = form as OpenApiValue

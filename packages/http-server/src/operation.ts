@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Credential, PathParameters, Role, Signature, PrincipalState } from '@sluice/contracts'
+import type { Credential, PathParameters, Role, OperationSignature, PrincipalState } from '@sluice/contracts'
 import type { JsonResponse, RedirectResponse } from './responses.ts'
 import type { EventStream } from './event-stream.ts'
 
@@ -80,18 +80,18 @@ export type OperationInput<Context, Path extends string, Query, Body> = Context 
 
 /** A signature with its handler. */
 export interface Operation<Context = any> {
-  signature: Signature
+  signature: OperationSignature
   handle(input: OperationInput<Context, string, any, any>): Promise<unknown>
 }
 
 /** Returns the function that defines operations. Each app calls it once with the context type of its handlers. */
 export function operationsWith<Context>() {
   return function operation<Path extends string, Query, Body, Response>(
-    signature: Signature<Path, Query, Body, Response>,
+    signature: OperationSignature<Path, Query, Body, Response>,
     handle: (
       input: OperationInput<Context, Path, Query, Body>,
     ) => Promise<NoInfer<Response> | JsonResponse<NoInfer<Response>> | RedirectResponse | EventStream>,
   ): Operation<Context> {
-    return { signature: signature as Signature, handle: handle as Operation<Context>['handle'] }
+    return { signature: signature as OperationSignature, handle: handle as Operation<Context>['handle'] }
   }
 }

@@ -1,8 +1,8 @@
-import type { ProblemDocument, Violation } from '@sluice/contracts'
+import type { ProblemDocument, FieldViolation } from '@sluice/contracts'
 
 interface ProblemDetails {
   detail?: string
-  errors?: Violation[]
+  errors?: FieldViolation[]
   /** Response headers, such as Retry-After. */
   headers?: Record<string, string>
   cause?: unknown
@@ -14,7 +14,7 @@ export class Problem extends Error {
   readonly status: number
   readonly code: string
   readonly title: string
-  readonly errors: Violation[] | undefined
+  readonly errors: FieldViolation[] | undefined
   readonly headers: Record<string, string>
 
   constructor(
@@ -50,13 +50,13 @@ const retryAfter = (seconds: number) => ({ 'Retry-After': String(seconds) })
 
 /** Problems that both services use. Each service defines its own with the same class. */
 export const problems = {
-  malformed: (errors: Violation[]) =>
+  malformed: (errors: FieldViolation[]) =>
     new Problem(400, 'malformed', 'The request does not match its contract.', {
       detail: joinViolations(errors),
       errors,
     }),
   /** 422 if the value only exceeds upper bounds of its contract, else 400. */
-  violated: ({ violations, onlyTooLarge }: { violations: Violation[]; onlyTooLarge?: true }) =>
+  violated: ({ violations, onlyTooLarge }: { violations: FieldViolation[]; onlyTooLarge?: true }) =>
     onlyTooLarge
       ? new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {
           detail: joinViolations(violations),
@@ -127,7 +127,7 @@ export const problems = {
     }),
 }
 
-function joinViolations(errors: Violation[]): string {
+function joinViolations(errors: FieldViolation[]): string {
   const shown = errors.slice(0, 3).map(({ pointer, detail }) => `${pointer} ${detail}`)
   return `${shown.join('; ')}${errors.length > 3 ? `; and ${errors.length - 3} more` : ''}.`
 }

@@ -1,6 +1,14 @@
 import { Router, type Request, type Response } from 'express'
 import type { Logger } from '@sluice/process'
-import { checker, holds, languagesFound, NoFields, PlainQuery, type Guard, type Signature } from '@sluice/contracts'
+import {
+  createContractChecker,
+  hasRole,
+  languagesFound,
+  NoFields,
+  PlainQuery,
+  type OperationGuard,
+  type OperationSignature,
+} from '@sluice/contracts'
 import { assertAcceptable, requestedLocales } from './content-negotiation.ts'
 import { JsonResponse, HtmlPage, RedirectResponse, parseIfMatch } from './responses.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
@@ -12,7 +20,7 @@ export interface RequestPipeline<Context> {
   logger: Logger
   isStopping(): boolean
   /** Throws 401 if the caller cannot be identified. Not called for the guard `anyone`. */
-  authenticate(request: Request, guard: Guard): Promise<Caller>
+  authenticate(request: Request, guard: OperationGuard): Promise<Caller>
   /** Runs a handler with its context: the pool for a read, one audited transaction for a write. */
   run<T>(
     operation: Operation<Context>,
@@ -47,16 +55,16 @@ export function router<Context>(
 }
 
 /** Operations without query parameters reject unknown parameters instead of ignoring them, such as `?mode=INCREMENTAL` of a run. */
-const checkPlainQuery = checker(PlainQuery, 'query')
+const checkPlainQuery = createContractChecker(PlainQuery, 'query')
 
 /** Rejects fields in the body of operations without body fields. A restore that ignored `dryRun` would restore. */
-const checkNoFields = checker(NoFields)
+const checkNoFields = createContractChecker(NoFields)
 
 function requestHandler<Context>(operation: Operation<Context>, surroundings: RequestPipeline<Context>) {
   const { authenticate, run } = surroundings
   const { signature } = operation
-  const checkQuery = signature.query ? checker(signature.query, 'query') : checkPlainQuery
-  const checkBody = signature.body && checker(signature.body)
+  const checkQuery = signature.query ? createContractChecker(signature.query, 'query') : checkPlainQuery
+  const checkBody = signature.body && createContractChecker(signature.body)
 
   return async (request: Request, response: Response) => {
     response.locals.operation = signature.id
@@ -93,7 +101,7 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
   }
 }
 
-function assertContract<T>(check: ReturnType<typeof checker<T>>, given: unknown): T {
+function assertContract<T>(check: ReturnType<typeof createContractChecker<T>>, given: unknown): T {
   const checked = check(given)
   if ('violations' in checked) throw problems.violated(checked)
   return checked.value
@@ -127,13 +135,13 @@ function readBodyOrEmpty(request: Request): unknown {
   return {}
 }
 
-function authorize({ guard, inPerson = guard === 'in-person' }: Signature, caller: Caller): void {
+function authorize({ guard, inPerson = guard === 'in-person' }: OperationSignature, caller: Caller): void {
   if (guard === 'anyone' || guard === 'service') return
   if (guard === 'signed-in' && caller.kind === 'application')
     throw problems.forbidden(
       'Only users can call this operation. Use the token of a user instead of a token that the application got for itself.',
     )
-  if (typeof guard !== 'string' && !guard.some((role) => holds(caller.roles, role)))
+  if (typeof guard !== 'string' && !guard.some((role) => hasRole(caller.roles, role)))
     throw problems.forbidden(`This needs ${guard.join(' or ')}.`)
   if (inPerson && !caller.inPerson)
     throw problems.forbidden(
@@ -167,7 +175,7 @@ function refuseOtherMethods(routes: Router, operations: readonly Operation[], pa
 }
 
 /** Rejects a body with the id of another object than the one in the path, because it would overwrite the object in the path. */
-function assertOwnId({ method, path }: Signature, { uid }: Record<string, string>, body: unknown): void {
+function assertOwnId({ method, path }: OperationSignature, { uid }: Record<string, string>, body: unknown): void {
   if (method !== 'put' || uid === undefined || !/\/:uid(\/profile)?$/.test(path)) return
   const { id } = (body ?? {}) as { id?: unknown }
   if (typeof id === 'string' && id.toLowerCase() !== uid.toLowerCase())

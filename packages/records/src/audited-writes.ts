@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { type AuditContext, recordAudits, transaction } from '@sluice/database'
-import { type Signature, secretName } from '@sluice/contracts'
+import { type OperationSignature, secretName } from '@sluice/contracts'
 import {
   type AuditNote,
   type Caller,
@@ -107,7 +107,7 @@ export function auditedWrites<DB>(
 }
 
 /** Returns whether the query or body has a `filter`: lists and reports. */
-function takesFilters({ query, body }: Signature): boolean {
+function takesFilters({ query, body }: OperationSignature): boolean {
   const has = (contract: unknown) => 'filter' in ((contract as { properties?: object } | undefined)?.properties ?? {})
   return has(query) || has(body)
 }

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
-import { type SearchRequest, holds } from '@sluice/contracts'
+import { type SearchRequest, hasRole } from '@sluice/contracts'
 import { JsonResponse, type Caller, problems } from '@sluice/http-server'
 import type { RecordKind } from './record-kind.ts'
 import { pageHeaders } from './search/page-headers.ts'
@@ -66,7 +66,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   function planOf(request: SearchRequest, caller: Caller, byQuery: boolean): SearchPlan {
     const query = (text: string) => kind.matches(`%${escapeLike(text)}%`)
     const allowed = Object.entries({ ...kind.properties, ...kind.propertiesOf?.(caller) }).filter(
-      ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => holds(caller.roles, role)),
+      ([, { onlyFor }]) => !onlyFor || onlyFor.some((role) => hasRole(caller.roles, role)),
     )
     try {
       return searchPlan(request, {

@@ -1,4 +1,11 @@
-import { type Access, type AccessBody, type AccessObject, type AccessPart, holds, translated } from '@sluice/contracts'
+import {
+  type ObjectAccess,
+  type AccessBody,
+  type AccessObject,
+  type AccessPart,
+  hasRole,
+  translateProperty,
+} from '@sluice/contracts'
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Caller } from '@sluice/http-server'
 
@@ -8,7 +15,7 @@ export type RefinedRow<Row, Known> = Omit<Row, keyof Known> & Known
 /** Columns of every record that users can share inside their client. */
 export interface SharedColumns {
   translations: { locale: string; property: string; value: string }[]
-  public_access: Access['publicAccess']
+  public_access: ObjectAccess['publicAccess']
   user_access: AccessObject[]
   user_group_access: AccessObject[]
 }
@@ -21,7 +28,7 @@ export function translatedProperty<T extends string | null | undefined>(
   locales: readonly string[],
 ): T extends string ? string : string | undefined {
   const text =
-    plain === null || plain === undefined ? undefined : translated(plain, row.translations, property, locales)
+    plain === null || plain === undefined ? undefined : translateProperty(plain, row.translations, property, locales)
   return text as T extends string ? string : string | undefined
 }
 
@@ -30,7 +37,7 @@ export function accessOf({
   public_access,
   user_access,
   user_group_access,
-}: Omit<SharedColumns, 'translations'>): Access {
+}: Omit<SharedColumns, 'translations'>): ObjectAccess {
   const shared = user_access.length > 0 || user_group_access.length > 0
   const hasPublicAccess = public_access !== 'NONE'
   return {
@@ -75,7 +82,7 @@ const sufficientLevels: Record<AccessLevel, AccessLevel[]> = {
  */
 export function visibleTo(caller: Caller, level: AccessLevel): RawBuilder<SqlBool> {
   const ofClient = sql<SqlBool>`r.client = ${caller.client}`
-  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return ofClient
+  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return ofClient
   return sql<SqlBool>`(${ofClient} and (
     r.created_by = ${caller.uid}
     or r.public_access = any(${sufficientLevels[level]})

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql, type Kysely } from 'kysely'
 import { Type } from 'typebox'
-import { contract, signature } from '@sluice/contracts'
+import { defineContract, defineSignature } from '@sluice/contracts'
 import { connect } from '@sluice/database'
 import { anonymousCaller, type Caller, type Operation } from '@sluice/http-server'
 import { testDatabase } from '@sluice/testing'
@@ -34,11 +34,11 @@ const facts = () => {
 const operation = (given: object) =>
   ({
     signature: {
-      ...signature({ id: 'things.touch', summary: 'Touch', method: 'post', path: '/things', guard: 'anyone' }),
+      ...defineSignature({ id: 'things.touch', summary: 'Touch', method: 'post', path: '/things', guard: 'anyone' }),
       ...given,
     },
   }) as Operation
-const list = operation({ effect: 'read', query: contract('ThingQuery', Type.Object({ filter: Type.String() })) })
+const list = operation({ effect: 'read', query: defineContract('ThingQuery', Type.Object({ filter: Type.String() })) })
 type Context = DatabaseContext<any>
 
 describe('a search', () => {

@@ -10,7 +10,7 @@ import {
   identityOperations,
   pipelineOperations,
   ReferencedSchema,
-  roles,
+  allRoles,
   SchemaBody,
   SessionClient,
   SessionUser,
@@ -18,7 +18,7 @@ import {
   UserGroupBody,
   UserGroupSummary,
   UserSummary,
-  type Signature,
+  type OperationSignature,
 } from '@sluice/contracts'
 import {
   brokenContractRules,
@@ -28,7 +28,7 @@ import {
   echoesOf,
 } from '../src/index.ts'
 
-const signaturesOf = (service: Record<string, Record<string, Signature>>) =>
+const signaturesOf = (service: Record<string, Record<string, OperationSignature>>) =>
   Object.values(service).flatMap((noun) => Object.values(noun))
 
 describe.each([
@@ -74,7 +74,7 @@ describe('the list of what is kept for other services', () => {
       Array.isArray(guard) ? (guard as string[]) : [],
     )
     const listed = forOtherServices.filter(({ kind }) => kind === 'role').map(({ name }) => name)
-    expect(listed.toSorted()).toEqual(roles.filter((role) => !guarding.includes(role)).toSorted())
+    expect(listed.toSorted()).toEqual(allRoles.filter((role) => !guarding.includes(role)).toSorted())
   })
 })
 
@@ -99,7 +99,7 @@ describe('the rules themselves', () => {
         type: 'object',
         properties: { password: { type: 'string' }, size: { type: 'integer', minimum: 0 } },
       },
-    } as Signature
+    } as OperationSignature
     expect(brokenContractRules([signature])).toHaveLength(4)
   })
 
@@ -131,7 +131,7 @@ describe('the rules themselves', () => {
       guard: 'anyone',
       effect: 'write',
       status: 204,
-    } as Signature
+    } as OperationSignature
     expect(brokenOperationRules([signature, signature])).toHaveLength(4)
   })
 })

@@ -115,7 +115,7 @@ async function stageAndPublish(job: FeedsToLoad, staging: AsyncDisposableStack):
     const partOf = feed.partOf && { ...feed.partOf, table: feed.partOf.table || target.table }
     const { sparse = false, unread } = feed
     const shape = { ...job.shape, sparse, ...(unread !== undefined && { unread }), merging: job.mode === 'MERGE' }
-    const { load, written } = await stage(feed, job.signal, staging, (columns, number) =>
+    const { load, written } = await stageFeed(feed, job.signal, staging, (columns, number) =>
       warehouse.loader.stage(
         {
           schema: target.schema,
@@ -183,7 +183,7 @@ const maxStagings = 20
  * Writes a feed to a staging table, and again to a new one if its columns need wider types. The new table has another name, because a
  * reader can delay the drop of the old one. Throws `LoadProblem` TYPES_NOT_SETTLED.
  */
-async function stage(
+async function stageFeed(
   { columns, content }: RowStream,
   signal: AbortSignal,
   staged: AsyncDisposableStack,

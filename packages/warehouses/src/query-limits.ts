@@ -10,22 +10,26 @@ const maxQuerySeconds = 86_400
 const defaultPushSeconds = 1_800
 
 const waitMs = 15_000
-const title = 'Too many queries are running in this warehouse. Try again in a moment.'
+const overloadTitle = 'Too many queries are running in this warehouse. Try again in a moment.'
 
 /**
  * Limits the users' concurrent queries in this process, fairly per warehouse. A push holds its slot while its target is slow. An export
  * holds its slot until the last row is read.
  */
-const shares = {
-  queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title }),
-  pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title }),
-  exports: new Semaphore({ total: 8, each: 2, waiting: 100, waitMs, title }),
+const querySemaphores = {
+  queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title: overloadTitle }),
+  pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title: overloadTitle }),
+  exports: new Semaphore({ total: 8, each: 2, waiting: 100, waitMs, title: overloadTitle }),
 }
 
 /** Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason when it aborts. */
-export async function acquireQuery(kind: keyof typeof shares, key: string, signal?: AbortSignal): Promise<Disposable> {
+export async function acquireQuery(
+  kind: keyof typeof querySemaphores,
+  key: string,
+  signal?: AbortSignal,
+): Promise<Disposable> {
   try {
-    return await shares[kind].acquire(key, { signal })
+    return await querySemaphores[kind].acquire(key, { signal })
   } catch (error) {
     if (!(error instanceof SemaphoreBusy)) throw error
     throw busyProblem(error.message)
@@ -42,7 +46,7 @@ export function resolveQueryLimits({ rows, offset, bytes, seconds }: UserQuery['
   }
 }
 
-/** Returns the limits of a query whose whole result is read in pages of at most `pageRows` rows. */
+/** Returns the limits of a query that is read to its end, in pages of at most `pageRows` rows. */
 export function resolvePageLimits(pageRows: number, { rows, offset, bytes, seconds }: UserQuery['limits'] = {}) {
   return {
     pageRows: Math.max(1, clampLimit(pageRows, maxQueryRows, maxQueryRows)),

@@ -34,7 +34,7 @@ export interface QueryRunner {
   findAmbiguousTable(query: UserQuery, preferred: number, signal: AbortSignal): Promise<AmbiguousTable | undefined>
 }
 
-/** What an export reads. The time limit of a query is that of a push: 1,800 seconds unless the query sets another. */
+/** The rows of an export. The time limit of a query is that of a push: 1,800 seconds unless the query sets another. */
 export type ExportSource = { table: TablePlace } | { query: Pick<UserQuery, 'text' | 'schemas' | 'limits'> }
 
 /**

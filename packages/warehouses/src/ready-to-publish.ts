@@ -1,7 +1,7 @@
 import { type PublishOptions, type ReadyTable, WarehouseProblem } from './warehouse.ts'
 import type { LoadTarget, PartOf, StagedRecords } from './load-target.ts'
 
-interface StagedLoadState extends Increment {
+interface StagedLoadState extends IncrementColumns {
   readonly target: LoadTarget
   /** The quoted SQL name. */
   readonly stagingTable: string
@@ -58,7 +58,7 @@ export const noKey = (place: string) =>
     `Rows can be merged into ${place} only by a primary key, and the source has none. Set primaryKey on the columns that identify a row, or load with mode REPLACE.`,
   )
 
-export interface Increment {
+export interface IncrementColumns {
   /** The columns that the source or a transformation filled. Undefined: all columns of the staging table. */
   readonly brought?: readonly string[] | undefined
   /** The columns that the source fed since the table was last replaced. */
@@ -69,7 +69,7 @@ export interface Increment {
  * Returns the columns that an increment replaces. Every row is a complete record, so a column that an earlier load fed and this one
  * does not becomes NULL. Columns that the source never fed keep their values: a transformation filled them.
  */
-export const replacedColumns = ({ brought, fedBefore }: Increment): string[] | undefined =>
+export const replacedColumns = ({ brought, fedBefore }: IncrementColumns): string[] | undefined =>
   brought && [...new Set([...brought, ...fedBefore])]
 
 /** The load of the records that the rows of another load of the same run are parts of. */

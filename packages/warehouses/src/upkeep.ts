@@ -1,4 +1,4 @@
-export interface Upkeep {
+export interface WarehouseMaintenance {
   /** Throws WAREHOUSE_OUTDATED if the warehouse's hidden schema is older than this version requires. */
   check(): Promise<void>
   countConnections(): number

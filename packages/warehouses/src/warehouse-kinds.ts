@@ -12,7 +12,7 @@ interface WarehouseProduct {
   canUndo?: true
 }
 
-const products: Record<Exclude<WarehouseKind, typeof warehouseTypes.none>, WarehouseProduct> = {
+const warehouseProducts: Record<Exclude<WarehouseKind, typeof warehouseTypes.none>, WarehouseProduct> = {
   [warehouseTypes.postgres]: { name: 'PostgreSQL', setting: 'WAREHOUSE_DATABASE_URL', canUndo: true },
   [warehouseTypes.clickhouse]: { name: 'ClickHouse', setting: 'CLICKHOUSE_URL', canUndo: true },
   [warehouseTypes.sqlServer]: { name: 'SQL Server', setting: 'SQLSERVER_URL' },
@@ -20,17 +20,17 @@ const products: Record<Exclude<WarehouseKind, typeof warehouseTypes.none>, Wareh
   [warehouseTypes.synapse]: { name: 'Synapse', setting: 'SYNAPSE_URL' },
 }
 
-export const warehouseName = (kind: WarehouseKind): string => (kind === 'NA' ? 'none' : products[kind].name)
+export const warehouseName = (kind: WarehouseKind): string => (kind === 'NA' ? 'none' : warehouseProducts[kind].name)
 
 export const describeWarehouse = (kind: Exclude<WarehouseKind, typeof warehouseTypes.none>): string =>
-  `${kind} (${products[kind].name}, ${products[kind].setting})`
+  `${kind} (${warehouseProducts[kind].name}, ${warehouseProducts[kind].setting})`
 
 /** Returns the problem of a schema whose warehouse is not available here. */
 export function notSetUp(schema: string, kind: WarehouseKind): WarehouseProblem {
   const sentence =
     kind === 'NA'
       ? `The schema "${schema}" has no warehouse (NA): choose one that has, or set its providerSchema.`
-      : `The schema "${schema}" is in a ${products[kind].name} warehouse (${kind}), which is not configured on this installation. Ask an operator to set ${products[kind].setting}, or choose another schema.`
+      : `The schema "${schema}" is in a ${warehouseProducts[kind].name} warehouse (${kind}), which is not configured on this installation. Ask an operator to set ${warehouseProducts[kind].setting}, or choose another schema.`
   return new WarehouseProblem('WAREHOUSE_NOT_SET_UP', sentence)
 }
 
@@ -38,7 +38,9 @@ const undoUnsupported = 'Dry runs and restores are only available for schemas in
 
 /** Returns why the warehouse supports neither dry runs nor restoring the previous load; undefined if it supports both. */
 export const undoRefusal = (kind: WarehouseKind): string | undefined =>
-  kind !== 'NA' && products[kind].canUndo ? undefined : `${undoUnsupported} This one is in ${warehouseName(kind)}.`
+  kind !== 'NA' && warehouseProducts[kind].canUndo
+    ? undefined
+    : `${undoUnsupported} This one is in ${warehouseName(kind)}.`
 
 /** Throws `WarehouseProblem` NOT_SUPPORTED_HERE for a kind that supports neither dry runs nor restoring the previous load. */
 export function assertUndo(kind: WarehouseKind): void {

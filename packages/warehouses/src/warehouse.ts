@@ -3,7 +3,7 @@ import { type ReaderAdvice, withAdvice } from '@sluice/row-stream'
 import type { Catalog } from './catalog.ts'
 import type { Loader } from './loader.ts'
 import type { QueryRunner } from './query-runner.ts'
-import type { Upkeep } from './upkeep.ts'
+import type { WarehouseMaintenance } from './upkeep.ts'
 import type { ViewStore } from './view-store.ts'
 
 export type * from './catalog.ts'
@@ -17,7 +17,7 @@ export interface Warehouse extends AsyncDisposable {
   readonly catalog: Catalog
   readonly queries: QueryRunner
   readonly views: ViewStore
-  readonly upkeep: Upkeep
+  readonly upkeep: WarehouseMaintenance
 }
 
 /**

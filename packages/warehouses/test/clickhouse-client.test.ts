@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import { type ServerAccess, sendStatement, execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { type ServerAccess, sendStatement, executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { warehouseProblem } from '../src/clickhouse/problems.ts'
 import { takeRows } from '../src/clickhouse/protocol/result.ts'
 import { until } from '@sluice/testing/wait-until'
@@ -35,8 +35,8 @@ describe('a statement to ClickHouse', () => {
   beforeAll(async () => {
     server = await clickhouseServer()
     service = server.client().service
-    await execute(service, 'create database client')
-    await execute(service, 'create table client.numbers (n Int64) engine = MergeTree order by n')
+    await executeStatement(service, 'create database client')
+    await executeStatement(service, 'create table client.numbers (n Int64) engine = MergeTree order by n')
   })
   afterAll(async () => {
     await server?.[Symbol.asyncDispose]()
@@ -66,9 +66,9 @@ describe('a statement to ClickHouse', () => {
     const body = (async function* () {
       for (let at = 0; at < 20; at += 1) yield megabyte
     })()
-    await execute(service, insert, { body })
+    await executeStatement(service, insert, { body })
     expect(await count()).toEqual({ rows: (20 * 1024 * 1024) / 8 })
-    await execute(service, 'truncate table client.numbers')
+    await executeStatement(service, 'truncate table client.numbers')
   })
 
   it('leaves nothing of a source that fails, and says what the source says', async () => {
@@ -77,7 +77,7 @@ describe('a statement to ClickHouse', () => {
       yield megabyte
       throw failure
     })()
-    await expect(execute(service, insert, { body })).rejects.toBe(failure)
+    await expect(executeStatement(service, insert, { body })).rejects.toBe(failure)
     await until(async () => (await running()) === 0)
     expect(await count()).toEqual({ rows: 0 })
   })
@@ -87,18 +87,18 @@ describe('a statement to ClickHouse', () => {
       const body = (async function* () {
         for (let at = 0; at < 8; at += 1) yield megabyte
       })()
-      const refused = execute(service, 'insert into client.nowhere format RowBinary', { body })
+      const refused = executeStatement(service, 'insert into client.nowhere format RowBinary', { body })
       await expect(refused).rejects.toMatchObject({ name: 'ClickHouseError', code: 60 })
     }
-    const stranger = execute({ ...service, password: 'wrong' }, 'select 1')
+    const stranger = executeStatement({ ...service, password: 'wrong' }, 'select 1')
     await expect(stranger).rejects.toMatchObject({ code: 516 })
   })
 
   it('ends by its signal: before it is sent, while rows go in, and while they come out', async () => {
     const reason = new Error('enough')
-    await expect(execute(service, 'select 1', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    await expect(executeStatement(service, 'select 1', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     const [seen, stop] = [{ sent: 0, ended: false }, new AbortController()]
-    const going = execute(service, insert, { body: endless(seen), signal: stop.signal })
+    const going = executeStatement(service, insert, { body: endless(seen), signal: stop.signal })
     await Promise.all([expect(going).rejects.toBe(reason), until(() => seen.sent > 5).then(() => stop.abort(reason))])
     await until(async () => seen.ended && (await running()) === 0)
     const other = new AbortController()
@@ -129,7 +129,9 @@ describe('a statement to ClickHouse', () => {
   })
 
   it('knows a server that is away', async () => {
-    const away = await execute({ ...service, url: 'http://127.0.0.1:9' }, 'select 1').catch((error: unknown) => error)
+    const away = await executeStatement({ ...service, url: 'http://127.0.0.1:9' }, 'select 1').catch(
+      (error: unknown) => error,
+    )
     expect(warehouseProblem(away, 'it')).toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE', retryable: true })
   })
 })
@@ -155,7 +157,7 @@ describe('the way to ClickHouse', () => {
       asked.push([request.url?.split('?')[0], request.headers.connection, request.headers.authorization])
       request.resume().once('end', () => response.end())
     })
-    await execute(access, 'select 1', { database: 'there' })
+    await executeStatement(access, 'select 1', { database: 'there' })
     const basic = `Basic ${Buffer.from('some:one').toString('base64')}`
     expect(asked).toEqual([['/warehouse/', 'close', basic]])
   })
@@ -169,7 +171,7 @@ describe('the way to ClickHouse', () => {
     const body = (async function* () {
       yield megabyte
     })()
-    const lost = await execute(access, 'insert into somewhere format RowBinary', { body }).catch(
+    const lost = await executeStatement(access, 'insert into somewhere format RowBinary', { body }).catch(
       (error: unknown) => error,
     )
     expect(warehouseProblem(lost, 'it')).toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
@@ -206,7 +208,7 @@ describe('the way to ClickHouse', () => {
       response.writeHead(500, { 'x-clickhouse-exception-code': '241' }).end('Code: 241. DB::Exception: enough')
     })
     const seen = { sent: 0, ended: false }
-    await expect(execute(access, 'insert …', { body: endless(seen) })).rejects.toMatchObject({
+    await expect(executeStatement(access, 'insert …', { body: endless(seen) })).rejects.toMatchObject({
       code: 241,
       message: 'enough',
     })

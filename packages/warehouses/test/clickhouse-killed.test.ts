@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ClientAccess, provisionClickHouse } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
-import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 import { keptPrefix } from '../src/clickhouse/names.ts'
 import { columns, loadAll, never, numbered, stage } from './row-fixtures.ts'
 import { clickhouseMissing, clickhouseServer, type ClickHouseServer } from './clickhouse-under-test.ts'
@@ -195,9 +195,9 @@ describe('a publication in ClickHouse that is cut off', () => {
           if (!from || !database || moved > 0) return
           moved += 1
           const other = `\`${keptPrefix(access.key)}${randomUUID().slice(0, 8)}\``
-          await execute(access.service, `create database ${other}`)
-          await execute(access.service, `rename table ${from} to ${other}.kept`)
-          if (last) await execute(access.service, `drop database ${database}`)
+          await executeStatement(access.service, `create database ${other}`)
+          await executeStatement(access.service, `rename table ${from} to ${other}.kept`)
+          if (last) await executeStatement(access.service, `drop database ${database}`)
         },
       )
       const slower = openClickHouseWarehouse(through(access, moving.url), { keepDays: 3 })

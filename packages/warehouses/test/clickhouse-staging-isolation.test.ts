@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { type ClientAccess, provisionClickHouse } from '../src/clickhouse/clickhouse-settings.ts'
 import { openClickHouseWarehouse } from '../src/clickhouse/clickhouse-warehouse.ts'
-import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
-import { literal } from '../src/clickhouse/names.ts'
+import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { formatLiteral } from '../src/clickhouse/names.ts'
 import { columns, given, never } from './row-fixtures.ts'
 import { clickhouseMissing, type ClickHouseServer, clickhouseServer } from './clickhouse-under-test.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
@@ -98,9 +98,12 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
       await publish('mine', [[1, 'own']])
       const load = await stage('mine', [[2, 'more']])
       const gate = async () => {
-        await execute(access.load, `drop table ${load.stagingTable}`)
+        await executeStatement(access.load, `drop table ${load.stagingTable}`)
         const seen = `select id, name from merge(REGEXP('^c_[a-z0-9]+_health$'), '^patients$')`
-        await execute(access.load, `create view ${load.stagingTable} (id Int32, name Nullable(String)) as ${seen}`)
+        await executeStatement(
+          access.load,
+          `create view ${load.stagingTable} (id Int32, name Nullable(String)) as ${seen}`,
+        )
       }
       await expect(warehouse.loader.publish([load], async () => true, never, { mode, gate })).rejects.toMatchObject({
         code: 'TRANSFORMATION_FAILED',
@@ -151,7 +154,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     expect(users).toHaveLength(2)
     for (const { sql } of users) {
       expect(sql.match(/max_\w+ = \d+ min 1 max \d+/g)).toHaveLength(3)
-      await rowsOf(access.service, `select formatQuery(${literal(sql)}) as formatted`)
+      await rowsOf(access.service, `select formatQuery(${formatLiteral(sql)}) as formatted`)
     }
   })
 })

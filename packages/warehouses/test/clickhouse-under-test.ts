@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { startClickHouse } from '../../../infra/clickhouse/clickhouse.ts'
 import { clickhouseMissing as missingIn, libraryIn } from '../../../infra/clickhouse/library.ts'
 import { type ClientAccess, clickhouseAccess } from '../src/clickhouse/clickhouse-settings.ts'
-import { execute, rowsOf } from '../src/clickhouse/protocol/http.ts'
+import { executeStatement, rowsOf } from '../src/clickhouse/protocol/http.ts'
 
 const given = process.env['CLICKHOUSE_TEST_URL']
 const programs = process.env['SLUICE_TEST_PROGRAMS'] ?? 'nowhere'
@@ -67,8 +67,8 @@ function serverAt(url: string): ClickHouseServer {
         const where = 'select name from system.databases where match(name, {pattern:String})'
         const parameters = { pattern: `^c_${key}($|[_-])` }
         for (const { name } of await rowsOf<{ name: string }>(service, where, { parameters }))
-          await execute(service, `drop database if exists \`${name}\``)
-        await execute(service, `drop user if exists ${load.user}, ${read.user}`)
+          await executeStatement(service, `drop database if exists \`${name}\``)
+        await executeStatement(service, `drop user if exists ${load.user}, ${read.user}`)
       }
     },
   }

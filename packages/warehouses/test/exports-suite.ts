@@ -49,7 +49,7 @@ export function exportsSuite(subject: Given): void {
       expect(text.startsWith('id,name,exact,price,ok,day\r\n')).toBe(true)
       const [, ...read] = parseCsv(text)
       const stored = (await rowsIn(subject.warehouse, 'exported')).map((row) =>
-        row.map((cell) => (cell === null ? null : String(cell))),
+        row.map((cell) => (cell === null || typeof cell === 'string' ? cell : JSON.stringify(cell))),
       )
       expect(read.toSorted(byFirst)).toEqual(stored.toSorted(byFirst))
       expect(stored).toHaveLength(texts.length)

@@ -1,13 +1,13 @@
 import { schemaChanges, type SchemaChanges } from '@sluice/contracts'
 import fc from 'fast-check'
-import type { Evidence } from '../src/shape/remembered-feed.ts'
+import type { TypeEvidence } from '../src/shape/remembered-feed.ts'
 
 export type DataType = 'SMALLINT' | 'BIGINT' | 'DATE' | 'TEXT'
 
 export interface Fed {
   name: string
   dataType: DataType
-  evidence?: Evidence
+  evidence?: TypeEvidence
 }
 
 export interface Step {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { plainSql } from '../src/sql-warehouse/sql-statement.ts'
-import type { ClientAccess, Credentials, DatabaseLogin } from '../src/tsql/tsql-settings.ts'
-import { connected } from '../src/tsql/session/connect.ts'
-import { bracketed, literal } from '../src/tsql/names.ts'
-import { send } from '../src/tsql/session/send-request.ts'
+import type { ClientAccess, RoleCredentials, DatabaseLogin } from '../src/tsql/tsql-settings.ts'
+import { openConnection } from '../src/tsql/session/connect.ts'
+import { quoteIdentifier, formatLiteral } from '../src/tsql/names.ts'
+import { sendRequest } from '../src/tsql/session/send-request.ts'
 
 export interface TsqlUnderTest extends AsyncDisposable {
   /** A client that nobody else has. */
@@ -11,7 +11,7 @@ export interface TsqlUnderTest extends AsyncDisposable {
 }
 
 /** Clients of a server that speaks T-SQL; they are gone, with all that they had, when this is disposed of. */
-export function tsqlUnderTest(accessOf: (credentials: Credentials) => ClientAccess): TsqlUnderTest {
+export function tsqlUnderTest(accessOf: (credentials: RoleCredentials) => ClientAccess): TsqlUnderTest {
   const clients: ClientAccess[] = []
   return {
     client() {
@@ -24,8 +24,9 @@ export function tsqlUnderTest(accessOf: (credentials: Credentials) => ClientAcce
       for (const access of clients) {
         if (!access.ownDatabase) await dropSchemas(access)
         await on(access.master, async (drop) => {
-          if (access.ownDatabase) await drop(`drop database if exists ${bracketed(access.database)}`)
-          for (const { user } of [access.logins.load, access.logins.read]) await drop(`drop login ${bracketed(user)}`)
+          if (access.ownDatabase) await drop(`drop database if exists ${quoteIdentifier(access.database)}`)
+          for (const { user } of [access.logins.load, access.logins.read])
+            await drop(`drop login ${quoteIdentifier(user)}`)
         })
       }
     },
@@ -33,17 +34,17 @@ export function tsqlUnderTest(accessOf: (credentials: Credentials) => ClientAcce
 }
 
 async function dropSchemas({ key, logins }: ClientAccess): Promise<void> {
-  const own = `(s.name = ${literal(`c_${key}`)} or left(s.name, ${key.length + 3}) = ${literal(`c_${key}_`)})`
+  const own = `(s.name = ${formatLiteral(`c_${key}`)} or left(s.name, ${key.length + 3}) = ${formatLiteral(`c_${key}_`)})`
   await on(logins.service, async (run) => {
     const drops = [
       ...(await run(`select s.name as a, o.name as b, case o.type when 'V' then 'view' else 'table' end as kind
         from sys.objects o join sys.schemas s on s.schema_id = o.schema_id where o.type in ('U', 'V') and ${own} order by o.type desc`)),
       ...(await run(`select s.name as a, null as b, 'schema' as kind from sys.schemas s where ${own}`)),
       ...(await run(`select p.name as a, null as b, 'user' as kind from sys.database_principals p
-        where left(p.name, ${key.length + 3}) = ${literal(`c_${key}_`)} and p.type = 'S'`)),
+        where left(p.name, ${key.length + 3}) = ${formatLiteral(`c_${key}_`)} and p.type = 'S'`)),
     ]
     for (const [first, second, kind] of drops)
-      await run(`drop ${kind} ${[first, second].flatMap((name) => (name ? [bracketed(name)] : [])).join('.')}`)
+      await run(`drop ${kind} ${[first, second].flatMap((name) => (name ? [quoteIdentifier(name)] : [])).join('.')}`)
   })
 }
 
@@ -51,12 +52,12 @@ type Run = (text: string) => Promise<(string | null)[][]>
 
 /** What fails is left there. */
 async function on(login: DatabaseLogin, work: (run: Run) => Promise<void>): Promise<void> {
-  const connection = await connected(login)
+  const connection = await openConnection(login)
   await work(async (text) => {
     const rows: (string | null)[][] = []
     const row = (cells: readonly { value: unknown }[]) =>
       void rows.push(cells.map(({ value }) => (typeof value === 'string' ? value : null)))
-    await send(connection, plainSql(text), {}, { row }).done.catch(() => {})
+    await sendRequest(connection, plainSql(text), {}, { row }).done.catch(() => {})
     return rows
   })
   connection.close()

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { holds, type Role } from '@sluice/contracts'
+import { hasRole, type Role } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../database.ts'
 import type { UserRow } from './users/records.ts'
@@ -9,7 +9,7 @@ import type { UserRow } from './users/records.ts'
  * administrator there can edit colleagues who hold it too.
  */
 export const listMissingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
-  roles.filter((role) => !holds([...enabledRoles, ...dormantRoles], role))
+  roles.filter((role) => !hasRole([...enabledRoles, ...dormantRoles], role))
 
 /** Callers may only grant roles that they hold. */
 export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
@@ -55,7 +55,7 @@ const manageUsersRole: Role = 'ROLE_MANAGE_USER'
  * not detected; a super admin can repair that.
  */
 export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
-  if (!before.roles.includes(manageUsersRole) || holds(after.roles, manageUsersRole)) return
+  if (!before.roles.includes(manageUsersRole) || hasRole(after.roles, manageUsersRole)) return
   const { rows } = await sql`
     select from users where client = ${after.client} and status = 'ACTIVE' and uid <> ${after.uid}
       and roles && ${[manageUsersRole, 'ROLE_SUPER_ADMIN']}::text[] limit 1`.execute(trx)

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { sql, type Kysely } from 'kysely'
 import { recordAudit } from '@sluice/database'
-import { passwordLength, roles } from '@sluice/contracts'
+import { passwordLength, allRoles } from '@sluice/contracts'
 import { StartProblem } from '@sluice/process'
 import type { DB } from '../database.ts'
 import { hashPassword } from '../sign-in/password/password-hashing.ts'
@@ -38,7 +38,7 @@ export async function createFirstAdmin(db: Kysely<DB>, password: string): Promis
         returning uid
       )
       insert into users (client, name, username, username_skeleton, email, password_hash, sso_auth, roles, status, start_page)
-      select uid, ${firstAdmin.name}, ${firstAdmin.username}, ${toSkeleton(firstAdmin.username)}, ${firstAdmin.email}, ${hash}, false, ${[...roles]}, 'ACTIVE', 'DEFAULT'
+      select uid, ${firstAdmin.name}, ${firstAdmin.username}, ${toSkeleton(firstAdmin.username)}, ${firstAdmin.email}, ${hash}, false, ${[...allRoles]}, 'ACTIVE', 'DEFAULT'
       from client returning client, uid as user`.execute(trx)
     const { client, user } = rows[0]!
     await recordAudit(trx, {

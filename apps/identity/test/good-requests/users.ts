@@ -1,4 +1,4 @@
-import { roles } from '@sluice/contracts'
+import { allRoles } from '@sluice/contracts'
 import { userBody } from '../app-under-test.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
@@ -8,7 +8,7 @@ export const userRequests = ({ service, admin }: Stage): GoodRequests => {
     'users.me': async () => ({}),
     'users.list': async () => ({ query: '?order=name:iasc' }),
     'users.search': async () => ({ body: { query: 'test', paging: { total: false } } }),
-    'users.create': async () => ({ body: userBody({ ssoAuth: true, auths: [...roles] }) }),
+    'users.create': async () => ({ body: userBody({ ssoAuth: true, auths: [...allRoles] }) }),
     'users.read': async () => ({ uid: await someone() }),
     'users.update': async () => ({ uid: await someone(), body: userBody() }),
     'users.setStatus': async () => ({ uid: await someone(), body: { status: 'INACTIVE' } }),

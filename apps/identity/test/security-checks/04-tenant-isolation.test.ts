@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { identityOperations, roles, type Signature } from '@sluice/contracts'
+import { identityOperations, allRoles, type OperationSignature } from '@sluice/contracts'
 import { applicationBody } from '../application-body.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 import { goodRequests, type GoodRequest, type GoodRequests } from '../good-requests/good-requests.ts'
 import { insertUserGroup } from '../user-group-fixtures.ts'
 
 type Person = Awaited<ReturnType<Service['as']>>
-const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
+const signatures = Object.values(identityOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
 const withIds = signatures
   .filter(({ path, guard }) => path.includes(':') && guard !== 'anyone')
-  .map((signature): [string, Signature] => [signature.id, signature])
-const allButSuper = roles.filter((role) => role !== 'ROLE_SUPER_ADMIN')
+  .map((signature): [string, OperationSignature] => [signature.id, signature])
+const allButSuper = allRoles.filter((role) => role !== 'ROLE_SUPER_ADMIN')
 
 let service: Service
 /** Holds every role in their own client but the one that crosses clients. */
@@ -31,7 +31,8 @@ afterAll(() => service.stop())
 const filled = (path: string, { uid, params = {} }: GoodRequest) =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => params[name] ?? (name === 'uid' ? uid : undefined) ?? randomUUID())
 const random = (path: string) => path.replaceAll(/:\w+/g, () => randomUUID())
-const crossing = ({ guard }: Signature) => Array.isArray(guard) && guard.every((role) => role === 'ROLE_SUPER_ADMIN')
+const crossing = ({ guard }: OperationSignature) =>
+  Array.isArray(guard) && guard.every((role) => role === 'ROLE_SUPER_ADMIN')
 
 /** Every row of every client but the stranger's, and of the stranger's too: nothing may change anywhere. */
 async function everything(): Promise<string> {
@@ -103,7 +104,7 @@ describe('lists, searches and reports', () => {
     ({ path, guard, paged, id }) => !path.includes(':') && Array.isArray(guard) && (paged || id.startsWith('reports.')),
   )
 
-  it.each(lists.map((signature): [string, Signature] => [signature.id, signature]))(
+  it.each(lists.map((signature): [string, OperationSignature] => [signature.id, signature]))(
     '%s tells nothing of another client, whatever it is asked for',
     async (id, { method, path, body }) => {
       // Audit rows have no id outside.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { identityOperations, type Signature } from '@sluice/contracts'
+import { identityOperations, type OperationSignature } from '@sluice/contracts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 import { goodRequests, type GoodRequests } from '../good-requests/good-requests.ts'
 
@@ -10,9 +10,9 @@ interface Body {
 }
 
 const writes = Object.values(identityOperations)
-  .flatMap((noun): Signature[] => Object.values(noun))
+  .flatMap((noun): OperationSignature[] => Object.values(noun))
   .filter(({ effect, body }) => effect === 'write' && body)
-  .map((signature): [string, Signature, Body] => [signature.id, signature, signature.body as Body])
+  .map((signature): [string, OperationSignature, Body] => [signature.id, signature, signature.body as Body])
 const namesOf = ({ properties }: Body, readOnly: boolean) =>
   Object.keys(properties)
     .filter((name) => Boolean(properties[name]!.readOnly) === readOnly)
@@ -99,7 +99,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const at = ({ path }: Signature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
+const at = ({ path }: OperationSignature, uid = randomUUID() as string, params: Record<string, string> = {}) =>
   path.replaceAll(/:(\w+)/g, (_all, name: string) => (name === 'uid' ? uid : (params[name] ?? randomUUID())))
 
 describe.each(writes)('%s', (id, signature, body) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { holds, roles, type Role } from '@sluice/contracts'
+import { hasRole, allRoles, type Role } from '@sluice/contracts'
 import { applicationBody } from '../application-body.ts'
 import { goodPassword, startService, userBody, type Service } from '../app-under-test.ts'
 import { insertUserGroup } from '../user-group-fixtures.ts'
@@ -14,7 +14,7 @@ type Person = Awaited<ReturnType<Service['as']>>
 
 /** What it takes to try every way. */
 const manager: Role[] = ['ROLE_MANAGE_USER', 'ROLE_MANAGE_USER_GROUP', 'ROLE_MANAGE_SSO_CLIENT_CONFIG']
-const holders = roles.map((role): [Role, Role[]] => [role, [...new Set<Role>([role, ...manager])]])
+const holders = allRoles.map((role): [Role, Role[]] => [role, [...new Set<Role>([role, ...manager])]])
 
 const someone = (caller: Person, granted: readonly Role[]) =>
   service.user({ client: caller.client, roles: granted, ssoAuth: true })
@@ -56,15 +56,15 @@ const unnamed: Record<string, Role[]> = { 'the scopes of an application': ['ROLE
 const named = (text: string | undefined) => [...new Set(text?.match(/ROLE_\w+/g))].toSorted()
 
 describe.each(holders)('who holds %s and may manage', (_role, held) => {
-  const granted = roles.filter((role) => holds(held, role))
-  const lacked = roles.filter((role) => !holds(held, role))
+  const granted = allRoles.filter((role) => hasRole(held, role))
+  const lacked = allRoles.filter((role) => !hasRole(held, role))
 
   it('gives what they hold, and of what they lack is refused each, by every way', async () => {
     const caller = await service.as(held)
     for (const [way, give] of Object.entries(ways)) {
       const wrong = lacked.filter((role) => !unnamed[way]?.includes(role))
       if (wrong.length > 0) {
-        const all = await give(caller, [...roles])
+        const all = await give(caller, [...allRoles])
         expect([way, all.status, named(all.body.detail)]).toEqual([way, 403, wrong.toSorted()])
       }
       const own = await give(caller, way === 'the own account' ? held : granted)
@@ -97,7 +97,7 @@ describe.each(holders)('who holds %s and may manage', (_role, held) => {
 
 describe('ROLE_SUPER_ADMIN', () => {
   it('comes from nobody but a super admin, however many other roles they hold', async () => {
-    const caller = await service.as(roles.filter((role) => role !== 'ROLE_SUPER_ADMIN'))
+    const caller = await service.as(allRoles.filter((role) => role !== 'ROLE_SUPER_ADMIN'))
     for (const [way, give] of Object.entries(ways)) {
       if (unnamed[way]) continue
       const { status, body } = await give(caller, ['ROLE_SUPER_ADMIN'])

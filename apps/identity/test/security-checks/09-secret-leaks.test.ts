@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { identityOperations, secretName, type Signature } from '@sluice/contracts'
+import { identityOperations, secretName, type OperationSignature } from '@sluice/contracts'
 import { goodPassword, userBody, type Service } from '../app-under-test.ts'
 import { startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
 import { goodRequests } from '../good-requests/good-requests.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const signatures = Object.values(identityOperations).flatMap((noun): Signature[] => Object.values(noun))
+const signatures = Object.values(identityOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
 
 /** Answers whose point is a secret: made here and shown to whoever it is for. All others are searched. */
 const shows = new Set([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { decodeJwt } from 'jose'
 import { sql } from 'kysely'
-import type { Tokens } from '@sluice/contracts'
+import type { TokenPair } from '@sluice/contracts'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { auditOf, goodPassword } from '../app-under-test.ts'
@@ -18,13 +18,13 @@ afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
 
-const signIn = async (): Promise<Tokens> => {
+const signIn = async (): Promise<TokenPair> => {
   const body = { username: 'admin', password: goodPassword }
   return (await ask(installation.identity[0]!, 'POST', '/auth/login', { body })).body
 }
-const refresh = ({ refreshToken }: Tokens, by = 0) =>
+const refresh = ({ refreshToken }: TokenPair, by = 0) =>
   ask(installation.identity[by]!, 'POST', '/auth/refresh', { body: { refreshToken } })
-const outcomesOf = async ({ accessToken }: Tokens) =>
+const outcomesOf = async ({ accessToken }: TokenPair) =>
   (await auditOf(connection.db, decodeJwt(accessToken)['sid'] as string)).map(({ details }) => details['outcome'])
 
 describe('of 32 parallel uses of a refresh token', () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Role, Tokens } from '@sluice/contracts'
+import type { Role, TokenPair } from '@sluice/contracts'
 import { clientBody, goodPassword, userBody } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
@@ -33,7 +33,7 @@ async function somebody() {
   const body = userBody({ password: goodPassword, auths: roles, client: { id: client.id } })
   const user = await done('POST', '/users', { token: admin, body })
   const login = { body: { username: body.username, password: goodPassword } }
-  const tokens: Tokens = await done('POST', '/auth/login', login)
+  const tokens: TokenPair = await done('POST', '/auth/login', login)
   const { accessToken: token } = tokens
   const begun = await done('POST', '/users/me/second-factor', { token, body: { password: goodPassword } })
   await done('PUT', '/users/me/second-factor', { token, body: { code: codeOf(begun.secret) } })

@@ -1,5 +1,5 @@
 import { RemoteProblem, serviceClient } from '@sluice/client'
-import { holds, identityOperations, type Credential, type PrincipalState } from '@sluice/contracts'
+import { hasRole, identityOperations, type Credential, type PrincipalState } from '@sluice/contracts'
 import { scopeHeaders } from '@sluice/process'
 import { batched, lookupCache } from './lookup-cache.ts'
 import type { IdentityLookups } from './identity-lookups.ts'
@@ -82,4 +82,4 @@ async function findAll<T>(uids: readonly string[], find: (uid: string) => Promis
  * execute the next request in the previous organisation.
  */
 const canSwitchClient = ({ kind, roles }: PrincipalState): boolean =>
-  kind === 'session' && holds(roles, 'ROLE_SUPER_ADMIN')
+  kind === 'session' && hasRole(roles, 'ROLE_SUPER_ADMIN')

@@ -1,4 +1,4 @@
-import type { LogQuery, Progress } from '@sluice/contracts'
+import type { LogQuery, LoadProgress } from '@sluice/contracts'
 import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { DB, RejectedRows, RunLogs, Runs } from '../database.ts'
 import { successful, underWay } from './run-states.ts'
@@ -100,7 +100,7 @@ function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id:
 }
 
 /** Returns the progress of a run: with the rates of the last seconds while it runs, and of the whole attempt after its end. */
-export function progressOf(run: RunRow, now: Date = new Date()): Progress {
+export function progressOf(run: RunRow, now: Date = new Date()): LoadProgress {
   const { bytes_read: bytesRead, bytes_total: bytesTotal, rows_read: rowsRead, rows_rejected: rowsRejected } = run
   const running = run.state === 'RUNNING'
   const seconds = run.started_at && run.finished_at ? (run.finished_at.getTime() - run.started_at.getTime()) / 1000 : 0

@@ -176,6 +176,12 @@ export function routeBySchema(
         const [warehouse, own] = await chooseForQuery(query)
         yield* warehouse.queries.queryPages(own, pageRows, signal)
       },
+      async exportRows(source, format, signal) {
+        if ('table' in source)
+          return (await getBySchema(source.table.schema)).queries.exportRows(source, format, signal)
+        const [warehouse, query] = await chooseForQuery(source.query)
+        return warehouse.queries.exportRows({ query }, format, signal)
+      },
       readTable: async (schema, ...rest) => (await getBySchema(schema)).queries.readTable(schema, ...rest),
       async findAmbiguousTable(query, preferred, signal) {
         const [warehouse, own] = await chooseForQuery(query)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
 import { serviceClient } from '@sluice/client'
-import { identityOperations, pipelineOperations, type Role, type Signature } from '@sluice/contracts'
+import { identityOperations, pipelineOperations, type Role, type OperationSignature } from '@sluice/contracts'
 import { until } from '@sluice/testing/wait-until'
 import type { Person } from '../join-identity.ts'
 import { schemaBody, startService, type Service } from './app-under-test.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => service?.stop())
 
 const signatures = Object.values(pipelineOperations)
-  .flatMap((noun): Signature[] => Object.values(noun))
+  .flatMap((noun): OperationSignature[] => Object.values(noun))
   .filter(({ guard }) => guard !== 'anyone')
 const uid = '2f1c8f0e-5f0b-4c7e-9b44-0d9c7e1f5a10'
 const everything: Role[] = ['ROLE_SUPER_ADMIN']

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { checker, CheckResult, GroupResult } from '@sluice/contracts'
+import { createContractChecker, CheckResult, GroupResult } from '@sluice/contracts'
 import { loadAll, columns } from '@sluice/warehouses/testing/row-fixtures'
 import { startService, type Asking, type Service } from './app-under-test.ts'
 import { checkBody, groupBody } from './quality-bodies.ts'
@@ -36,7 +36,7 @@ const run = async (id: string, body: object = {}) =>
   (await owner.post(`/data-quality-checks/${id}/run`).send(body).expect(200)).body as CheckResult
 const runGroup = async (id: string, body: object = {}) => {
   const answer = await owner.post(`/data-quality-check-groups/${id}/run`).send(body).expect(200)
-  expect(checker(GroupResult)(answer.body)).toEqual({ value: answer.body })
+  expect(createContractChecker(GroupResult)(answer.body)).toEqual({ value: answer.body })
   return answer.body as GroupResult
 }
 
@@ -101,7 +101,7 @@ describe('a data quality check', () => {
   it('answers the rows that violate it, how many there are in all, and their columns', async () => {
     const { id } = await check('select id, country from cases where id < 1200 order by id;')
     const result = await run(id)
-    expect(checker(CheckResult)(result)).toEqual({ value: result })
+    expect(createContractChecker(CheckResult)(result)).toEqual({ value: result })
     expect(result).toMatchObject({ dataQualityCheckId: id, status: 'FAILED', violations: 1_200 })
     expect(result.message).toBe('1,200 rows violate the check.')
     expect(result.data).toMatchObject({ height: 1_000, width: 2, rowCount: 1_200, columnCount: 2 })

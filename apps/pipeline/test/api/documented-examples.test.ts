@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { checker, pipelineOperations, pipelineTypes, pipelineVariants, type Signature } from '@sluice/contracts'
+import {
+  createContractChecker,
+  pipelineOperations,
+  pipelineTypes,
+  pipelineVariants,
+  type OperationSignature,
+} from '@sluice/contracts'
 import { schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { datasetForm } from './good-public-datasets.ts'
 
@@ -34,8 +40,8 @@ function bodyOf({ text }: Example, id: string = randomUUID()): any {
   return JSON.parse(text.replaceAll(/"(id|uid)": "…"/g, `"$1": "${id}"`).replaceAll('"…"', '"a-secret"'))
 }
 
-const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
-const signatureOf = ({ method, path }: Example): Signature | undefined =>
+const signatures = Object.values(pipelineOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
+const signatureOf = ({ method, path }: Example): OperationSignature | undefined =>
   signatures.find((one) => one.method === method && new RegExp(`^${one.path.replaceAll(/:\w+/g, '[^/]+')}$`).test(path))
 
 let service: Service
@@ -54,7 +60,7 @@ afterAll(() => service?.stop())
 
 it.each(named(examples))('%s is what its contract takes', (_name, example) => {
   const { body } = signatureOf(example)!
-  expect(checker(body!)(bodyOf(example))).not.toHaveProperty('violations')
+  expect(createContractChecker(body!)(bodyOf(example))).not.toHaveProperty('violations')
 })
 
 it.each(named(pipelines))('%s is saved', async (_name, example) => {

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { checker, holds, pipelineOperations, roles, type Role, type Signature } from '@sluice/contracts'
+import {
+  createContractChecker,
+  hasRole,
+  pipelineOperations,
+  allRoles,
+  type Role,
+  type OperationSignature,
+} from '@sluice/contracts'
 import { operations } from '../../src/api/operations.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
@@ -19,8 +26,8 @@ import { goodViews } from './good-views.ts'
 import { goodWorkflows } from './good-workflows.ts'
 import { wrongBody, wrongQuery } from './wrong-requests.ts'
 
-const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
-const table = signatures.map((signature): [string, Signature] => [signature.id, signature])
+const signatures = Object.values(pipelineOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
+const table = signatures.map((signature): [string, OperationSignature] => [signature.id, signature])
 const guarded = table.filter(([, { guard }]) => guard !== 'anyone')
 const byRole = guarded.filter(([, { guard }]) => Array.isArray(guard))
 const withId = guarded.filter(([, { path }]) => path.includes(':uid'))
@@ -98,7 +105,7 @@ async function load(pipeline: string): Promise<string> {
 
 /** Somebody of the owner's client who holds every role but those that would do. */
 const lacking = (guard: Role[]): Promise<Asking> => {
-  const others = roles.filter((role) => !guard.some((wanted) => holds([role], wanted)))
+  const others = allRoles.filter((role) => !guard.some((wanted) => hasRole([role], wanted)))
   const known = refused.get(guard.join()) ?? service.identity.person(client, others).then((one) => service.as(one))
   refused.set(guard.join(), known)
   return known
@@ -108,7 +115,7 @@ const refused = new Map<string, Promise<Asking>>()
 const make = fresh(() => owner)
 
 /** Whoever may ask this: `otherwise`, unless only super admins may. */
-const rightful = ({ guard }: Signature, otherwise: Asking) =>
+const rightful = ({ guard }: OperationSignature, otherwise: Asking) =>
   (guard as string[]).includes('ROLE_SUPER_ADMIN') ? boss : otherwise
 
 interface Good {
@@ -141,7 +148,7 @@ const parameters = () => ({
   key: 'THEME',
   name: loaded.table,
 })
-const at = ({ path }: Signature, uid: string = randomUUID(), taskId = loaded.run, key = parameters().key) =>
+const at = ({ path }: OperationSignature, uid: string = randomUUID(), taskId = loaded.run, key = parameters().key) =>
   Object.entries({
     uid,
     ...parameters(),
@@ -149,7 +156,7 @@ const at = ({ path }: Signature, uid: string = randomUUID(), taskId = loaded.run
     taskId,
     key,
   }).reduce((address, [name, value]) => address.replace(`:${name}`, value), path)
-const asked = (caller: Asking, signature: Signature, { uid, taskId, key, query = '', body }: Good) => {
+const asked = (caller: Asking, signature: OperationSignature, { uid, taskId, key, query = '', body }: Good) => {
   const request = caller[signature.method](`${at(signature, uid, taskId, key)}${query}`)
   if (!signature.upload) return request.send(body)
   return request.type(`${signature.upload}${signature.form ? '; boundary=x' : ''}`).send(body ?? 'a\n1\n')
@@ -169,8 +176,9 @@ describe.each(table)('%s', (id, signature) => {
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     if (signature.events) {
       const [first] = eventsOf(answer.text).filter(({ event }) => event === 'log')
-      expect(checker(signature.response!)(first!.data)).toEqual({ value: first!.data })
-    } else if (signature.response) expect(checker(signature.response)(answer.body)).toEqual({ value: answer.body })
+      expect(createContractChecker(signature.response!)(first!.data)).toEqual({ value: first!.data })
+    } else if (signature.response)
+      expect(createContractChecker(signature.response)(answer.body)).toEqual({ value: answer.body })
     else expect(answer.text).toBe('')
     if (signature.paged) expect(answer.headers).toMatchObject({ 'x-page': '1', 'x-page-size': expect.any(String) })
     const kept = signature.guard === 'anyone' ? 'public, max-age=30' : 'no-store'

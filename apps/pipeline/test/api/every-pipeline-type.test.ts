@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { systems, type PipelineType } from '@sluice/contracts'
+import { connectorNames, type PipelineType } from '@sluice/contracts'
 import { unsealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { type Sample, samples, withSecrets } from './pipeline-type-samples.ts'
@@ -38,7 +38,7 @@ describe('a pipeline', () => {
       .post('/data-pipelines')
       .send(bodyOf(type, withSecrets(sample, value)))
       .expect(201)
-    expect(made.body).toMatchObject({ type, typeName: systems[type], typeKey: type.toLowerCase(), ...own })
+    expect(made.body).toMatchObject({ type, typeName: connectorNames[type], typeKey: type.toLowerCase(), ...own })
     const { id } = made.body
     const put = await owner.put(`/data-pipelines/${id}`).send(made.body).expect(200)
     expect(put.body).toMatchObject({ type, ...own })

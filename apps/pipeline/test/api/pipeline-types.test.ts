@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { pipelineTypes, systems } from '@sluice/contracts'
+import { pipelineTypes, connectorNames } from '@sluice/contracts'
 import { unsealSourceSecrets } from '../../src/secrets/sealed-secrets.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 import { samples, withSecrets } from './pipeline-type-samples.ts'
@@ -43,7 +43,7 @@ describe('a pipeline', () => {
     ['SQL_DATABASE_D', { jdbcSource, sqlQuery: 'select 1', roleIdentifier: 'r', region: 'EU_WEST_1' }],
   ] as const)('of type %s is answered with what is its own, and taken back like that', async (type, own) => {
     const made = await create(pipelineBody(schema, { type, ...own }))
-    expect(made).toMatchObject({ type, typeName: systems[type], typeKey: type.toLowerCase(), ...own })
+    expect(made).toMatchObject({ type, typeName: connectorNames[type], typeKey: type.toLowerCase(), ...own })
     const { body } = await owner.put(`/data-pipelines/${made.id}`).send(made).expect(200)
     expect(body).toMatchObject({ type, ...own })
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { pipelineOperations, type Signature } from '@sluice/contracts'
+import { pipelineOperations, type OperationSignature } from '@sluice/contracts'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { sql } from 'kysely'
 import type { Person } from '../join-identity.ts'
@@ -92,7 +92,7 @@ function level(thing: Thing, { id, groups: own }: (typeof people)[number]): 'NON
   return all.includes('READ_WRITE') ? 'READ_WRITE' : all.includes('READ') ? 'READ' : 'NONE'
 }
 
-const signatures = Object.values(pipelineOperations).flatMap((noun): Signature[] => Object.values(noun))
+const signatures = Object.values(pipelineOperations).flatMap((noun): OperationSignature[] => Object.values(noun))
 /** What else there is below one of them, by its path behind the id. */
 const below = (noun: string) =>
   signatures.flatMap(({ method, path, effect }) => {
@@ -173,7 +173,7 @@ describe.each(sharedResources)('%s with random grants', (noun, _manage, bodyOf) 
     'show nothing of themselves anywhere to whom they are not shared with: person %#',
     async (index) => {
       const person = people[index]!
-      const statusOf = async (id: string, { method, at }: { method: Signature['method']; at: string }) => {
+      const statusOf = async (id: string, { method, at }: { method: OperationSignature['method']; at: string }) => {
         const asked = person.asking[method](`/${noun}/${id}${at}`)
         return [method, at, (await (method === 'post' ? asked.send({}) : asked)).status]
       }

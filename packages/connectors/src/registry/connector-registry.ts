@@ -1,5 +1,5 @@
 import type { PipelineType } from '@sluice/contracts'
-import { systems as systemNames } from '@sluice/contracts/connector-types'
+import { connectorNames as systemNames } from '@sluice/contracts/connector-types'
 import { causeOf } from '@sluice/process'
 import { previewFeed } from '@sluice/file-formats/preview/preview-feed'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid } from '../field-types.ts'
-import { Roles } from '../roles.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText, Timestamp, Uid } from '../field-types.ts'
+import { RoleList } from '../roles.ts'
 import { GivenPassword } from './passwords.ts'
-import { Code } from './sign-in.ts'
+import { SecondFactorCode } from './sign-in.ts'
 
-export const SecondFactor = contract(
+export const SecondFactor = defineContract(
   'SecondFactor',
   Type.Object(
     {
@@ -13,41 +13,47 @@ export const SecondFactor = contract(
       since: Type.Optional(Timestamp),
       recoveryCodesLeft: Type.Integer({ minimum: 0, maximum: 100 }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SecondFactor = TypeOf<typeof SecondFactor>
 
 /** The user's current password. It prevents changes by another person at an unattended session. */
-export const OwnPasswordBody = contract('OwnPasswordBody', Type.Object({ password: GivenPassword }, closed))
+export const OwnPasswordBody = defineContract(
+  'OwnPasswordBody',
+  Type.Object({ password: GivenPassword }, noUnknownFields),
+)
 export type OwnPasswordBody = TypeOf<typeof OwnPasswordBody>
 
 /** The user's current password or a code of their second factor. If the body contains both, only the password is checked. */
-export const ProofBody = contract(
+export const ProofBody = defineContract(
   'ProofBody',
-  Type.Object({ password: Type.Optional(GivenPassword), code: Type.Optional(Code) }, { ...closed, minProperties: 1 }),
+  Type.Object(
+    { password: Type.Optional(GivenPassword), code: Type.Optional(SecondFactorCode) },
+    { ...noUnknownFields, minProperties: 1 },
+  ),
 )
 export type ProofBody = TypeOf<typeof ProofBody>
 
 /** The user's new email address, with the current password or a code of the second factor. */
-export const ChangeEmailBody = contract(
+export const ChangeEmailBody = defineContract(
   'ChangeEmailBody',
   Type.Object(
     {
       email: Type.String({ format: 'email', maxLength: 254 }),
       password: Type.Optional(GivenPassword),
-      code: Type.Optional(Code),
+      code: Type.Optional(SecondFactorCode),
     },
-    { ...closed, minProperties: 2 },
+    { ...noUnknownFields, minProperties: 2 },
   ),
 )
 export type ChangeEmailBody = TypeOf<typeof ChangeEmailBody>
 
-export const CodeBody = contract('CodeBody', Type.Object({ code: Code }, closed))
+export const CodeBody = defineContract('CodeBody', Type.Object({ code: SecondFactorCode }, noUnknownFields))
 export type CodeBody = TypeOf<typeof CodeBody>
 
 /** The setup data for an authenticator app, as an image, a link and text. Only this response contains it. */
-export const SecondFactorEnrolment = contract(
+export const SecondFactorEnrolment = defineContract(
   'SecondFactorEnrolment',
   Type.Object(
     {
@@ -58,40 +64,40 @@ export const SecondFactorEnrolment = contract(
       /** The URI as a QR code in an SVG document. */
       qrCode: Type.String({ maxLength: 100_000 }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SecondFactorEnrolment = TypeOf<typeof SecondFactorEnrolment>
 
 /** Recovery codes. Each one can be used once instead of an authenticator's code. Only this response contains them. */
-export const RecoveryCodes = contract(
+export const RecoveryCodes = defineContract(
   'RecoveryCodes',
-  Type.Object({ recoveryCodes: Type.Array(Type.String({ maxLength: 40 }), { maxItems: 10 }) }, closed),
+  Type.Object({ recoveryCodes: Type.Array(Type.String({ maxLength: 40 }), { maxItems: 10 }) }, noUnknownFields),
 )
 export type RecoveryCodes = TypeOf<typeof RecoveryCodes>
 
-export const ApiTokenBody = contract(
+export const ApiTokenBody = defineContract(
   'ApiTokenBody',
   Type.Object(
     {
       name: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['Nightly export'] }),
       /** Roles of the user that the token receives. A token with an empty list can only call operations that require no role. */
-      roles: Roles,
+      roles: RoleList,
       /** The expiry of the token, at most 365 days from now. */
       expires: Timestamp,
       /** The user's current password or a code of their second factor; required if the user has one of them. */
       password: Type.Optional(GivenPassword),
-      code: Type.Optional(Code),
+      code: Type.Optional(SecondFactorCode),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type ApiTokenBody = TypeOf<typeof ApiTokenBody>
 
 const apiToken = {
   id: Uid,
-  name: Line,
-  roles: Roles,
+  name: SingleLineText,
+  roles: RoleList,
   created: Timestamp,
   expires: Timestamp,
   /** The time of the last use, rounded to the minute. */
@@ -102,13 +108,13 @@ const apiToken = {
    * The effective roles: the `roles` that the user still holds and that the client has not switched off. Empty if the
    * token is not usable.
    */
-  effectiveRoles: Roles,
+  effectiveRoles: RoleList,
 }
 
-export const ApiToken = contract('ApiToken', Type.Object(apiToken, closed))
+export const ApiToken = defineContract('ApiToken', Type.Object(apiToken, noUnknownFields))
 export type ApiToken = TypeOf<typeof ApiToken>
 
-export const NewApiToken = contract(
+export const NewApiToken = defineContract(
   'NewApiToken',
   Type.Object(
     {
@@ -116,13 +122,13 @@ export const NewApiToken = contract(
       /** The token, to be sent as `Authorization: Bearer …`. Only this response contains it. */
       token: Type.String({ maxLength: 100 }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type NewApiToken = TypeOf<typeof NewApiToken>
 
 /** An open session of a user. */
-export const OpenSession = contract(
+export const OpenSession = defineContract(
   'OpenSession',
   Type.Object(
     {
@@ -135,9 +141,9 @@ export const OpenSession = contract(
       /** Whether this request belongs to the session. */
       current: Type.Boolean(),
       /** The names of the applications that the user signed in to. */
-      applications: Type.Array(Line, { maxItems: 100 }),
+      applications: Type.Array(SingleLineText, { maxItems: 100 }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type OpenSession = TypeOf<typeof OpenSession>

@@ -1,22 +1,22 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, Email, Line, lineOf, named, recorded } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { bodyOf, EmailAddress, SingleLineText, lineOf, namedFields, recordFields } from '../field-types.ts'
 
 export const clientDomains = ['REGULAR', 'PUBLIC_DATASET_CATALOG', 'DATA_MART_PROGRAM'] as const
 
-export const ContactInfo = contract(
+export const ContactInfo = defineContract(
   'ContactInfo',
   Type.Object(
     {
-      name: Type.Optional(Line),
-      email: Type.Optional(Email),
+      name: Type.Optional(SingleLineText),
+      email: Type.Optional(EmailAddress),
       phoneNumber: Type.Optional(Type.String({ maxLength: 50, pattern: '^\\P{Cc}*$', examples: ['+47 22 85 50 50'] })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 
-const Code = lineOf({ minLength: 2, maxLength: 25, examples: ['NORTH'] })
+const ClientCode = lineOf({ minLength: 2, maxLength: 25, examples: ['NORTH'] })
 
 /** The name of an IANA time zone. */
 export const TimeZone = Type.String({
@@ -28,9 +28,9 @@ export const TimeZone = Type.String({
 })
 
 const clientFields = {
-  ...named,
-  code: Code,
-  billingCode: Code,
+  ...namedFields,
+  code: ClientCode,
+  billingCode: ClientCode,
   primaryContact: ContactInfo,
   technicalContact: ContactInfo,
   billingContact: ContactInfo,
@@ -51,8 +51,8 @@ const clientFields = {
   timeZone: Type.Optional(TimeZone),
 }
 
-export const ClientBody = contract('ClientBody', bodyOf(clientFields, recorded))
+export const ClientBody = defineContract('ClientBody', bodyOf(clientFields, recordFields))
 export type ClientBody = TypeOf<typeof ClientBody>
 
-export const Client = contract('Client', Type.Object({ ...recorded, ...clientFields }, closed))
+export const Client = defineContract('Client', Type.Object({ ...recordFields, ...clientFields }, noUnknownFields))
 export type Client = TypeOf<typeof Client>

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText, Timestamp, Uid } from '../field-types.ts'
 
 export const mailKinds = [
   'INVITATION',
@@ -22,10 +22,10 @@ const mailFields = {
   id: Uid,
   created: Timestamp,
   client: Uid,
-  user: Type.Object({ id: Uid, username: Line }, closed),
+  user: Type.Object({ id: Uid, username: SingleLineText }, noUnknownFields),
   kind: Type.Enum([...mailKinds]),
-  recipient: Line,
-  subject: Line,
+  recipient: SingleLineText,
+  subject: SingleLineText,
   state: Type.Enum([...mailStates]),
   /** The reason why the last attempt failed, or why the service stopped retrying. */
   reason: Type.Optional(Type.String({ maxLength: 1000 })),
@@ -35,12 +35,12 @@ const mailFields = {
 }
 
 /** An email to a user, without its text. */
-export const Mail = contract('Mail', Type.Object(mailFields, closed))
-export type Mail = TypeOf<typeof Mail>
+export const MailSummary = defineContract('Mail', Type.Object(mailFields, noUnknownFields))
+export type MailSummary = TypeOf<typeof MailSummary>
 
 /** An email to a user. The text is present only if no SMTP server is configured. */
-export const ReadMail = contract(
+export const ReadMail = defineContract(
   'ReadMail',
-  Type.Object({ ...mailFields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, closed),
+  Type.Object({ ...mailFields, text: Type.Optional(Type.String({ maxLength: 20_000 })) }, noUnknownFields),
 )
 export type ReadMail = TypeOf<typeof ReadMail>

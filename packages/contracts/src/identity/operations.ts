@@ -1,26 +1,26 @@
-import { account } from './operations/account.ts'
+import { accountSignatures } from './operations/account.ts'
 import { allowedApplications, ssoClientConfigs } from './operations/sso-client-configs.ts'
-import { auth } from './operations/auth.ts'
-import { clients } from './operations/clients.ts'
-import { lookups } from './operations/service-lookups.ts'
-import { mails } from './operations/mails.ts'
-import { reports } from './operations/reports.ts'
-import { session } from './operations/session.ts'
+import { authSignatures } from './operations/auth.ts'
+import { clientSignatures } from './operations/clients.ts'
+import { lookupSignatures } from './operations/service-lookups.ts'
+import { mailSignatures } from './operations/mails.ts'
+import { reportSignatures } from './operations/reports.ts'
+import { sessionSignatures } from './operations/session.ts'
 import { userGroups } from './operations/user-groups.ts'
 import { ssoProviderConfigs } from './operations/sso-provider-configs.ts'
-import { users } from './operations/users.ts'
+import { userSignatures } from './operations/users.ts'
 
 export const identityOperations = {
-  account,
+  account: accountSignatures,
   allowedApplications,
-  clients,
-  users,
+  clients: clientSignatures,
+  users: userSignatures,
   userGroups,
-  session,
-  reports,
+  session: sessionSignatures,
+  reports: reportSignatures,
   ssoProviderConfigs,
   ssoClientConfigs,
-  auth,
-  mails,
-  lookups,
+  auth: authSignatures,
+  mails: mailSignatures,
+  lookups: lookupSignatures,
 }

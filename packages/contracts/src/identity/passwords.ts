@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 
 /** The one-time token of an emailed link: the value of `?token=` in its URL. */
 const LinkToken = Type.String({ minLength: 20, maxLength: 200 })
@@ -12,7 +12,7 @@ export const NewPassword = Type.String({ minLength: passwordLength.least, maxLen
 /** An existing password. Its length is not checked again. */
 export const GivenPassword = Type.String({ minLength: 1, maxLength: passwordLength.most })
 
-export const AcceptInvitationBody = contract(
+export const AcceptInvitationBody = defineContract(
   'AcceptInvitationBody',
   Type.Object(
     {
@@ -20,28 +20,28 @@ export const AcceptInvitationBody = contract(
       /** The new password. Users with single sign-on omit it. */
       password: Type.Optional(NewPassword),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type AcceptInvitationBody = TypeOf<typeof AcceptInvitationBody>
 
-export const ForgotPasswordBody = contract(
+export const ForgotPasswordBody = defineContract(
   'ForgotPasswordBody',
   Type.Object(
     { username: Type.String({ minLength: 1, maxLength: 254, description: 'The username or the email address.' }) },
-    closed,
+    noUnknownFields,
   ),
 )
 export type ForgotPasswordBody = TypeOf<typeof ForgotPasswordBody>
 
-export const ResetPasswordBody = contract(
+export const ResetPasswordBody = defineContract(
   'ResetPasswordBody',
-  Type.Object({ token: LinkToken, password: NewPassword }, closed),
+  Type.Object({ token: LinkToken, password: NewPassword }, noUnknownFields),
 )
 export type ResetPasswordBody = TypeOf<typeof ResetPasswordBody>
 
-export const ChangePasswordBody = contract(
+export const ChangePasswordBody = defineContract(
   'ChangePasswordBody',
-  Type.Object({ currentPassword: GivenPassword, newPassword: NewPassword }, closed),
+  Type.Object({ currentPassword: GivenPassword, newPassword: NewPassword }, noUnknownFields),
 )
 export type ChangePasswordBody = TypeOf<typeof ChangePasswordBody>

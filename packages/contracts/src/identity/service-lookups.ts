@@ -1,31 +1,31 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid } from '../field-types.ts'
-import { Roles } from '../roles.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText, Timestamp, Uid } from '../field-types.ts'
+import { RoleList } from '../roles.ts'
 import { clientDomains, TimeZone } from './client.ts'
 import { userStatuses } from './user.ts'
 
-export const ClientSummary = contract(
+export const ClientSummary = defineContract(
   'ClientSummary',
   Type.Object(
     {
       id: Uid,
-      code: Line,
-      name: Line,
+      code: SingleLineText,
+      name: SingleLineText,
       disabled: Type.Boolean(),
       domain: Type.Enum([...clientDomains]),
       pipelinesEnabled: Type.Boolean(),
       timeZone: TimeZone,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type ClientSummary = TypeOf<typeof ClientSummary>
 
 /** A deleted client and its name at the deletion. */
-export const DeletedClientSummary = contract(
+export const DeletedClientSummary = defineContract(
   'DeletedClientSummary',
-  Type.Object({ id: Uid, code: Line, name: Line, deleted: Timestamp }, closed),
+  Type.Object({ id: Uid, code: SingleLineText, name: SingleLineText, deleted: Timestamp }, noUnknownFields),
 )
 export type DeletedClientSummary = TypeOf<typeof DeletedClientSummary>
 
@@ -36,7 +36,7 @@ const credentialKinds = ['session', 'application', 'api-token'] as const
  * ssoClientId, or the API token's SHA-256 in base64url. Only a user's session has `session` and, if the token was issued to an
  * application, its ssoClientId in `application`.
  */
-export const Credential = contract(
+export const Credential = defineContract(
   'Credential',
   Type.Object(
     {
@@ -45,7 +45,7 @@ export const Credential = contract(
       session: Type.Optional(Uid),
       application: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Credential = TypeOf<typeof Credential>
@@ -57,40 +57,43 @@ export type Credential = TypeOf<typeof Credential>
  * session of an application, roles that the application may not have or that the user did not allow. The state of an
  * application contains the application's name.
  */
-export const PrincipalState = contract(
+export const PrincipalState = defineContract(
   'Standing',
   Type.Object(
     {
       kind: Type.Enum([...credentialKinds]),
       id: Uid,
-      username: Line,
-      name: Line,
+      username: SingleLineText,
+      name: SingleLineText,
       status: Type.Enum([...userStatuses]),
       tokenValidAfter: Timestamp,
       /** False if the session was ended, or if the API token or the application was deleted. */
       open: Type.Boolean(),
-      roles: Roles,
+      roles: RoleList,
       /**
        * Roles that the principal holds but that grant nothing, because the client has switched them off. Absent if all
        * roles are effective.
        */
-      dormantRoles: Type.Optional(Roles),
+      dormantRoles: Type.Optional(RoleList),
       userGroups: Type.Array(Uid, { maxItems: 1000 }),
       client: ClientSummary,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PrincipalState = TypeOf<typeof PrincipalState>
 
-export const LookupBody = contract(
+export const LookupBody = defineContract(
   'LookupBody',
-  Type.Object({ ids: Type.Array(Uid, { minItems: 1, maxItems: 1000 }) }, closed),
+  Type.Object({ ids: Type.Array(Uid, { minItems: 1, maxItems: 1000 }) }, noUnknownFields),
 )
 export type LookupBody = TypeOf<typeof LookupBody>
 
-export const UserSummary = contract(
+export const UserSummary = defineContract(
   'UserSummary',
-  Type.Object({ id: Uid, client: Uid, username: Line, name: Line, status: Type.Enum([...userStatuses]) }, closed),
+  Type.Object(
+    { id: Uid, client: Uid, username: SingleLineText, name: SingleLineText, status: Type.Enum([...userStatuses]) },
+    noUnknownFields,
+  ),
 )
 export type UserSummary = TypeOf<typeof UserSummary>

@@ -1,25 +1,25 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Uid } from '../field-types.ts'
-import { Roles } from '../roles.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText, Uid } from '../field-types.ts'
+import { RoleList } from '../roles.ts'
 import { Client, clientDomains } from './client.ts'
 import { User, UserGroupSummary } from './user.ts'
 
-export const SessionUser = contract(
+export const SessionUser = defineContract(
   'SessionUser',
   Type.Object(
     {
       id: Uid,
-      client: Line,
-      username: Line,
-      email: Line,
-      name: Line,
-      createdBy: Type.Optional(Line),
-      lastUpdatedBy: Type.Optional(Line),
+      client: SingleLineText,
+      username: SingleLineText,
+      email: SingleLineText,
+      name: SingleLineText,
+      createdBy: Type.Optional(SingleLineText),
+      lastUpdatedBy: Type.Optional(SingleLineText),
       twoFactorAuth: Type.Boolean(),
       /** The roles when the token was issued. Absent if they are the same as `auths`. */
-      preUpdateAuths: Type.Optional(Roles),
-      auths: Roles,
+      preUpdateAuths: Type.Optional(RoleList),
+      auths: RoleList,
       userGroups: Type.Array(UserGroupSummary, { maxItems: 1000 }),
       pipelinesEnabled: Type.Boolean(),
       hasIntegrationRouteAccess: Type.Boolean(),
@@ -28,17 +28,17 @@ export const SessionUser = contract(
       hasUserAccess: Type.Boolean(),
       hasClientAccess: Type.Boolean(),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 
-export const SessionClient = contract(
+export const SessionClient = defineContract(
   'SessionClient',
   Type.Object(
     {
       id: Uid,
-      code: Line,
-      name: Line,
+      code: SingleLineText,
+      name: SingleLineText,
       disabled: Type.Boolean(),
       domain: Type.Enum([...clientDomains]),
       managerEnabled: Type.Boolean(),
@@ -46,14 +46,14 @@ export const SessionClient = contract(
       analyticsPlatformEnabled: Type.Boolean(),
       enterpriseEnabled: Type.Boolean(),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 
 const forwardTargets = ['SERVICE_MANAGER', 'SERVICE_INTEGRATION', 'SERVICE_DATA_PIPELINE'] as const
 
 /** The signed-in user, their client and their start page. */
-export const Session = contract(
+export const CurrentSession = defineContract(
   'Session',
   Type.Object(
     {
@@ -61,13 +61,13 @@ export const Session = contract(
       user: SessionUser,
       activeClient: Client,
       client: SessionClient,
-      config: Type.Object({ serviceIntro: Type.Boolean() }, closed),
+      config: Type.Object({ serviceIntro: Type.Boolean() }, noUnknownFields),
       forwardTo: Type.Optional(Type.Enum([...forwardTargets])),
     },
-    closed,
+    noUnknownFields,
   ),
 )
-export type Session = TypeOf<typeof Session>
+export type CurrentSession = TypeOf<typeof CurrentSession>
 
-export const SwitchClientBody = contract('SwitchClientBody', Type.Object({ clientId: Uid }, closed))
+export const SwitchClientBody = defineContract('SwitchClientBody', Type.Object({ clientId: Uid }, noUnknownFields))
 export type SwitchClientBody = TypeOf<typeof SwitchClientBody>

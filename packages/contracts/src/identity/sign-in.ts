@@ -1,27 +1,27 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { Timestamp } from '../field-types.ts'
 import { GivenPassword } from './passwords.ts'
 
 const RefreshToken = Type.String({ minLength: 20, maxLength: 200 })
 
-export const LoginBody = contract(
+export const LoginBody = defineContract(
   'LoginBody',
   Type.Object(
     {
       username: Type.String({ minLength: 1, maxLength: 100 }),
       password: GivenPassword,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type LoginBody = TypeOf<typeof LoginBody>
 
-export const RefreshBody = contract('RefreshBody', Type.Object({ refreshToken: RefreshToken }, closed))
+export const RefreshBody = defineContract('RefreshBody', Type.Object({ refreshToken: RefreshToken }, noUnknownFields))
 export type RefreshBody = TypeOf<typeof RefreshBody>
 
 /** An access token, to be sent as `Authorization: Bearer …`, and a refresh token, which can be exchanged once for new tokens. */
-export const Tokens = contract(
+export const TokenPair = defineContract(
   'Tokens',
   Type.Object(
     {
@@ -32,43 +32,46 @@ export const Tokens = contract(
       refreshToken: RefreshToken,
       refreshTokenExpires: Timestamp,
     },
-    closed,
+    noUnknownFields,
   ),
 )
-export type Tokens = TypeOf<typeof Tokens>
+export type TokenPair = TypeOf<typeof TokenPair>
 
 const secondFactorMethods = ['TOTP', 'RECOVERY_CODE'] as const
 export type SecondFactorMethod = (typeof secondFactorMethods)[number]
 
-const Ticket = Type.String({ minLength: 20, maxLength: 100 })
+const LoginTicket = Type.String({ minLength: 20, maxLength: 100 })
 
 /** The six digits of an authenticator app, or a recovery code. Spaces and dashes are ignored. */
-export const Code = Type.String({ minLength: 6, maxLength: 40 })
+export const SecondFactorCode = Type.String({ minLength: 6, maxLength: 40 })
 
 /** The response if the password was correct and the user has a second factor. Send the ticket and a code to `auth.loginWithCode`. */
-export const SecondFactorDemand = contract(
+export const SecondFactorDemand = defineContract(
   'SecondFactorDemand',
   Type.Object(
     {
       secondFactor: Type.Object(
         {
           /** Proves the correct password for one sign-in within five minutes. */
-          ticket: Ticket,
+          ticket: LoginTicket,
           methods: Type.Array(Type.Enum([...secondFactorMethods]), { maxItems: secondFactorMethods.length }),
         },
-        closed,
+        noUnknownFields,
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SecondFactorDemand = TypeOf<typeof SecondFactorDemand>
 
 /** Tokens or, if the user has a second factor, the request for its code. */
-export const LoginAnswer = contract('LoginAnswer', Type.Union([Tokens, SecondFactorDemand]))
+export const LoginAnswer = defineContract('LoginAnswer', Type.Union([TokenPair, SecondFactorDemand]))
 export type LoginAnswer = TypeOf<typeof LoginAnswer>
 
-export const LoginCodeBody = contract('LoginCodeBody', Type.Object({ ticket: Ticket, code: Code }, closed))
+export const LoginCodeBody = defineContract(
+  'LoginCodeBody',
+  Type.Object({ ticket: LoginTicket, code: SecondFactorCode }, noUnknownFields),
+)
 export type LoginCodeBody = TypeOf<typeof LoginCodeBody>
 
 export const accessTokenAudience = 'sluice'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import { type TypeOf, closed, contract } from '../contract.ts'
-import { Line, Reference, Timestamp, Uid, bodyOf, lineOf } from '../field-types.ts'
-import { type Role, roles } from '../roles.ts'
+import { type TypeOf, noUnknownFields, defineContract } from '../contract.ts'
+import { SingleLineText, ObjectReference, Timestamp, Uid, bodyOf, lineOf } from '../field-types.ts'
+import { type Role, allRoles } from '../roles.ts'
 import { Client } from './client.ts'
 
 /** OpenID Connect scopes that an application can have in addition to roles. */
@@ -10,12 +10,12 @@ export const openIdScopes = ['openid', 'profile', 'email', 'groups', 'organizati
 /** All scopes that an application can have: the OpenID Connect scopes and every role except super admin. */
 export const applicationScopes = [
   ...openIdScopes,
-  ...roles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),
+  ...allRoles.filter((role): role is Exclude<Role, 'ROLE_SUPER_ADMIN'> => role !== 'ROLE_SUPER_ADMIN'),
 ]
 export type ApplicationScope = (typeof applicationScopes)[number]
 
 /** Returns the scopes that are roles. They limit what an application can do in identity and pipeline. */
-export const roleScopes = (scopes: readonly string[]): Role[] => roles.filter((role) => scopes.includes(role))
+export const roleScopes = (scopes: readonly string[]): Role[] => allRoles.filter((role) => scopes.includes(role))
 
 /** Returns the OpenID Connect scopes, which give an application data about the user. */
 export const userScopes = (scopes: readonly string[]): string[] =>
@@ -26,13 +26,13 @@ export type GrantType = (typeof grantTypes)[number]
 
 const AuthorizationGrantType = Type.Object(
   { value: Type.Enum([...grantTypes]) },
-  { ...closed, title: 'AuthorizationGrantType' },
+  { ...noUnknownFields, title: 'AuthorizationGrantType' },
 )
 
 /** Maximum characters of an application's id and name, so that they fit into a database index and a page. */
 export const longestApplicationText = 255
 
-const Name = lineOf({
+const ApplicationName = lineOf({
   minLength: 2,
   maxLength: 2_147_483_647,
   examples: ['Reports'],
@@ -47,7 +47,7 @@ const applicationFields = {
     examples: ['reports'],
     description: `The client_id of OAuth, in printable ASCII. It must be unique across all clients and have at most ${longestApplicationText} characters, else the request is rejected with 422.`,
   }),
-  clientName: Name,
+  clientName: ApplicationName,
   redirectUris: Type.Array(Type.String({ minLength: 1, maxLength: 2000 }), { uniqueItems: true, maxItems: 50 }),
   scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
   grantTypes: Type.Array(AuthorizationGrantType, { uniqueItems: true, maxItems: grantTypes.length }),
@@ -57,12 +57,12 @@ const applicationFields = {
  * The body of an application. An absent or null `clientSecret` keeps the stored secret. An empty text deletes it, which
  * makes the application a public client.
  */
-export const SsoClientConfigBody = contract(
+export const SsoClientConfigBody = defineContract(
   'SsoClientConfigBody',
   bodyOf(
     {
       ...applicationFields,
-      client: Type.Optional(Reference),
+      client: Type.Optional(ObjectReference),
       clientSecret: Type.Optional(
         Type.Union(
           [
@@ -84,7 +84,7 @@ export const SsoClientConfigBody = contract(
 export type SsoClientConfigBody = TypeOf<typeof SsoClientConfigBody>
 
 /** An application that signs in users of a client, or acts for itself. */
-export const SsoClientConfig = contract(
+export const SsoClientConfig = defineContract(
   'SsoClientConfig',
   Type.Object(
     {
@@ -96,20 +96,20 @@ export const SsoClientConfig = contract(
       /** Whether the application has a client secret. */
       confidential: Type.Boolean(),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SsoClientConfig = TypeOf<typeof SsoClientConfig>
 
 /** An application, and the scopes that its user allowed. */
-export const AllowedApplication = contract(
+export const AllowedApplication = defineContract(
   'AllowedApplication',
   Type.Object(
     {
       /** The id of the SSO client config. */
       id: Uid,
-      ssoClientId: Line,
-      clientName: Line,
+      ssoClientId: SingleLineText,
+      clientName: SingleLineText,
       scopes: Type.Array(Type.Enum([...applicationScopes]), { uniqueItems: true, maxItems: applicationScopes.length }),
       /** The times when the user first allowed scopes and last allowed further scopes. */
       allowed: Timestamp,
@@ -117,7 +117,7 @@ export const AllowedApplication = contract(
       /** The last sign-in or token refresh of the application. Absent if no stored session shows it. */
       lastUsed: Type.Optional(Timestamp),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type AllowedApplication = TypeOf<typeof AllowedApplication>

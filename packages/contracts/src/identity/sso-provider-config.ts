@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, Reference, Timestamp, Uid } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { bodyOf, ObjectReference, Timestamp, Uid } from '../field-types.ts'
 import { Client } from './client.ts'
 
 export const ssoProviders = ['IDP_VENDOR', 'GENERIC'] as const
@@ -38,12 +38,12 @@ const ClientSecret = Type.String({
  * The body of a provider. Responses omit clientId and clientSecret, so an absent or null value keeps the stored value,
  * and an empty text deletes it.
  */
-export const SsoProviderConfigBody = contract(
+export const SsoProviderConfigBody = defineContract(
   'SsoProviderConfigBody',
   bodyOf(
     {
       ...providerFields,
-      client: Type.Optional(Reference),
+      client: Type.Optional(ObjectReference),
       clientId: Type.Optional(Type.Union([ClientId, Type.Null()], { writeOnly: true })),
       clientSecret: Type.Optional(Type.Union([ClientSecret, Type.Null()], { writeOnly: true })),
     },
@@ -52,15 +52,18 @@ export const SsoProviderConfigBody = contract(
 )
 export type SsoProviderConfigBody = TypeOf<typeof SsoProviderConfigBody>
 
-const recorded = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: Client, ...providerFields }
+const providerConfigFields = { id: Uid, created: Timestamp, lastUpdated: Timestamp, client: Client, ...providerFields }
 
 /** The SSO provider of a client, without the client secret. */
-export const SsoProviderConfig = contract('SsoProviderConfig', Type.Object(recorded, closed))
+export const SsoProviderConfig = defineContract('SsoProviderConfig', Type.Object(providerConfigFields, noUnknownFields))
 export type SsoProviderConfig = TypeOf<typeof SsoProviderConfig>
 
 /** The response for super admins, who configure providers for other clients. It contains the client ID and the secret. */
-export const SsoProviderConfigWithCredentials = contract(
+export const SsoProviderConfigWithCredentials = defineContract(
   'SsoProviderConfigWithCredentials',
-  Type.Object({ ...recorded, clientId: Type.Optional(ClientId), clientSecret: Type.Optional(ClientSecret) }, closed),
+  Type.Object(
+    { ...providerConfigFields, clientId: Type.Optional(ClientId), clientSecret: Type.Optional(ClientSecret) },
+    noUnknownFields,
+  ),
 )
 export type SsoProviderConfigWithCredentials = TypeOf<typeof SsoProviderConfigWithCredentials>

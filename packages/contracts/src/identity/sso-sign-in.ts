@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { Uid } from '../field-types.ts'
 
-export const SsoStartQuery = contract(
+export const SsoStartQuery = defineContract(
   'SsoStartQuery',
   Type.Object(
     {
@@ -24,13 +24,13 @@ export const SsoStartQuery = contract(
         }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SsoStartQuery = TypeOf<typeof SsoStartQuery>
 
 /** The service ignores additional parameters of providers (RFC 6749, section 4.1.2). */
-export const SsoCallbackQuery = contract(
+export const SsoCallbackQuery = defineContract(
   'SsoCallbackQuery',
   Type.Object(
     {

@@ -1,27 +1,27 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
-import { Line, AnyNumber } from '../field-types.ts'
+import { SingleLineText, AnyNumber } from '../field-types.ts'
 
 /** A column of a report: its label, its field name and the type of its cells. */
-export const Header = contract(
+export const ReportHeader = defineContract(
   'Header',
   Type.Object(
     {
-      name: Line,
-      column: Line,
+      name: SingleLineText,
+      column: SingleLineText,
       valueType: Type.Enum([...dataTypes]),
       /** Whether the column is hidden. `rows` and `headers` contain hidden columns; `visibleRows` and `visibleHeaders` do not. */
       hidden: Type.Boolean(),
       /** Whether the column identifies the subject of a row. Other columns describe the subject. */
       meta: Type.Boolean(),
     },
-    closed,
+    noUnknownFields,
   ),
 )
-export type Header = TypeOf<typeof Header>
+export type ReportHeader = TypeOf<typeof ReportHeader>
 
-const Cell = Type.Unsafe<unknown>(
+const ReportCell = Type.Unsafe<unknown>(
   Type.Union([
     Type.Null(),
     Type.Boolean(),
@@ -31,37 +31,37 @@ const Cell = Type.Unsafe<unknown>(
     Type.Object({}, { additionalProperties: true, maxProperties: 1000 }),
   ]),
 )
-const Rows = Type.Array(Type.Array(Cell, { maxItems: 100 }), { maxItems: 1000 })
-const Count = Type.Integer({ minimum: 0, maximum: 1000 })
+const ReportRows = Type.Array(Type.Array(ReportCell, { maxItems: 100 }), { maxItems: 1000 })
+const ReportCount = Type.Integer({ minimum: 0, maximum: 1000 })
 
 /**
  * A page of a report. Cells are JSON values in the order of the headers: strings, numbers, booleans, null, and objects or
  * arrays if the header is JSONB; times are ISO 8601. `metaData.pager` contains the paging totals.
  */
-export const TabularResult = contract(
+export const TabularResult = defineContract(
   'TabularResult',
   Type.Object(
     {
-      table: Line,
-      title: Line,
-      subtitle: Line,
+      table: SingleLineText,
+      title: SingleLineText,
+      subtitle: SingleLineText,
       metaData: Type.Record(
         Type.String({ maxLength: 64 }),
         Type.Object({}, { additionalProperties: true, maxProperties: 20 }),
         { maxProperties: 20 },
       ),
-      rows: Rows,
-      visibleRows: Rows,
+      rows: ReportRows,
+      visibleRows: ReportRows,
       /** The positions, from 0, of those `headers` that have `meta` true. */
-      metaColumnIndexes: Type.Array(Count, { uniqueItems: true, maxItems: 100 }),
-      headers: Type.Array(Header, { maxItems: 100 }),
-      visibleHeaders: Type.Array(Header, { maxItems: 100 }),
-      height: Count,
+      metaColumnIndexes: Type.Array(ReportCount, { uniqueItems: true, maxItems: 100 }),
+      headers: Type.Array(ReportHeader, { maxItems: 100 }),
+      visibleHeaders: Type.Array(ReportHeader, { maxItems: 100 }),
+      height: ReportCount,
       /** Number of columns, including hidden ones. */
-      width: Count,
-      visibleWidth: Count,
+      width: ReportCount,
+      visibleWidth: ReportCount,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type TabularResult = TypeOf<typeof TabularResult>

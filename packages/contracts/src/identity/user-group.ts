@@ -1,24 +1,30 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { bodyOf, lineOf, namedAndDescribed, recorded, Reference, Text } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { bodyOf, lineOf, namedAndDescribed, recordFields, ObjectReference, LongText } from '../field-types.ts'
 import { Client } from './client.ts'
 
 const userGroupFields = {
   ...namedAndDescribed,
   /** The name is unique in the client, regardless of case. */
   code: lineOf({ maxLength: 255, examples: ['AIR-TEAM'] }),
-  description: Type.Optional(Text),
+  description: Type.Optional(LongText),
 }
 
-export const UserGroupBody = contract(
+export const UserGroupBody = defineContract(
   'UserGroupBody',
-  bodyOf({ ...userGroupFields, client: Type.Optional(Reference) }, { ...recorded, displayDescription: Text }),
+  bodyOf(
+    { ...userGroupFields, client: Type.Optional(ObjectReference) },
+    { ...recordFields, displayDescription: LongText },
+  ),
 )
 export type UserGroupBody = TypeOf<typeof UserGroupBody>
 
 /** A group of users of one client. Objects can be shared with the group. */
-export const UserGroup = contract(
+export const UserGroup = defineContract(
   'UserGroup',
-  Type.Object({ ...recorded, ...userGroupFields, displayDescription: Type.Optional(Text), client: Client }, closed),
+  Type.Object(
+    { ...recordFields, ...userGroupFields, displayDescription: Type.Optional(LongText), client: Client },
+    noUnknownFields,
+  ),
 )
 export type UserGroup = TypeOf<typeof UserGroup>

@@ -1,7 +1,17 @@
 import { Type } from 'typebox'
-import { type TypeOf, closed, contract } from '../contract.ts'
-import { Email, Line, Reference, Timestamp, Uid, authored, bodyOf, named, recorded } from '../field-types.ts'
-import { Roles } from '../roles.ts'
+import { type TypeOf, noUnknownFields, defineContract } from '../contract.ts'
+import {
+  EmailAddress,
+  SingleLineText,
+  ObjectReference,
+  Timestamp,
+  Uid,
+  authorFields,
+  bodyOf,
+  namedFields,
+  recordFields,
+} from '../field-types.ts'
+import { RoleList } from '../roles.ts'
 import { ListQuery, SearchRequest } from '../search.ts'
 import { Client } from './client.ts'
 import { NewPassword } from './passwords.ts'
@@ -12,23 +22,23 @@ export type UserStatus = (typeof userStatuses)[number]
 export const startPages = ['DEFAULT', 'MANAGER', 'INTEGRATION', 'DATA_PIPELINE'] as const
 
 const userFields = {
-  ...named,
+  ...namedFields,
   username: Type.String({ minLength: 2, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['ida'] }),
-  email: Email,
+  email: EmailAddress,
   ssoAuth: Type.Boolean(),
-  ssoId: Type.Optional(Line),
-  auths: Type.Optional(Roles),
-  fileAccessInstances: Type.Optional(Type.Array(Line, { uniqueItems: true, maxItems: 1000 })),
+  ssoId: Type.Optional(SingleLineText),
+  auths: Type.Optional(RoleList),
+  fileAccessInstances: Type.Optional(Type.Array(SingleLineText, { uniqueItems: true, maxItems: 1000 })),
   startPage: Type.Enum([...startPages]),
   analyticsPlatformEnabled: Type.Optional(Type.Boolean()),
 }
 
-const Status = Type.Enum([...userStatuses])
+const UserStatusField = Type.Enum([...userStatuses])
 
 /** Fields that PUT cannot change, because separate operations change them. A PUT body with other values is rejected. */
-const changedElsewhere = { twoFactorAuth: Type.Boolean(), status: Status }
+const changedElsewhere = { twoFactorAuth: Type.Boolean(), status: UserStatusField }
 
-const derived = {
+const derivedFields = {
   hasManagerAccess: Type.Boolean(),
   hasRouteAccess: Type.Boolean(),
   hasDataPipelineAccess: Type.Boolean(),
@@ -38,7 +48,7 @@ const derived = {
 
 export const InvitationLink = Type.String({ maxLength: 2500 })
 
-export const UserBody = contract(
+export const UserBody = defineContract(
   'UserBody',
   bodyOf(
     {
@@ -55,7 +65,7 @@ export const UserBody = contract(
         }),
       ),
       status: Type.Optional({
-        ...Status,
+        ...UserStatusField,
         description:
           'PUT ignores the stored value and rejects any other value with 422. Use PUT /users/{uid}/status to change it.',
       }),
@@ -63,64 +73,64 @@ export const UserBody = contract(
         ...Timestamp,
         description: 'If it differs from the time of the stored user, PUT ignores `status` and `twoFactorAuth`.',
       }),
-      client: Type.Optional(Reference),
-      userGroups: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 1000 })),
+      client: Type.Optional(ObjectReference),
+      userGroups: Type.Optional(Type.Array(ObjectReference, { uniqueItems: true, maxItems: 1000 })),
     },
-    { ...recorded, ...authored, ...derived, existingAuths: Roles, invitationLink: InvitationLink },
+    { ...recordFields, ...authorFields, ...derivedFields, existingAuths: RoleList, invitationLink: InvitationLink },
   ),
 )
 export type UserBody = TypeOf<typeof UserBody>
 
 /** A user is in the status INVITATION until they accept the invitation, and again if they lose all sign-in methods. */
-export const UserStatusBody = contract(
+export const UserStatusBody = defineContract(
   'UserStatusBody',
   Type.Object({ status: Type.Enum(['ACTIVE', 'INACTIVE']) }, { additionalProperties: false }),
 )
 export type UserStatusBody = TypeOf<typeof UserStatusBody>
 
-export const UserGroupSummary = contract(
+export const UserGroupSummary = defineContract(
   'UserGroupSummary',
-  Type.Object({ id: Uid, client: Uid, name: Line, code: Line }, { additionalProperties: false }),
+  Type.Object({ id: Uid, client: Uid, name: SingleLineText, code: SingleLineText }, { additionalProperties: false }),
 )
 export type UserGroupSummary = TypeOf<typeof UserGroupSummary>
 
-export const User = contract(
+export const User = defineContract(
   'User',
   Type.Object(
     {
-      ...recorded,
-      ...authored,
+      ...recordFields,
+      ...authorFields,
       ...userFields,
-      auths: Roles,
+      auths: RoleList,
       /** The roles before an update. Only the response to an update contains them. */
-      existingAuths: Type.Optional(Roles),
+      existingAuths: Type.Optional(RoleList),
       client: Client,
       userGroups: Type.Array(UserGroup, { maxItems: 1000 }),
       ...changedElsewhere,
-      ...derived,
+      ...derivedFields,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type User = TypeOf<typeof User>
 
 const analyticsPlatform = Type.Optional(Type.Boolean({ description: 'Returns only users with this value.' }))
 
-export const UserSearchRequest = contract(
+export const UserSearchRequest = defineContract(
   'UserSearchRequest',
-  Type.Object({ ...SearchRequest.properties, analyticsPlatform }, closed),
+  Type.Object({ ...SearchRequest.properties, analyticsPlatform }, noUnknownFields),
 )
 export type UserSearchRequest = TypeOf<typeof UserSearchRequest>
 
-export const UserListQuery = contract(
+export const UserListQuery = defineContract(
   'UserListQuery',
-  Type.Object({ ...ListQuery.properties, analyticsPlatform }, closed),
+  Type.Object({ ...ListQuery.properties, analyticsPlatform }, noUnknownFields),
 )
 export type UserListQuery = TypeOf<typeof UserListQuery>
 
 /** An invited user. The response contains the invitation link if no mail server is configured and the caller signed in directly. */
-export const InvitedUser = contract(
+export const InvitedUser = defineContract(
   'InvitedUser',
-  Type.Object({ ...User.properties, invitationLink: Type.Optional(InvitationLink) }, closed),
+  Type.Object({ ...User.properties, invitationLink: Type.Optional(InvitationLink) }, noUnknownFields),
 )
 export type InvitedUser = TypeOf<typeof InvitedUser>

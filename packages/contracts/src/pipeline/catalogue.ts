@@ -1,16 +1,16 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText } from '../field-types.ts'
 
-export const TableListQuery = contract(
+export const TableListQuery = defineContract(
   'TableListQuery',
   Type.Object(
     {
-      query: Type.Optional({ ...Line, description: 'Returns only tables whose name contains this text.' }),
+      query: Type.Optional({ ...SingleLineText, description: 'Returns only tables whose name contains this text.' }),
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: '50 when absent.' })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type TableListQuery = TypeOf<typeof TableListQuery>

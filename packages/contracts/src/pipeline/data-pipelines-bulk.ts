@@ -1,12 +1,12 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Uid } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText, Uid } from '../field-types.ts'
 import { DataPipelineBody, type SentDataPipelineBody } from './data-pipeline/data-pipeline.ts'
 
 export const mostAtOnce = 1_000
 
 /** Pipelines to save in one request, of one type or of several. The name selects the pipeline that each one replaces. */
-export const DataPipelinesBody = contract(
+export const DataPipelinesBody = defineContract(
   'DataPipelinesBody',
   Type.Object(
     {
@@ -15,25 +15,25 @@ export const DataPipelinesBody = contract(
         maxItems: mostAtOnce,
       }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type DataPipelinesBody = TypeOf<typeof DataPipelinesBody>
 
 /** The result of each pipeline, in the order of the request. */
-export const SavedDataPipelines = contract(
+export const SavedDataPipelines = defineContract(
   'SavedDataPipelines',
   Type.Object(
     {
       dataPipelines: Type.Array(
         Type.Object(
-          { id: Uid, name: Line, type: Line, result: Type.Enum(['CREATED', 'UPDATED']) },
-          { ...closed, title: 'SavedDataPipeline' },
+          { id: Uid, name: SingleLineText, type: SingleLineText, result: Type.Enum(['CREATED', 'UPDATED']) },
+          { ...noUnknownFields, title: 'SavedDataPipeline' },
         ),
         { maxItems: mostAtOnce },
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SavedDataPipelines = TypeOf<typeof SavedDataPipelines>

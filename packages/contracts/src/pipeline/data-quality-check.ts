@@ -1,50 +1,50 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../object-access.ts'
-import { type TypeOf, closed, contract } from '../contract.ts'
+import { ObjectAccess, AccessPart } from '../object-access.ts'
+import { type TypeOf, noUnknownFields, defineContract } from '../contract.ts'
 import {
-  Line,
-  Reference,
-  Text,
+  SingleLineText,
+  ObjectReference,
+  LongText,
   Uid,
-  authored,
-  body,
-  named,
+  authorFields,
+  defineRequestBody,
+  namedFields,
   requiredBecause,
-  recorded,
+  recordFields,
   translationsWith,
 } from '../field-types.ts'
 
-const short = { maxLength: 50, pattern: '^\\P{Cc}*$' }
+const shortTextOptions = { maxLength: 50, pattern: '^\\P{Cc}*$' }
 
-export const Label = contract(
+export const CheckLabel = defineContract(
   'Label',
   Type.Object(
     {
       key: Type.String({ minLength: 1, maxLength: 100, pattern: '^\\P{Cc}*$', examples: ['severity'] }),
-      value: Line,
+      value: SingleLineText,
     },
-    closed,
+    noUnknownFields,
   ),
 )
-export type Label = TypeOf<typeof Label>
+export type CheckLabel = TypeOf<typeof CheckLabel>
 
 const LabelsBody = Type.Array(
   Type.Object(
     {
-      key: requiredBecause(Label.properties.key, 'it identifies the label'),
-      value: Type.Optional({ ...Line, description: 'Empty when absent.' }),
+      key: requiredBecause(CheckLabel.properties.key, 'it identifies the label'),
+      value: Type.Optional({ ...SingleLineText, description: 'Empty when absent.' }),
     },
-    { ...closed, title: 'LabelBody' },
+    { ...noUnknownFields, title: 'LabelBody' },
   ),
   { uniqueItems: true, maxItems: 50 },
 )
 
-const Labels = Type.Array(Label, { uniqueItems: true, maxItems: 50 })
+const CheckLabelList = Type.Array(CheckLabel, { uniqueItems: true, maxItems: 50 })
 
 /**
  * Translations of checks and groups, including their labels. The translated property of a label is `labels.` followed by its key.
  */
-const translations = translationsWith(
+const labelledTranslations = translationsWith(
   Type.String({
     maxLength: 120,
     pattern: '^(name|NAME|description|DESCRIPTION|shortName|SHORT_NAME|labels\\.\\P{Cc}{1,100})$',
@@ -53,24 +53,24 @@ const translations = translationsWith(
   'LabelledTranslation',
 )
 
-export const labelled = {
-  ...named,
-  translations,
-  shortName: Type.String({ ...short, examples: ['No future dates'] }),
+export const labelledFields = {
+  ...namedFields,
+  translations: labelledTranslations,
+  shortName: Type.String({ ...shortTextOptions, examples: ['No future dates'] }),
   labels: Type.Optional(LabelsBody),
-  description: Type.Optional(Text),
+  description: Type.Optional(LongText),
 }
 
 export const labelledResponse = {
-  ...recorded,
-  ...authored,
-  client: Line,
-  ...labelled,
-  labels: Labels,
-  displayLabels: Labels,
-  displayShortName: Text,
-  displayDescription: Type.Optional(Text),
-  access: Access,
+  ...recordFields,
+  ...authorFields,
+  client: SingleLineText,
+  ...labelledFields,
+  labels: CheckLabelList,
+  displayLabels: CheckLabelList,
+  displayShortName: LongText,
+  displayDescription: Type.Optional(LongText),
+  access: ObjectAccess,
 }
 
 /** Response fields that a body may contain and that are ignored. */
@@ -78,7 +78,7 @@ export const labelledIgnored = ['client', 'displayLabels', 'displayShortName', '
 
 const checkFields = {
   /** The code is unique among the checks of a client, unless it is empty. */
-  code: Type.String({ ...short, examples: ['FUTURE_DATES'] }),
+  code: Type.String({ ...shortTextOptions, examples: ['FUTURE_DATES'] }),
   query: Type.String({
     minLength: 2,
     maxLength: 2_147_483_647,
@@ -88,32 +88,32 @@ const checkFields = {
   }),
 }
 
-export const DataQualityCheckBody = contract(
+export const DataQualityCheckBody = defineContract(
   'DataQualityCheckBody',
-  body({ ...labelled, ...checkFields, access: Type.Optional(AccessPart) }, labelledIgnored),
+  defineRequestBody({ ...labelledFields, ...checkFields, access: Type.Optional(AccessPart) }, labelledIgnored),
 )
 export type DataQualityCheckBody = TypeOf<typeof DataQualityCheckBody>
 
-export const DataQualityCheck = contract(
+export const DataQualityCheck = defineContract(
   'DataQualityCheck',
-  Type.Object({ ...labelledResponse, ...checkFields }, closed),
+  Type.Object({ ...labelledResponse, ...checkFields }, noUnknownFields),
 )
 export type DataQualityCheck = TypeOf<typeof DataQualityCheck>
 
 /** A check inside another object. Callers who may not read the check only see its name. */
-export const ReferencedCheck = contract(
+export const ReferencedCheck = defineContract(
   'ReferencedCheck',
-  Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: Line }, closed),
+  Type.Object({ ...Type.Partial(DataQualityCheck).properties, id: Uid, name: SingleLineText }, noUnknownFields),
 )
 export type ReferencedCheck = TypeOf<typeof ReferencedCheck>
 
-export const DataQualityCheckGroupBody = contract(
+export const DataQualityCheckGroupBody = defineContract(
   'DataQualityCheckGroupBody',
-  body(
+  defineRequestBody(
     {
-      ...labelled,
+      ...labelledFields,
       /** The checks in the order of execution. */
-      dataQualityChecks: Type.Optional(Type.Array(Reference, { uniqueItems: true, maxItems: 200 })),
+      dataQualityChecks: Type.Optional(Type.Array(ObjectReference, { uniqueItems: true, maxItems: 200 })),
       access: Type.Optional(AccessPart),
     },
     labelledIgnored,
@@ -121,8 +121,11 @@ export const DataQualityCheckGroupBody = contract(
 )
 export type DataQualityCheckGroupBody = TypeOf<typeof DataQualityCheckGroupBody>
 
-export const DataQualityCheckGroup = contract(
+export const DataQualityCheckGroup = defineContract(
   'DataQualityCheckGroup',
-  Type.Object({ ...labelledResponse, dataQualityChecks: Type.Array(ReferencedCheck, { maxItems: 200 }) }, closed),
+  Type.Object(
+    { ...labelledResponse, dataQualityChecks: Type.Array(ReferencedCheck, { maxItems: 200 }) },
+    noUnknownFields,
+  ),
 )
 export type DataQualityCheckGroup = TypeOf<typeof DataQualityCheckGroup>

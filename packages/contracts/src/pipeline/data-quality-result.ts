@@ -1,26 +1,26 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, Text, Timestamp, Uid, Count } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { defineRequestBody, SingleLineText, LongText, Timestamp, Uid, NonNegativeInteger } from '../field-types.ts'
 import { QueryResult } from './table.ts'
 
 const VariableName = Type.String({ minLength: 1, maxLength: 255, examples: ['country'] })
 const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['NO'] })
 
-const RunVariableBody = contract(
+const RunVariableBody = defineContract(
   'RunVariableBody',
-  body({ name: VariableName, secured: Type.Optional(Type.Boolean()), value: Type.Optional(VariableValue) }, [
-    'client',
-    'translations',
-  ]),
+  defineRequestBody(
+    { name: VariableName, secured: Type.Optional(Type.Boolean()), value: Type.Optional(VariableValue) },
+    ['client', 'translations'],
+  ),
 )
 
 /** A variable in a response. The value of a secured variable is omitted. */
 const RunVariable = Type.Object(
   { name: VariableName, secured: Type.Boolean(), value: Type.Optional(VariableValue) },
-  { ...closed, title: 'RunVariable' },
+  { ...noUnknownFields, title: 'RunVariable' },
 )
 
-export const RunInput = contract(
+export const RunInput = defineContract(
   'RunInput',
   Type.Object(
     {
@@ -32,48 +32,48 @@ export const RunInput = contract(
         }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type RunInput = TypeOf<typeof RunInput>
 
 const checkStatuses = ['OK', 'FAILED', 'ERROR'] as const
 
-export const CheckResult = contract(
+export const CheckResult = defineContract(
   'CheckResult',
   Type.Object(
     {
       dataQualityCheckId: Uid,
-      name: Line,
+      name: SingleLineText,
       status: Type.Enum([...checkStatuses], {
         description:
           'OK: the query returned no violations. FAILED: it returned violations. ERROR: the query could not be run.',
       }),
-      message: Text,
+      message: LongText,
       completedAt: Timestamp,
       /** The number of violations. Absent if the count takes too long. */
-      violations: Type.Optional(Count),
+      violations: Type.Optional(NonNegativeInteger),
       data: Type.Optional(QueryResult),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type CheckResult = TypeOf<typeof CheckResult>
 
-export const GroupResult = contract(
+export const GroupResult = defineContract(
   'GroupResult',
   Type.Object(
     {
-      name: Line,
+      name: SingleLineText,
       /** OK if all checks are OK, ERROR if at least one check could not be run, else FAILED. */
       status: Type.Enum([...checkStatuses]),
-      message: Text,
+      message: LongText,
       taskId: Uid,
       completedAt: Timestamp,
       variables: Type.Array(RunVariable, { maxItems: 100 }),
       results: Type.Array(CheckResult, { maxItems: 200 }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type GroupResult = TypeOf<typeof GroupResult>

@@ -1,15 +1,24 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../object-access.ts'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, requiredBecause, recorded, Text, Uid } from '../field-types.ts'
-import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
+import { ObjectAccess, AccessPart } from '../object-access.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import {
+  authorFields,
+  defineRequestBody,
+  SingleLineText,
+  namedAndDescribed,
+  requiredBecause,
+  recordFields,
+  LongText,
+  Uid,
+} from '../field-types.ts'
+import { scheduledBody, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { connectorTypes } from './data-pipeline/connector-types.ts'
 import { RunStatus } from './run.ts'
 import { View } from './view.ts'
 
 export const destinationTypes = [connectorTypes.dhis2] as const
 
-const Scheme = Type.String({
+const IdentifierScheme = Type.String({
   maxLength: 30,
   pattern:
     '^([Uu][Ii][Dd]|[Cc][Oo][Dd][Ee]|[Nn][Aa][Mm][Ee]|[Aa][Tt][Tt][Rr][Ii][Bb][Uu][Tt][Ee]:[A-Za-z][A-Za-z0-9]{10})$',
@@ -19,18 +28,18 @@ const Scheme = Type.String({
 
 const ImportOptions = Type.Object(
   {
-    dataElementIdScheme: Type.Optional(Scheme),
-    orgUnitIdScheme: Type.Optional(Scheme),
-    categoryOptionComboIdScheme: Type.Optional(Scheme),
+    dataElementIdScheme: Type.Optional(IdentifierScheme),
+    orgUnitIdScheme: Type.Optional(IdentifierScheme),
+    categoryOptionComboIdScheme: Type.Optional(IdentifierScheme),
     idScheme: Type.Optional({
-      ...Scheme,
+      ...IdentifierScheme,
       description: 'The default for the other identifier schemes; UID when absent.',
     }),
     dryRun: Type.Optional(
       Type.Boolean({ description: 'Whether DHIS2 only checks the values and stores nothing; false when absent.' }),
     ),
   },
-  { ...closed, title: 'ImportOptions' },
+  { ...noUnknownFields, title: 'ImportOptions' },
 )
 
 export const TargetUrl = Type.String({
@@ -40,7 +49,7 @@ export const TargetUrl = Type.String({
   examples: ['https://play.example.org/dhis'],
   description: 'The base address of DHIS2, without /api.',
 })
-const Username = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\p{Cc}:]*$', examples: ['importer'] })
+const TargetUsername = Type.String({ minLength: 1, maxLength: 255, pattern: '^[^\\p{Cc}:]*$', examples: ['importer'] })
 
 const keptSecretFields = {
   writeOnly: true,
@@ -59,35 +68,35 @@ export const TargetToken = Type.String({
   examples: ['d2pat_5xVA12xyUbWNedQxy4ohH77WlxRGVvZZ1151814092'],
 })
 
-const url = requiredBecause(TargetUrl, 'it is the system that receives the rows')
-const apiTarget = { url, username: Type.Optional(Username) }
-const apiTokenTarget = { url }
+const targetUrlField = requiredBecause(TargetUrl, 'it is the system that receives the rows')
+const apiTarget = { url: targetUrlField, username: Type.Optional(TargetUsername) }
+const apiTokenTarget = { url: targetUrlField }
 
 const destinationFields = {
   ...namedAndDescribed,
-  description: Type.Optional(Text),
+  description: Type.Optional(LongText),
   importOptions: Type.Optional(ImportOptions),
 }
 
-export const DestinationBody = contract(
+export const DestinationBody = defineContract(
   'DestinationBody',
-  body(
+  defineRequestBody(
     {
       ...destinationFields,
-      ...scheduled,
+      ...scheduledBody,
       type: Type.Optional(Type.Enum([...destinationTypes])),
       viewSource: Type.Object({ id: Uid }, { title: 'ViewReference', maxProperties: 200 }),
       /** The body contains either `apiTarget` or `apiTokenTarget`. */
       apiTarget: Type.Optional(
         Type.Object(
           { ...apiTarget, password: Type.Optional(Type.Union([TargetPassword, Type.Null()], keptSecretFields)) },
-          { ...closed, title: 'ApiTargetBody' },
+          { ...noUnknownFields, title: 'ApiTargetBody' },
         ),
       ),
       apiTokenTarget: Type.Optional(
         Type.Object(
           { ...apiTokenTarget, authToken: Type.Optional(Type.Union([TargetToken, Type.Null()], keptSecretFields)) },
-          { ...closed, title: 'ApiTokenTargetBody' },
+          { ...noUnknownFields, title: 'ApiTokenTargetBody' },
         ),
       ),
       access: Type.Optional(AccessPart),
@@ -98,55 +107,58 @@ export const DestinationBody = contract(
 export type DestinationBody = TypeOf<typeof DestinationBody>
 
 /** The view of a destination. Callers who may not read the view only see its name. */
-export const ReferencedView = contract(
+export const ReferencedView = defineContract(
   'ReferencedView',
-  Type.Object({ ...Type.Partial(View).properties, id: Uid, name: Line }, closed),
+  Type.Object({ ...Type.Partial(View).properties, id: Uid, name: SingleLineText }, noUnknownFields),
 )
 export type ReferencedView = TypeOf<typeof ReferencedView>
 
-export const Destination = contract(
+export const Destination = defineContract(
   'Destination',
   Type.Object(
     {
-      ...recorded,
-      ...authored,
-      client: Line,
+      ...recordFields,
+      ...authorFields,
+      client: SingleLineText,
       ...destinationFields,
       ...scheduledResponse,
       type: Type.Enum([...destinationTypes]),
       viewSource: ReferencedView,
       importOptions: ImportOptions,
-      apiTarget: Type.Optional(Type.Object(apiTarget, { ...closed, title: 'ApiTarget' })),
-      apiTokenTarget: Type.Optional(Type.Object(apiTokenTarget, { ...closed, title: 'ApiTokenTarget' })),
+      apiTarget: Type.Optional(Type.Object(apiTarget, { ...noUnknownFields, title: 'ApiTarget' })),
+      apiTokenTarget: Type.Optional(Type.Object(apiTokenTarget, { ...noUnknownFields, title: 'ApiTokenTarget' })),
       status: RunStatus,
-      access: Access,
-      displayDescription: Type.Optional(Text),
+      access: ObjectAccess,
+      displayDescription: Type.Optional(LongText),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Destination = TypeOf<typeof Destination>
 
-const credentials = {
-  username: Type.Optional(Username),
+const targetCredentials = {
+  username: Type.Optional(TargetUsername),
   password: Type.Optional({ ...TargetPassword, writeOnly: true }),
   authToken: Type.Optional({ ...TargetToken, writeOnly: true }),
 }
 
 /** The address and the credentials of a target: a username and a password, or a token. */
-export const TargetBody = contract('TargetBody', Type.Object({ url: TargetUrl, ...credentials }, closed))
+export const TargetBody = defineContract(
+  'TargetBody',
+  Type.Object({ url: TargetUrl, ...targetCredentials }, noUnknownFields),
+)
 export type TargetBody = TypeOf<typeof TargetBody>
 
 /** The connection for a look-up. Absent fields have the values of the stored destination. */
-export const TargetLookupBody = contract(
+export const TargetLookupBody = defineContract(
   'TargetLookupBody',
   Type.Object(
     {
       url: Type.Optional(TargetUrl),
-      ...credentials,
-      query: Type.Optional({ ...Line, description: 'Returns only options whose name contains this text.' }),
+      ...targetCredentials,
+      query: Type.Optional({ ...SingleLineText, description: 'Returns only options whose name contains this text.' }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type TargetLookupBody = TypeOf<typeof TargetLookupBody>

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Text, Count } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { LongText, NonNegativeInteger } from '../field-types.ts'
 import { csvOptionsInQuery, CsvGuesses } from './data-pipeline/csv-options.ts'
 import { RejectedRow } from './run.ts'
 import { QueryResult } from './table.ts'
 
-const Sheet = Type.Object(
+const WorkbookSheet = Type.Object(
   {
     number: {
-      ...Count,
+      ...NonNegativeInteger,
       description:
         'The position of the sheet, from 1, including hidden sheets. Send it as `sheetNumber` to read the sheet.',
     },
@@ -17,10 +17,10 @@ const Sheet = Type.Object(
     hasRows: Type.Boolean(),
     read: Type.Boolean({ description: 'Whether the rows are from this sheet.' }),
   },
-  { ...closed, title: 'PreviewSheet' },
+  { ...noUnknownFields, title: 'PreviewSheet' },
 )
 
-export const SourcePreview = contract(
+export const SourcePreview = defineContract(
   'SourcePreview',
   Type.Object(
     {
@@ -29,19 +29,22 @@ export const SourcePreview = contract(
       /** The rows of the preview that a load would reject. */
       rejected: Type.Array(RejectedRow, { maxItems: 100 }),
       /** Sentences for users about how the source was read. */
-      notes: Type.Array(Text, { maxItems: 100 }),
+      notes: Type.Array(LongText, { maxItems: 100 }),
       /** The detected options. Present only for a text file. */
       csvGuesses: Type.Optional(CsvGuesses),
       sheets: Type.Optional(
-        Type.Array(Sheet, { maxItems: 1_000, description: 'For a workbook: its sheets with cells, in their order.' }),
+        Type.Array(WorkbookSheet, {
+          maxItems: 1_000,
+          description: 'For a workbook: its sheets with cells, in their order.',
+        }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SourcePreview = TypeOf<typeof SourcePreview>
 
-export const FilePreviewQuery = contract(
+export const FilePreviewQuery = defineContract(
   'FilePreviewQuery',
   Type.Object(
     {
@@ -50,7 +53,7 @@ export const FilePreviewQuery = contract(
       rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '100 when absent.' })),
       ...csvOptionsInQuery,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type FilePreviewQuery = TypeOf<typeof FilePreviewQuery>

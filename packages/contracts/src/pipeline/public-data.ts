@@ -1,64 +1,64 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
-import { Line, Link, Tags, Text, Timestamp, Uid, Count } from '../field-types.ts'
+import { SingleLineText, UrlOrEmpty, TagList, LongText, Timestamp, Uid, NonNegativeInteger } from '../field-types.ts'
 
-const many = { maxItems: 1600 }
+const columnLimit = { maxItems: 1600 }
 
 /** A public column, without statistics of its values. */
 const PublicColumn = Type.Object(
-  { name: Line, label: Line, dataType: Type.Enum([...dataTypes]) },
-  { ...closed, title: 'PublicColumn' },
+  { name: SingleLineText, label: SingleLineText, dataType: Type.Enum([...dataTypes]) },
+  { ...noUnknownFields, title: 'PublicColumn' },
 )
 
 /** A public table, without its creator, source and data. */
-export const PublicMetadata = contract(
+export const PublicMetadata = defineContract(
   'PublicMetadata',
   Type.Object(
     {
       id: Uid,
-      name: Line,
-      displayName: Text,
-      description: Type.Optional(Text),
-      displayDescription: Type.Optional(Text),
-      tags: Tags,
-      url: Type.Optional(Link),
-      reference: Type.Optional(Text),
-      source: Type.Optional(Text),
-      termsOfUse: Type.Optional(Text),
+      name: SingleLineText,
+      displayName: LongText,
+      description: Type.Optional(LongText),
+      displayDescription: Type.Optional(LongText),
+      tags: TagList,
+      url: Type.Optional(UrlOrEmpty),
+      reference: Type.Optional(LongText),
+      source: Type.Optional(LongText),
+      termsOfUse: Type.Optional(LongText),
       /** When its rows were last loaded or filled. */
       lastUpdated: Type.Optional(Timestamp),
-      rowCount: Count,
-      columns: Type.Array(PublicColumn, many),
+      rowCount: NonNegativeInteger,
+      columns: Type.Array(PublicColumn, columnLimit),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicMetadata = TypeOf<typeof PublicMetadata>
 
-export const PublicData = contract(
+export const PublicData = defineContract(
   'PublicData',
   Type.Object(
     {
       id: Uid,
-      columns: Type.Array(PublicColumn, many),
-      rows: Type.Array(Type.Array(Type.Unknown(), many), { maxItems: 1_000 }),
-      height: Count,
-      width: Count,
+      columns: Type.Array(PublicColumn, columnLimit),
+      rows: Type.Array(Type.Array(Type.Unknown(), columnLimit), { maxItems: 1_000 }),
+      height: NonNegativeInteger,
+      width: NonNegativeInteger,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicData = TypeOf<typeof PublicData>
 
-export const PublicDataQuery = contract(
+export const PublicDataQuery = defineContract(
   'PublicDataQuery',
   Type.Object(
     {
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '100 when absent.' })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicDataQuery = TypeOf<typeof PublicDataQuery>

@@ -1,6 +1,14 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, named, Tags, Text, Timestamp, Count } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import {
+  defineRequestBody,
+  SingleLineText,
+  namedFields,
+  TagList,
+  LongText,
+  Timestamp,
+  NonNegativeInteger,
+} from '../field-types.ts'
 import { RejectedRow, RunStatus } from './run.ts'
 import { Table } from './table.ts'
 
@@ -13,15 +21,15 @@ export const PublicDatasetKey = Type.String({
 })
 
 const datasetFields = {
-  name: named.name,
-  description: Type.Optional(Text),
-  owner: Type.Optional(Line),
-  reference: Type.Optional(Text),
-  source: Type.Optional(Text),
-  termsOfUse: Type.Optional(Text),
+  name: namedFields.name,
+  description: Type.Optional(LongText),
+  owner: Type.Optional(SingleLineText),
+  reference: Type.Optional(LongText),
+  source: Type.Optional(LongText),
+  termsOfUse: Type.Optional(LongText),
 }
 
-export const PublicDatasetForm = contract(
+export const PublicDatasetForm = defineContract(
   'PublicDatasetForm',
   Type.Object(
     {
@@ -34,19 +42,19 @@ export const PublicDatasetForm = contract(
         Type.Enum(['true', 'false'], { description: 'Whether the first row names the columns; true when absent.' }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicDatasetForm = TypeOf<typeof PublicDatasetForm>
 
-export const PublicDatasetBody = contract(
+export const PublicDatasetBody = defineContract(
   'PublicDatasetBody',
-  body(
+  defineRequestBody(
     {
       /** The key of the dataset. It must equal the stored key, which cannot be changed. */
       key: PublicDatasetKey,
       ...datasetFields,
-      tags: Type.Optional(Tags),
+      tags: Type.Optional(TagList),
       headerRow: Type.Optional(
         Type.Boolean({
           description: 'Whether the first row contains the column names. A change loads the file again.',
@@ -58,18 +66,18 @@ export const PublicDatasetBody = contract(
 )
 export type PublicDatasetBody = TypeOf<typeof PublicDatasetBody>
 
-export const PublicDatasetStatus = contract(
+export const PublicDatasetStatus = defineContract(
   'PublicDatasetStatus',
   Type.Object(
     {
       ...RunStatus.properties,
       message: Type.Optional({
-        ...Text,
+        ...LongText,
         description:
           'The outcome of the last load and what to do next. Only members of the organisation of the dataset see it.',
       }),
       rowsRejected: Type.Optional({
-        ...Count,
+        ...NonNegativeInteger,
         description:
           'Number of rows that the last load rejected. Only members of the organisation of the dataset see it.',
       }),
@@ -80,33 +88,33 @@ export const PublicDatasetStatus = contract(
         }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicDatasetStatus = TypeOf<typeof PublicDatasetStatus>
 
 /** An uploaded table that pipelines of type PUBLIC_DATASET of all organisations can load. */
-export const PublicDataset = contract(
+export const PublicDataset = defineContract(
   'PublicDataset',
   Type.Object(
     {
       key: PublicDatasetKey,
       lastUpdated: Timestamp,
       ...datasetFields,
-      tags: Tags,
-      tagString: Type.Optional(Text),
+      tags: TagList,
+      tagString: Type.Optional(LongText),
       headerRow: Type.Boolean(),
       /** Absent in lists, and until the file is loaded. */
       table: Type.Optional(Table),
       /** Result of loading the file. */
       status: PublicDatasetStatus,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicDataset = TypeOf<typeof PublicDataset>
 
-export const PublicDatasetUploadQuery = contract(
+export const PublicDatasetUploadQuery = defineContract(
   'PublicDatasetUploadQuery',
   Type.Object(
     {
@@ -118,12 +126,12 @@ export const PublicDatasetUploadQuery = contract(
         }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicDatasetUploadQuery = TypeOf<typeof PublicDatasetUploadQuery>
 
-export const PublicDatasetFileQuery = contract(
+export const PublicDatasetFileQuery = defineContract(
   'PublicDatasetFileQuery',
   Type.Object(
     {
@@ -136,7 +144,7 @@ export const PublicDatasetFileQuery = contract(
         }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PublicDatasetFileQuery = TypeOf<typeof PublicDatasetFileQuery>

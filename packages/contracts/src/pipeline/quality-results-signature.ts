@@ -1,5 +1,5 @@
 import { listOf } from '../contract.ts'
-import { signature } from '../operation-signature.ts'
+import { defineSignature } from '../operation-signature.ts'
 import type { Role } from '../roles.ts'
 import { CheckResult } from './data-quality-result.ts'
 import { PageQuery } from './run.ts'
@@ -15,7 +15,7 @@ export function qualityResultsSignature<const Path extends string>({
   see: readonly Role[]
 }) {
   return {
-    qualityResults: signature({
+    qualityResults: defineSignature({
       id: `${plural}.qualityResults`,
       summary: 'List the results of the data quality checks of a run',
       description: 'The field `data` contains violating rows if the caller may read the check.',

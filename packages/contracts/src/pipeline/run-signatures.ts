@@ -1,10 +1,10 @@
 import { listOf, type Contract } from '../contract.ts'
 import { ResultEnvelope } from '../result-envelope.ts'
-import { signature } from '../operation-signature.ts'
+import { defineSignature } from '../operation-signature.ts'
 import type { Role } from '../roles.ts'
 import { PageQuery, RejectedRow, Run, RunBody } from './run.ts'
 
-interface Runnable<Path extends string> {
+interface RunnableResource<Path extends string> {
   noun: string
   plural: string
   path: Path
@@ -19,9 +19,9 @@ export function runSignatures<const Path extends string>({
   path,
   see,
   manage,
-}: Runnable<Path> & Partial<Record<'resource' | 'body', Contract<any>>>) {
+}: RunnableResource<Path> & Partial<Record<'resource' | 'body', Contract<any>>>) {
   return {
-    run: signature({
+    run: defineSignature({
       id: `${plural}.run`,
       summary: 'Queue a run',
       description: `Returns the current run of the ${noun} if one is queued or running.`,
@@ -32,7 +32,7 @@ export function runSignatures<const Path extends string>({
       body: RunBody,
       response: ResultEnvelope,
     }),
-    cancel: signature({
+    cancel: defineSignature({
       id: `${plural}.cancel`,
       summary: 'Cancel the queued or running run',
       method: 'post',
@@ -41,7 +41,7 @@ export function runSignatures<const Path extends string>({
       status: 202,
       response: ResultEnvelope,
     }),
-    runs: signature({
+    runs: defineSignature({
       id: `${plural}.runs`,
       summary: 'List runs, newest first',
       method: 'get',
@@ -55,11 +55,11 @@ export function runSignatures<const Path extends string>({
 }
 
 export function rejectedRowsSignature<const Path extends string>(
-  { plural, path, see }: Pick<Runnable<Path>, 'plural' | 'path' | 'see'>,
+  { plural, path, see }: Pick<RunnableResource<Path>, 'plural' | 'path' | 'see'>,
   summary: string,
 ) {
   return {
-    rejectedRows: signature({
+    rejectedRows: defineSignature({
       id: `${plural}.rejectedRows`,
       summary,
       method: 'get',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Text, Timestamp, Uid, Amount, Count } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText, LongText, Timestamp, Uid, NonNegativeNumber, NonNegativeInteger } from '../field-types.ts'
 import { TableSummary, Table } from './table.ts'
 import { mostJobs, WorkflowRunJob } from './workflow-run.ts'
 
@@ -8,28 +8,28 @@ export const runStatuses = ['OK', 'WARNING', 'FAILED', 'RUNNING', 'QUEUED', 'CAN
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
 export const logImportances = ['LOW', 'MEDIUM', 'HIGH'] as const
 
-const status = {
+const runStatusFields = {
   lastRunStatus: Type.Enum([...runStatuses]),
   lastRunSuccess: Type.Optional(Timestamp),
   lastRun: Type.Optional(Timestamp),
   nextFullReplaceRun: Type.Optional(Timestamp),
   /** A duration in ISO 8601. */
-  lastRunDuration: Type.Optional(Line),
-  jobId: Type.Optional(Line),
+  lastRunDuration: Type.Optional(SingleLineText),
+  jobId: Type.Optional(SingleLineText),
 }
 
-export const RunStatus = contract('RunStatus', Type.Object(status, closed))
+export const RunStatus = defineContract('RunStatus', Type.Object(runStatusFields, noUnknownFields))
 export type RunStatus = TypeOf<typeof RunStatus>
 
 /** Progress of a running load. Counts start again when the load reads the source again. Unknown values are absent. */
-export const Progress = contract(
+export const LoadProgress = defineContract(
   'Progress',
   Type.Object(
     {
-      bytesRead: Count,
-      bytesTotal: Type.Optional(Count),
-      rowsRead: Count,
-      rowsRejected: Count,
+      bytesRead: NonNegativeInteger,
+      bytesTotal: Type.Optional(NonNegativeInteger),
+      rowsRead: NonNegativeInteger,
+      rowsRejected: NonNegativeInteger,
       percentage: Type.Optional(
         Type.Number({
           minimum: 0,
@@ -38,26 +38,26 @@ export const Progress = contract(
             'Percentage of the bytes. It never decreases, even if a source is read again; 100 means published.',
         }),
       ),
-      rowsPerSecond: Amount,
-      bytesPerSecond: Amount,
+      rowsPerSecond: NonNegativeNumber,
+      bytesPerSecond: NonNegativeNumber,
       estimatedEnd: Type.Optional({
         ...Timestamp,
         description: 'Estimated time when reading ends, at the current rate.',
       }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
-export type Progress = TypeOf<typeof Progress>
+export type LoadProgress = TypeOf<typeof LoadProgress>
 
-export const DataPipelineStatus = contract(
+export const DataPipelineStatus = defineContract(
   'DataPipelineStatus',
   Type.Object(
     {
-      ...status,
-      taskId: Type.Optional(Line),
+      ...runStatusFields,
+      taskId: Type.Optional(SingleLineText),
       /** Present while a run is in progress. */
-      progress: Type.Optional(Progress),
+      progress: Type.Optional(LoadProgress),
       /**
        * The tables after the last successful run: the target table of the pipeline, and the tables of repeat groups and other
        * streams.
@@ -65,7 +65,7 @@ export const DataPipelineStatus = contract(
       tables: Type.Array(TableSummary, { maxItems: 1000 }),
       mainTableAsTable: Type.Optional(Table),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type DataPipelineStatus = TypeOf<typeof DataPipelineStatus>
@@ -85,56 +85,56 @@ export const tableChanges = [
 ] as const
 
 /** A table as a run would have changed it, in the result of a dry run. */
-export const PlannedTable = contract(
+export const PlannedTable = defineContract(
   'PlannedTable',
   Type.Object(
     {
-      schema: Line,
-      table: Line,
-      rowsBefore: Type.Optional({ ...Count, description: 'Absent if the table does not exist yet.' }),
-      rowsAfter: Count,
+      schema: SingleLineText,
+      table: SingleLineText,
+      rowsBefore: Type.Optional({ ...NonNegativeInteger, description: 'Absent if the table does not exist yet.' }),
+      rowsAfter: NonNegativeInteger,
       changes: Type.Array(
         Type.Object(
           {
             kind: Type.Enum([...tableChanges]),
             column: Type.Optional({
-              ...Line,
+              ...SingleLineText,
               description: 'The changed column. Absent if the change concerns the whole table.',
             }),
             from: Type.Optional({
-              ...Line,
+              ...SingleLineText,
               description: 'The value before: a type name of the warehouse, or a number of rows.',
             }),
             to: Type.Optional({
-              ...Text,
+              ...LongText,
               description:
                 'The value after, like `from`. For PART_NOT_READ, a sentence about the part that was not read.',
             }),
             rows: Type.Optional({
-              ...Count,
+              ...NonNegativeInteger,
               description:
                 'For COLUMN_EMPTIED: the number of rows in the source, none of which has a value in the column.',
             }),
             warning: Type.Boolean({ description: 'Whether this change gives the run the status WARNING.' }),
           },
-          closed,
+          noUnknownFields,
         ),
         { maxItems: 4000 },
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type PlannedTable = TypeOf<typeof PlannedTable>
 
 /** The uploaded file that a run loads. */
-export const RunFile = contract(
+export const RunFile = defineContract(
   'RunFile',
   Type.Object(
     {
-      name: Line,
+      name: SingleLineText,
       /** Bytes. */
-      size: Count,
+      size: NonNegativeInteger,
       /** SHA-256 digest of the received bytes, in hexadecimal. */
       sha256: Type.String({ maxLength: 64 }),
       uploaded: Type.Optional({
@@ -142,12 +142,12 @@ export const RunFile = contract(
         description: 'Absent for runs that an earlier version of Sluice started.',
       }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type RunFile = TypeOf<typeof RunFile>
 
-export const Run = contract(
+export const Run = defineContract(
   'Run',
   Type.Object(
     {
@@ -162,30 +162,30 @@ export const Run = contract(
           'RUN. Data pipelines also have DRY_RUN, which publishes nothing, and RESTORE, which publishes the rows before the last publication.',
       }),
       scheduledFor: Type.Optional({ ...Timestamp, description: 'The scheduled time of the run.' }),
-      attempt: Count,
+      attempt: NonNegativeInteger,
       created: Timestamp,
       started: Type.Optional(Timestamp),
       finished: Type.Optional(Timestamp),
-      duration: Type.Optional(Line),
-      startedBy: Type.Optional(Line),
+      duration: Type.Optional(SingleLineText),
+      startedBy: Type.Optional(SingleLineText),
       file: Type.Optional({ ...RunFile, description: 'The uploaded file of the run.' }),
-      progress: Progress,
-      rowsWritten: Type.Optional(Count),
-      bytesWritten: Type.Optional(Count),
+      progress: LoadProgress,
+      rowsWritten: Type.Optional(NonNegativeInteger),
+      bytesWritten: Type.Optional(NonNegativeInteger),
       /** The outcome for users: what happened, where, why, and what to do. */
-      message: Type.Optional(Text),
-      errorCode: Type.Optional(Line),
+      message: Type.Optional(LongText),
+      errorCode: Type.Optional(SingleLineText),
       /** Present for a dry run that reached its plan. */
       plannedTables: Type.Optional(Type.Array(PlannedTable, { maxItems: 1000 })),
       /** Present for a run of a workflow. */
       jobs: Type.Optional(Type.Array(WorkflowRunJob, { maxItems: mostJobs })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Run = TypeOf<typeof Run>
 
-export const RunBody = contract(
+export const RunBody = defineContract(
   'RunBody',
   Type.Object(
     {
@@ -208,12 +208,12 @@ export const RunBody = contract(
         }),
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type RunBody = TypeOf<typeof RunBody>
 
-export const CursorResetBody = contract(
+export const CursorResetBody = defineContract(
   'CursorResetBody',
   Type.Object(
     {
@@ -223,36 +223,36 @@ export const CursorResetBody = contract(
           'The next incremental run reads the changes since this time. Without it, the next run reads everything.',
       }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type CursorResetBody = TypeOf<typeof CursorResetBody>
 
-export const LogEntry = contract(
+export const LogEntry = defineContract(
   'LogEntry',
   Type.Object(
     {
-      id: Line,
+      id: SingleLineText,
       created: Timestamp,
       lastUpdated: Timestamp,
-      client: Line,
-      dataPipeline: Line,
-      taskId: Line,
+      client: SingleLineText,
+      dataPipeline: SingleLineText,
+      taskId: SingleLineText,
       logLevel: Type.Enum([...logLevels]),
       logImportance: Type.Enum([...logImportances]),
-      message: Text,
+      message: LongText,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type LogEntry = TypeOf<typeof LogEntry>
 
-const pages = {
+const pageFields = {
   page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
   pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
 }
 
-export const LogQuery = contract(
+export const LogQuery = defineContract(
   'LogQuery',
   Type.Object(
     {
@@ -260,14 +260,14 @@ export const LogQuery = contract(
       logLevel: Type.Optional(Type.Enum([...logLevels])),
       logImportance: Type.Optional(Type.Enum([...logImportances])),
       order: Type.Optional(Type.Enum(['ASC', 'DESC'])),
-      ...pages,
+      ...pageFields,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type LogQuery = TypeOf<typeof LogQuery>
 
-export const LogStreamQuery = contract(
+export const LogStreamQuery = defineContract(
   'LogStreamQuery',
   Type.Object(
     {
@@ -275,19 +275,24 @@ export const LogStreamQuery = contract(
       logLevel: Type.Optional(Type.Enum([...logLevels])),
       logImportance: Type.Optional(Type.Enum([...logImportances])),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type LogStreamQuery = TypeOf<typeof LogStreamQuery>
 
-export const PageQuery = contract('PageQuery', Type.Object(pages, closed))
+export const PageQuery = defineContract('PageQuery', Type.Object(pageFields, noUnknownFields))
 export type PageQuery = TypeOf<typeof PageQuery>
 
-export const RejectedRow = contract(
+export const RejectedRow = defineContract(
   'RejectedRow',
   Type.Object(
-    { line: Count, column: Type.Optional(Line), reason: Text, raw: Type.String({ maxLength: 8192 }) },
-    closed,
+    {
+      line: NonNegativeInteger,
+      column: Type.Optional(SingleLineText),
+      reason: LongText,
+      raw: Type.String({ maxLength: 8192 }),
+    },
+    noUnknownFields,
   ),
 )
 export type RejectedRow = TypeOf<typeof RejectedRow>

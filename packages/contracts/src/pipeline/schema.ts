@@ -1,15 +1,15 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../object-access.ts'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { ObjectAccess, AccessPart } from '../object-access.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import {
-  authored,
-  body,
-  Count,
-  Line,
+  authorFields,
+  defineRequestBody,
+  NonNegativeInteger,
+  SingleLineText,
   namedAndDescribed,
-  recorded,
-  Tags,
-  Text,
+  recordFields,
+  TagList,
+  LongText,
   Uid,
   WarehouseName,
 } from '../field-types.ts'
@@ -21,15 +21,15 @@ const schemaFields = {
   ...namedAndDescribed,
   /** The schema in the warehouse; derived from the name when absent, and permanent. */
   schemaName: Type.Optional(WarehouseName),
-  description: Type.Optional(Text),
-  tags: Type.Optional(Tags),
+  description: Type.Optional(LongText),
+  tags: Type.Optional(TagList),
   permanent: Type.Boolean(),
   providerSchema: Type.Enum([...providerSchemas]),
 }
 
-export const SchemaBody = contract(
+export const SchemaBody = defineContract(
   'SchemaBody',
-  body({ ...schemaFields, access: Type.Optional(AccessPart) }, [
+  defineRequestBody({ ...schemaFields, access: Type.Optional(AccessPart) }, [
     'client',
     'statistics',
     'displayDescription',
@@ -38,28 +38,31 @@ export const SchemaBody = contract(
 )
 export type SchemaBody = TypeOf<typeof SchemaBody>
 
-export const Schema = contract(
+export const Schema = defineContract(
   'Schema',
   Type.Object(
     {
-      ...recorded,
-      ...authored,
-      client: Line,
+      ...recordFields,
+      ...authorFields,
+      client: SingleLineText,
       ...schemaFields,
-      schemaName: Line,
-      access: Access,
-      statistics: Type.Object({ dataPipelines: Count, views: Count }, closed),
-      displayDescription: Type.Optional(Text),
-      tagString: Type.Optional(Text),
+      schemaName: SingleLineText,
+      access: ObjectAccess,
+      statistics: Type.Object({ dataPipelines: NonNegativeInteger, views: NonNegativeInteger }, noUnknownFields),
+      displayDescription: Type.Optional(LongText),
+      tagString: Type.Optional(LongText),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Schema = TypeOf<typeof Schema>
 
 /** A schema inside another object. Callers who may not read the schema only see the fields that the other object contains anyway. */
-export const ReferencedSchema = contract(
+export const ReferencedSchema = defineContract(
   'ReferencedSchema',
-  Type.Object({ ...Type.Partial(Schema).properties, id: Uid, name: Line, schemaName: Line }, closed),
+  Type.Object(
+    { ...Type.Partial(Schema).properties, id: Uid, name: SingleLineText, schemaName: SingleLineText },
+    noUnknownFields,
+  ),
 )
 export type ReferencedSchema = TypeOf<typeof ReferencedSchema>

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { body, Line, Timestamp, Uid } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { defineRequestBody, SingleLineText, Timestamp, Uid } from '../field-types.ts'
 
 export const settingKeys = [
   'ALERT_EMAIL',
@@ -11,22 +11,22 @@ export const settingKeys = [
 ] as const
 export type SettingKey = (typeof settingKeys)[number]
 
-const Value = Type.String({
+const SettingValue = Type.String({
   maxLength: 5000,
   description:
     'ALERT_EMAIL: addresses, with commas between them, or empty; the entry WARNING adds mails about runs that end with a warning, the entry NO_SUCCESS_24_HOURS (1 to 8760) mails about schedules without a successful run for so long. DEFAULT_ACCESS_LEVEL: PUBLIC or PRIVATE. DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES: CLEAN_UP or RETAIN. RETAIN_TEMP_FILES: true or false. THEME: a name of letters, digits, _ and -, or empty.',
   examples: ['PRIVATE'],
 })
 
-export const SettingBody = contract(
+export const SettingBody = defineContract(
   'SettingBody',
-  body(
+  defineRequestBody(
     {
       key: Type.Optional(
         Type.Enum([...settingKeys], { description: 'If present, it must equal the key in the path.' }),
       ),
-      value: Value,
-      client: Type.Optional({ ...Line, description: 'If present, it must be the client of the caller.' }),
+      value: SettingValue,
+      client: Type.Optional({ ...SingleLineText, description: 'If present, it must be the client of the caller.' }),
       lastUpdated: Type.Optional({
         ...Timestamp,
         description: 'If it differs from the stored setting, `client` is ignored.',
@@ -37,22 +37,22 @@ export const SettingBody = contract(
 )
 export type SettingBody = TypeOf<typeof SettingBody>
 
-export const Setting = contract(
+export const Setting = defineContract(
   'Setting',
   Type.Object(
     {
       id: Type.Optional({ ...Uid, description: 'Absent if the value is the default.' }),
       created: Type.Optional(Timestamp),
       lastUpdated: Type.Optional(Timestamp),
-      client: Line,
+      client: SingleLineText,
       key: Type.Enum([...settingKeys]),
-      value: Value,
+      value: SettingValue,
       warning: Type.Optional({
-        ...Line,
+        ...SingleLineText,
         description: 'Why the value has no effect, such as alert addresses on an installation without a mail server.',
       }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Setting = TypeOf<typeof Setting>

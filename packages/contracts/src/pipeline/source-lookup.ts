@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText } from '../field-types.ts'
 import { databaseQuery } from './data-pipeline/database-query.ts'
 import { functionAccess } from './data-pipeline/sources/function.ts'
 import { spreadsheetAccess } from './data-pipeline/sources/spreadsheet.ts'
 import { TargetLookupBody } from './destination.ts'
 
 /** The connection to a source for a look-up. The type of the source determines the required fields. */
-export const SourceLookupBody = contract(
+export const SourceLookupBody = defineContract(
   'SourceLookupBody',
   Type.Object(
     {
@@ -18,17 +18,17 @@ export const SourceLookupBody = contract(
       /** Fields for HTTP systems. */
       ...TargetLookupBody.properties,
       within: Type.Optional({
-        ...Line,
+        ...SingleLineText,
         description: 'The parent of nested options, such as the project of forms. Absent for a saved pipeline.',
       }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type SourceLookupBody = TypeOf<typeof SourceLookupBody>
 
 /** An item of a source, such as a form, that a pipeline can load. The code of a table is its schema. */
-export const LookedUp = contract(
+export const LookedUp = defineContract(
   'LookedUp',
   Type.Object(
     {
@@ -36,7 +36,7 @@ export const LookedUp = contract(
       code: Type.String({ maxLength: 300 }),
       name: Type.String({ maxLength: 300 }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type LookedUp = TypeOf<typeof LookedUp>

@@ -1,23 +1,38 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
-import { Line, Text, Timestamp, Amount, AnyNumber, Count } from '../field-types.ts'
+import {
+  SingleLineText,
+  LongText,
+  Timestamp,
+  NonNegativeNumber,
+  AnyNumber,
+  NonNegativeInteger,
+} from '../field-types.ts'
 
-const many = { maxItems: 1600 }
+const columnLimit = { maxItems: 1600 }
 
-export const ForeignKey = contract(
+export const ForeignKey = defineContract(
   'ForeignKey',
-  Type.Object({ column: Line, referencedSchema: Line, referencedTable: Line, referencedColumn: Line }, closed),
+  Type.Object(
+    {
+      column: SingleLineText,
+      referencedSchema: SingleLineText,
+      referencedTable: SingleLineText,
+      referencedColumn: SingleLineText,
+    },
+    noUnknownFields,
+  ),
 )
 
-export const Column = contract(
+export const Column = defineContract(
   'Column',
   Type.Object(
     {
-      label: Line,
-      name: Line,
+      label: SingleLineText,
+      name: SingleLineText,
       tableAlias: Type.Optional({
-        ...Line,
+        ...SingleLineText,
         description: 'The alias of the table in valueExpression: the name of the table. Absent in query results.',
       }),
       dataType: Type.Enum([...dataTypes]),
@@ -34,94 +49,94 @@ export const Column = contract(
         }),
       ),
       created: Type.Optional(Timestamp),
-      length: Type.Optional(Count),
+      length: Type.Optional(NonNegativeInteger),
       distinctValues: Type.Optional({
-        ...Count,
+        ...NonNegativeInteger,
         description:
           'Estimated number of distinct values, usually within 7 % and at most the number of rows with a value.',
       }),
-      nullValues: Type.Optional(Count),
+      nullValues: Type.Optional(NonNegativeInteger),
       minValue: Type.Optional({
         ...AnyNumber,
         description: 'Dates and times are in milliseconds since 1970-01-01T00:00:00Z.',
       }),
       maxValue: Type.Optional({ ...AnyNumber, description: 'As `minValue`.' }),
       valueExpression: Type.Optional({
-        ...Line,
+        ...SingleLineText,
         description: 'The column in a query of the table, quoted for the warehouse. Absent in query results.',
         examples: ['"cases"."region"'],
       }),
-      dataTypeLabel: Type.Optional(Line),
+      dataTypeLabel: Type.Optional(SingleLineText),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Column = TypeOf<typeof Column>
 
-const table = {
-  schema: Line,
-  name: Line,
-  displayName: Type.Optional(Line),
-  description: Type.Optional(Text),
+const tableFields = {
+  schema: SingleLineText,
+  name: SingleLineText,
+  displayName: Type.Optional(SingleLineText),
+  description: Type.Optional(LongText),
   /** Bytes on disk. */
-  size: Count,
-  rowCount: Count,
-  columnCount: Count,
-  sizeMb: Amount,
-  sizePretty: Line,
-  qualifiedTableName: Line,
-  tableName: Line,
-  columns: Type.Array(Column, many),
-  foreignKeys: Type.Array(ForeignKey, many),
+  size: NonNegativeInteger,
+  rowCount: NonNegativeInteger,
+  columnCount: NonNegativeInteger,
+  sizeMb: NonNegativeNumber,
+  sizePretty: SingleLineText,
+  qualifiedTableName: SingleLineText,
+  tableName: SingleLineText,
+  columns: Type.Array(Column, columnLimit),
+  foreignKeys: Type.Array(ForeignKey, columnLimit),
 }
 
-export const Table = contract('Table', Type.Object(table, closed))
+export const Table = defineContract('Table', Type.Object(tableFields, noUnknownFields))
 export type Table = TypeOf<typeof Table>
 
-export const TableSummary = contract(
+export const TableSummary = defineContract(
   'TableSummary',
   Type.Object(
     {
-      schema: Line,
-      id: Line,
-      name: Line,
-      displayName: Type.Optional(Line),
-      description: Type.Optional(Text),
-      size: Count,
-      sizeMb: Amount,
-      rowCount: Count,
-      foreignKeys: Type.Array(ForeignKey, many),
+      schema: SingleLineText,
+      id: SingleLineText,
+      name: SingleLineText,
+      displayName: Type.Optional(SingleLineText),
+      description: Type.Optional(LongText),
+      size: NonNegativeInteger,
+      sizeMb: NonNegativeNumber,
+      rowCount: NonNegativeInteger,
+      foreignKeys: Type.Array(ForeignKey, columnLimit),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type TableSummary = TypeOf<typeof TableSummary>
 
-export const QueryResult = contract(
+export const QueryResult = defineContract(
   'QueryResult',
   Type.Object(
     {
-      ...table,
+      ...tableFields,
       queryStartTime: Timestamp,
       /** Milliseconds. */
-      queryDuration: Amount,
-      rows: Type.Array(Type.Array(Type.Unknown(), many), { maxItems: 10_000 }),
-      height: Count,
-      width: Count,
+      queryDuration: NonNegativeNumber,
+      rows: Type.Array(Type.Array(Type.Unknown(), columnLimit), { maxItems: 10_000 }),
+      height: NonNegativeInteger,
+      width: NonNegativeInteger,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type QueryResult = TypeOf<typeof QueryResult>
 
-export const DataQuery = contract(
+export const DataQuery = defineContract(
   'DataQuery',
   Type.Object(
     {
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type DataQuery = TypeOf<typeof DataQuery>

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { closed, contract, type Contract, type TypeOf } from '../contract.ts'
-import { authored, body, Line, namedAndDescribed, recorded } from '../field-types.ts'
+import { noUnknownFields, defineContract, type Contract, type TypeOf } from '../contract.ts'
+import { authorFields, defineRequestBody, SingleLineText, namedAndDescribed, recordFields } from '../field-types.ts'
 
-const Value = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
+const VariableValue = Type.String({ minLength: 1, maxLength: 5000, examples: ['2026'] })
 
 const variableFields = {
   ...namedAndDescribed,
@@ -19,13 +19,13 @@ const variableFields = {
   secured: Type.Boolean({ description: 'Stored encrypted and never returned.' }),
 }
 
-export const VariableBody = contract(
+export const VariableBody = defineContract(
   'VariableBody',
-  body(
+  defineRequestBody(
     {
       ...variableFields,
       value: Type.Optional({
-        ...Value,
+        ...VariableValue,
         description:
           'When absent, the stored value stays. Required for a new variable, and to make a secured variable unsecured.',
       }),
@@ -44,17 +44,17 @@ export const VariableBodies = {
   maxItems: 1000,
 } as Contract<VariableBody[]>
 
-export const Variable = contract(
+export const Variable = defineContract(
   'Variable',
   Type.Object(
     {
-      ...recorded,
-      ...authored,
-      client: Line,
+      ...recordFields,
+      ...authorFields,
+      client: SingleLineText,
       ...variableFields,
-      value: Type.Optional({ ...Value, description: 'Absent if the variable is secured.' }),
+      value: Type.Optional({ ...VariableValue, description: 'Absent if the variable is secured.' }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Variable = TypeOf<typeof Variable>

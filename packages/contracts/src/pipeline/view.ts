@@ -1,26 +1,26 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../object-access.ts'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { ObjectAccess, AccessPart } from '../object-access.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import {
-  authored,
-  body,
+  authorFields,
+  defineRequestBody,
   bodyOf,
-  Line,
-  Link,
+  SingleLineText,
+  UrlOrEmpty,
   namedAndDescribed,
-  recorded,
-  Tags,
-  Text,
+  recordFields,
+  TagList,
+  LongText,
   Uid,
   WarehouseName,
-  Count,
+  NonNegativeInteger,
 } from '../field-types.ts'
-import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
+import { scheduledBody, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { AnonymousAccess, AnonymousAccessBody } from './data-pipeline/base-fields.ts'
 import { RunStatus, runStatuses } from './run.ts'
 import { ReferencedSchema } from './schema.ts'
 
-const Query = Type.String({
+const ViewQuery = Type.String({
   minLength: 1,
   maxLength: 100_000,
   examples: ['select region, sum(cases) as cases from cases group by region'],
@@ -34,27 +34,27 @@ const ViewName = (description: string) => Type.Optional({ ...WarehouseName, desc
 
 const viewFields = {
   ...namedAndDescribed,
-  description: Type.Optional(Text),
-  tags: Type.Optional(Tags),
-  query: Query,
+  description: Type.Optional(LongText),
+  tags: Type.Optional(TagList),
+  query: ViewQuery,
   materialized: Type.Boolean({ description: 'Whether its rows are stored and refreshed by each run.' }),
 }
 
-const visualization = {
+const visualizationFields = {
   visualizationId: Type.Optional({
-    ...Count,
+    ...NonNegativeInteger,
     description: 'The number of an external dashboard that shows the view. The service only stores it.',
   }),
-  visualizationHref: Type.Optional({ ...Link, description: 'The address of that dashboard.' }),
+  visualizationHref: Type.Optional({ ...UrlOrEmpty, description: 'The address of that dashboard.' }),
 }
 
 const viewStatus = Type.Enum([...runStatuses, 'PENDING'], {
   description: 'PENDING: a table that the view reads does not exist yet. The view is built when it exists.',
 })
 
-const given = {
+const viewBodyFields = {
   ...viewFields,
-  ...scheduled,
+  ...scheduledBody,
   schema: SchemaReference,
   dataWarehouseViewName: ViewName('The view in the warehouse; derived from the name when absent.'),
   // Wrapped in Optional again, because spreading an optional schema makes the field required.
@@ -68,9 +68,12 @@ const given = {
   access: Type.Optional(AccessPart),
   /** The service accepts and ignores the status of the last run. */
   status: Type.Optional(
-    Object.assign(bodyOf(visualization, { ...RunStatus.properties, lastRunStatus: viewStatus, pendingReason: Text }), {
-      title: 'ViewStatusBody',
-    }),
+    Object.assign(
+      bodyOf(visualizationFields, { ...RunStatus.properties, lastRunStatus: viewStatus, pendingReason: LongText }),
+      {
+        title: 'ViewStatusBody',
+      },
+    ),
   ),
 }
 
@@ -82,21 +85,21 @@ const answeredNames = [
   'tagString',
 ] as const
 
-export const ViewBody = contract('ViewBody', body(given, answeredNames))
+export const ViewBody = defineContract('ViewBody', defineRequestBody(viewBodyFields, answeredNames))
 export type ViewBody = TypeOf<typeof ViewBody>
 
 /** A view for a preview before it is saved. The service ignores the other fields of a view, so that a form can be sent unchanged. */
-export const ViewPreviewBody = contract(
+export const ViewPreviewBody = defineContract(
   'ViewPreviewBody',
-  body(
+  defineRequestBody(
     {
-      query: Query,
+      query: ViewQuery,
       schema: SchemaReference,
       rows: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows; 100 when absent.' }),
       ),
     },
-    [...Object.keys(given).filter((name) => name !== 'query' && name !== 'schema'), ...answeredNames],
+    [...Object.keys(viewBodyFields).filter((name) => name !== 'query' && name !== 'schema'), ...answeredNames],
   ),
 )
 export type ViewPreviewBody = TypeOf<typeof ViewPreviewBody>
@@ -105,32 +108,32 @@ const ViewStatus = Type.Object(
   {
     ...RunStatus.properties,
     lastRunStatus: viewStatus,
-    pendingReason: Type.Optional({ ...Text, description: 'For a pending view: the tables that it waits for.' }),
-    ...visualization,
+    pendingReason: Type.Optional({ ...LongText, description: 'For a pending view: the tables that it waits for.' }),
+    ...visualizationFields,
   },
-  { ...closed, title: 'ViewStatus' },
+  { ...noUnknownFields, title: 'ViewStatus' },
 )
 
-export const View = contract(
+export const View = defineContract(
   'View',
   Type.Object(
     {
-      ...recorded,
-      ...authored,
-      client: Line,
+      ...recordFields,
+      ...authorFields,
+      client: SingleLineText,
       ...viewFields,
       ...scheduledResponse,
       schema: ReferencedSchema,
-      dataWarehouseViewName: Line,
-      qualifiedDataWarehouseViewName: Line,
-      warehouseAViewName: Type.String({ ...Line, deprecated: true }),
+      dataWarehouseViewName: SingleLineText,
+      qualifiedDataWarehouseViewName: SingleLineText,
+      warehouseAViewName: Type.String({ ...SingleLineText, deprecated: true }),
       status: ViewStatus,
       anonymousAccess: AnonymousAccess,
-      access: Access,
-      displayDescription: Type.Optional(Text),
-      tagString: Type.Optional(Text),
+      access: ObjectAccess,
+      displayDescription: Type.Optional(LongText),
+      tagString: Type.Optional(LongText),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type View = TypeOf<typeof View>

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { closed, contract, type TypeOf } from '../contract.ts'
-import { Line, Timestamp, Uid, Count } from '../field-types.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
+import { SingleLineText, Timestamp, Uid, NonNegativeInteger } from '../field-types.ts'
 
 export const jobTypes = [
   'DATA_PIPELINE_LOAD',
@@ -24,15 +24,15 @@ export const workflowJobStates = [
 ] as const
 
 /** A job in a run of a workflow, as the workflow defined it when the run started. */
-export const WorkflowRunJob = contract(
+export const WorkflowRunJob = defineContract(
   'WorkflowRunJob',
   Type.Object(
     {
       /** The number of the step, from 1. Jobs of a step also count from 1. */
-      step: Count,
-      job: Count,
+      step: NonNegativeInteger,
+      job: NonNegativeInteger,
       jobType: Type.Enum([...jobTypes]),
-      name: Line,
+      name: SingleLineText,
       uid: Type.Optional({ ...Uid, description: 'The object that the job runs; absent after its deletion.' }),
       status: Type.Enum([...workflowJobStates], {
         description: 'SKIPPED: the job is disabled, or an earlier job failed.',
@@ -41,7 +41,7 @@ export const WorkflowRunJob = contract(
       started: Type.Optional(Timestamp),
       finished: Type.Optional(Timestamp),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type WorkflowRunJob = TypeOf<typeof WorkflowRunJob>

@@ -1,20 +1,20 @@
 import { Type } from 'typebox'
-import { Access, AccessPart } from '../object-access.ts'
-import { closed, contract, type TypeOf } from '../contract.ts'
+import { ObjectAccess, AccessPart } from '../object-access.ts'
+import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import {
-  authored,
-  body,
+  authorFields,
+  defineRequestBody,
   bodyOf,
-  Line,
+  SingleLineText,
   namedAndDescribed,
-  recorded,
-  Text,
+  recordFields,
+  LongText,
   Timestamp,
   Uid,
   AnyNumber,
-  Count,
+  NonNegativeInteger,
 } from '../field-types.ts'
-import { scheduled, scheduledIgnored, scheduledResponse } from '../schedule.ts'
+import { scheduledBody, scheduledIgnored, scheduledResponse } from '../schedule.ts'
 import { pipelineTypes } from './data-pipeline/connector-types.ts'
 import { RunStatus } from './run.ts'
 import { jobTypes } from './workflow-run.ts'
@@ -36,13 +36,13 @@ const DelayAfter = Type.Number({
 })
 const PipelineType = Type.Enum([...pipelineTypes])
 
-const few = { maxItems: 50 }
+const listLimit = { maxItems: 50 }
 
 /** The object that a job runs: identified by `uid`, or by `id` if `uid` is absent. Other fields are accepted and ignored. */
 const JobObjectBody = Object.assign(
   bodyOf(
     { uid: Type.Optional(Uid), id: Type.Optional(AnyNumber) },
-    { name: Line, translations: Type.Array(Type.Unknown()), created: Timestamp },
+    { name: SingleLineText, translations: Type.Array(Type.Unknown()), created: Timestamp },
   ),
   { title: 'JobObjectBody' },
 )
@@ -55,7 +55,7 @@ const JobBody = Object.assign(
       ),
       object: Type.Optional(JobObjectBody),
       id: Type.Optional({
-        ...Line,
+        ...SingleLineText,
         description: 'The id of the job. Without `object`, it is the id of the object that the job runs.',
       }),
     },
@@ -69,27 +69,27 @@ const StepBody = Type.Object(
     executionMode: Type.Optional(ExecutionMode),
     delayAfter: Type.Optional(DelayAfter),
     disabled: Type.Optional(Type.Boolean({ description: 'Whether its jobs are skipped; false when absent.' })),
-    jobs: Type.Optional(Type.Array(JobBody, few)),
+    jobs: Type.Optional(Type.Array(JobBody, listLimit)),
   },
-  { ...closed, title: 'StepBody' },
+  { ...noUnknownFields, title: 'StepBody' },
 )
 
 const WorkflowStepsBody = Type.Object(
-  { errorStrategy: Type.Optional(ErrorStrategy), steps: Type.Optional(Type.Array(StepBody, few)) },
-  { ...closed, title: 'WorkflowStepsBody' },
+  { errorStrategy: Type.Optional(ErrorStrategy), steps: Type.Optional(Type.Array(StepBody, listLimit)) },
+  { ...noUnknownFields, title: 'WorkflowStepsBody' },
 )
 
 const workflowFields = {
   ...namedAndDescribed,
-  description: Type.Optional(Text),
+  description: Type.Optional(LongText),
 }
 
-export const WorkflowBody = contract(
+export const WorkflowBody = defineContract(
   'WorkflowBody',
-  body(
+  defineRequestBody(
     {
       ...workflowFields,
-      ...scheduled,
+      ...scheduledBody,
       continuouslyUpdated: Type.Boolean({
         description: 'Whether runs in between are incremental for jobs that support it.',
       }),
@@ -101,12 +101,15 @@ export const WorkflowBody = contract(
 )
 export type WorkflowBody = TypeOf<typeof WorkflowBody>
 
-const Translations = Type.Array(
-  Type.Object({ locale: Line, property: Line, value: Text }, { ...closed, title: 'TranslationOfObject' }),
+const ObjectTranslations = Type.Array(
+  Type.Object(
+    { locale: SingleLineText, property: SingleLineText, value: LongText },
+    { ...noUnknownFields, title: 'TranslationOfObject' },
+  ),
   { maxItems: 500 },
 )
 
-const Job = Type.Object(
+const WorkflowJob = Type.Object(
   {
     jobType: Type.Enum([...jobTypes]),
     /** The object that a job runs. Callers who may not read the object only see its uid and name. */
@@ -117,64 +120,69 @@ const Job = Type.Object(
           description: 'The internal number of the object. Use the uid instead.',
         }),
         uid: Uid,
-        name: Line,
-        translations: Type.Optional(Translations),
+        name: SingleLineText,
+        translations: Type.Optional(ObjectTranslations),
         created: Type.Optional(Timestamp),
       },
-      { ...closed, title: 'JobObject' },
+      { ...noUnknownFields, title: 'JobObject' },
     ),
-    id: Line,
+    id: SingleLineText,
     dataPipelineType: Type.Optional(PipelineType),
   },
-  { ...closed, title: 'Job' },
+  { ...noUnknownFields, title: 'Job' },
 )
 
-const Step = Type.Object(
-  { executionMode: ExecutionMode, delayAfter: DelayAfter, disabled: Type.Boolean(), jobs: Type.Array(Job, few) },
-  { ...closed, title: 'Step' },
+const WorkflowStep = Type.Object(
+  {
+    executionMode: ExecutionMode,
+    delayAfter: DelayAfter,
+    disabled: Type.Boolean(),
+    jobs: Type.Array(WorkflowJob, listLimit),
+  },
+  { ...noUnknownFields, title: 'Step' },
 )
 
-export const Workflow = contract(
+export const Workflow = defineContract(
   'Workflow',
   Type.Object(
     {
-      ...recorded,
-      ...authored,
-      client: Line,
+      ...recordFields,
+      ...authorFields,
+      client: SingleLineText,
       ...workflowFields,
       ...scheduledResponse,
-      displayDescription: Type.Optional(Text),
+      displayDescription: Type.Optional(LongText),
       steps: Type.Object(
-        { errorStrategy: ErrorStrategy, steps: Type.Array(Step, few) },
-        { ...closed, title: 'WorkflowSteps' },
+        { errorStrategy: ErrorStrategy, steps: Type.Array(WorkflowStep, listLimit) },
+        { ...noUnknownFields, title: 'WorkflowSteps' },
       ),
       status: RunStatus,
-      access: Access,
+      access: ObjectAccess,
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type Workflow = TypeOf<typeof Workflow>
 
-export const WorkflowSearchResult = contract(
+export const WorkflowSearchResult = defineContract(
   'WorkflowSearchResult',
   Type.Object(
     {
       results: Type.Array(Workflow, { maxItems: 1000 }),
       pager: Type.Object(
         {
-          page: Count,
-          pageSize: Count,
+          page: NonNegativeInteger,
+          pageSize: NonNegativeInteger,
           /** The total number of workflows. Absent if the request has disabled counting. */
-          totalCount: Type.Optional(Count),
+          totalCount: Type.Optional(NonNegativeInteger),
           /** Number of items before this page. */
-          offset: Count,
-          pageCount: Type.Optional(Count),
+          offset: NonNegativeInteger,
+          pageCount: Type.Optional(NonNegativeInteger),
         },
-        { ...closed, title: 'Pager' },
+        { ...noUnknownFields, title: 'Pager' },
       ),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type WorkflowSearchResult = TypeOf<typeof WorkflowSearchResult>

@@ -17,11 +17,18 @@ import {
   utf8,
 } from '@uwdata/flechette'
 import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
-import { fixedDecimalOf, mapCells, parseDays, parseFloatText, parseMicroseconds, parseUnscaled } from './typed-cells.ts'
+import {
+  fixedDecimalOf,
+  mapCells,
+  millisecondsOfDay,
+  parseDays,
+  parseFloatText,
+  parseMicroseconds,
+  parseUnscaled,
+} from './typed-cells.ts'
 
 /** Bytes of the marker and the zero length that end a stream, and that begin each message. */
 const frameBytes = 8
-const millisecondsOfDay = 86_400_000
 
 /**
  * Encodes rows as an Arrow IPC stream, one record batch for each call of `write`. The library encodes whole streams, so each batch
@@ -36,18 +43,18 @@ export function arrowEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const withoutRows = encode(columns.map(() => []))
   const schema = withoutRows.subarray(0, withoutRows.length - frameBytes)
   const endOfStream = withoutRows.subarray(schema.length)
-  let isBegun = false
-  const begin = (): Uint8Array[] => {
-    if (isBegun) return []
-    isBegun = true
+  let hasSchema = false
+  const beginStream = (): Uint8Array[] => {
+    if (hasSchema) return []
+    hasSchema = true
     return [schema]
   }
   return {
     write(cells) {
       const whole = encode(cells)
-      return [...begin(), whole.subarray(schema.length, whole.length - frameBytes)]
+      return [...beginStream(), whole.subarray(schema.length, whole.length - frameBytes)]
     },
-    end: () => [...begin(), endOfStream],
+    end: () => [...beginStream(), endOfStream],
   }
 }
 

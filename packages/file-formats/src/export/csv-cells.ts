@@ -11,7 +11,7 @@ export class CsvCells {
   #columns: CellText[][]
   #rows = 0
   /** The bytes of the field that is being read, from earlier chunks. */
-  #begun: Buffer | undefined
+  #partialField: Buffer | undefined
   #column = 0
   #isQuoted = false
   #isInQuotes = false
@@ -59,15 +59,16 @@ export class CsvCells {
       }
     }
     const rest = chunk.subarray(start)
-    if (rest.length > 0) this.#begun = this.#begun ? Buffer.concat([this.#begun, rest]) : Buffer.from(rest)
+    if (rest.length > 0)
+      this.#partialField = this.#partialField ? Buffer.concat([this.#partialField, rest]) : Buffer.from(rest)
     return at
   }
 
   #endField(bytes: Buffer): void {
     let field = bytes
-    if (this.#begun) {
-      field = Buffer.concat([this.#begun, bytes])
-      this.#begun = undefined
+    if (this.#partialField) {
+      field = Buffer.concat([this.#partialField, bytes])
+      this.#partialField = undefined
     }
     const end = !this.#isQuoted && field.at(-1) === carriageReturn ? field.length - 1 : field.length
     if (this.#column >= this.#width) throw new Error('Internal error: a row of an export has too many fields.')

@@ -60,7 +60,7 @@ function schemaElementOf(column: ExportedColumn): SchemaElement {
         logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: column.dataType === 'TIMESTAMPTZ', unit: 'MICROS' },
       }
     case 'JSONB':
-      // Without `converted_type`, for which the library would write the text as a JSON string.
+      // `converted_type` is absent: for JSON the library would write the text as a JSON string.
       return { ...element, type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } }
     default: {
       const decimal = fixedDecimalOf(column)

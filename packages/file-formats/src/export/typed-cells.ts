@@ -30,7 +30,7 @@ export function parseUnscaled(text: string, scale: number, column: string): bigi
 export const parseFloatText = (text: string): number =>
   text === 'Infinity' ? Number.POSITIVE_INFINITY : text === '-Infinity' ? Number.NEGATIVE_INFINITY : Number(text)
 
-const millisecondsOfDay = 86_400_000
+export const millisecondsOfDay = 86_400_000
 
 /** Returns the days from 1970-01-01. Years before 1 have the suffix `BC`, and years beyond 9999 have more digits. */
 export function parseDays(text: string, column: string): number {

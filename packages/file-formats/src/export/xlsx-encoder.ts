@@ -39,7 +39,7 @@ export class WorkbookWriter {
 
   /** Resolves when the bytes were taken. Throws UnencodableValueError for a row or a value that a sheet cannot hold. */
   async write(cells: readonly (readonly CellText[])[]): Promise<void> {
-    let xml = this.#rows === 0 ? this.#beginning() : ''
+    let xml = this.#rows === 0 ? this.#sheetHead() : ''
     const rows = cells[0]!.length
     for (let row = 0; row < rows; row += 1) {
       this.#rows += 1
@@ -55,11 +55,11 @@ export class WorkbookWriter {
   }
 
   async end(): Promise<void> {
-    await this.#send(`${this.#rows === 0 ? this.#beginning() : ''}</sheetData></worksheet>`)
+    await this.#send(`${this.#rows === 0 ? this.#sheetHead() : ''}</sheetData></worksheet>`)
     this.#sheet.end()
   }
 
-  #beginning(): string {
+  #sheetHead(): string {
     this.#rows = 1
     const header = this.#columns.map(({ name }) => textCell(name)).join('')
     return `${xmlHeader}<worksheet xmlns="${main}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetData><row>${header}</row>`
@@ -114,14 +114,18 @@ function serialDate(text: string): number | undefined {
 const textCell = (text: string): string =>
   `<c t="inlineStr"><is><t xml:space="preserve">${escapeXml(text)}</t></is></c>`
 
-/** Characters that XML cannot contain are written as `_xHHHH_`, and so is a text that looks like one (ECMA-376, ST_Xstring). */
+/**
+ * Control characters and halves of surrogate pairs, which XML cannot contain, are written as `_xHHHH_`, and so is a text that looks
+ * like one (ECMA-376, ST_Xstring).
+ */
 function escapeXml(text: string): string {
   return text
     .replace(/_x[0-9A-Fa-f]{4}_/g, (found) => `_x005F${found}`)
     .replace(/[&<>]/g, (found) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[found]!)
-    .replace(
-      /[\u0000-\u0008\u000b\u000c\u000d\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
-      (found) => `_x${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`,
+    .replace(/\p{Cc}|\p{Cs}|[\ufffe\uffff]/gu, (found) =>
+      found === '\t' || found === '\n'
+        ? found
+        : `_x${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`,
     )
 }
 
@@ -133,7 +137,7 @@ const officeRelations = 'http://schemas.openxmlformats.org/officeDocument/2006/r
 const packageRelations = 'http://schemas.openxmlformats.org/package/2006/relationships'
 const contentType = 'application/vnd.openxmlformats-officedocument.spreadsheetml'
 
-/** The parts of a workbook beside its sheet (ECMA-376, part 1). */
+/** The parts of a workbook except its sheet (ECMA-376, part 1). */
 const fixedParts = {
   '[Content_Types].xml': `${xmlHeader}<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${contentType}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${contentType}.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="${contentType}.styles+xml"/></Types>`,
   '_rels/.rels': `${xmlHeader}<Relationships xmlns="${packageRelations}"><Relationship Id="rId1" Type="${officeRelations}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,

@@ -1,5 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import type { PagingRequest, SearchRequest, Violation } from '@sluice/contracts'
+import type { PagingRequest, SearchRequest, FieldViolation } from '@sluice/contracts'
 import { serializeCursor, parseCursor, afterKeys, keyText } from './keyset.ts'
 import { filterCondition, propertyNameOf, queryCondition, type SearchTarget } from './filter.ts'
 import { orderBy, orderReader, withId, type OrderTerm } from './order.ts'
@@ -51,7 +51,7 @@ export const maxOffset = 100_000
 
 /** Converts a search request to SQL parts. Throws InvalidSearch with one violation per invalid term. */
 export function searchPlan(request: SearchRequest, resource: SearchResource): SearchPlan {
-  const violations: Violation[] = []
+  const violations: FieldViolation[] = []
   /** Returns undefined for an invalid term and collects its violation. */
   function read<T>(pointer: string, work: () => T): T | undefined {
     try {

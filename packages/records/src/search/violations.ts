@@ -1,11 +1,11 @@
-import type { Violation } from '@sluice/contracts'
+import type { FieldViolation } from '@sluice/contracts'
 
 /** An invalid search, with one violation per invalid term. Becomes a 400. */
 export class InvalidSearch extends Error {
   override readonly name = 'InvalidSearch'
-  readonly violations: Violation[]
+  readonly violations: FieldViolation[]
 
-  constructor(violations: Violation[]) {
+  constructor(violations: FieldViolation[]) {
     super(violations.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; '))
     this.violations = violations
   }

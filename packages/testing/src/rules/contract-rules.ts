@@ -1,4 +1,4 @@
-import { secretName, type Signature } from '@sluice/contracts'
+import { secretName, type OperationSignature } from '@sluice/contracts'
 
 type Json = any
 
@@ -17,7 +17,7 @@ const tokenAnswers = new Set([
  * What is wrong with the contracts of these operations, one sentence each: strings, arrays and numbers without a
  * bound, objects that are open, bodies and responses without a title, responses with a secret's name in them.
  */
-export function brokenContractRules(signatures: readonly Signature[]): string[] {
+export function brokenContractRules(signatures: readonly OperationSignature[]): string[] {
   return signatures.flatMap((signature) => [
     ...walk(signature.query, `${signature.id} query`, { request: true }),
     ...walk(signature.body, `${signature.id} body`, { request: true }),
@@ -29,7 +29,7 @@ export function brokenContractRules(signatures: readonly Signature[]): string[] 
   ])
 }
 
-function untitled({ id, body, query, response }: Signature): string[] {
+function untitled({ id, body, query, response }: OperationSignature): string[] {
   const named = (contract: Json) => !contract || contract.title || (contract.type === 'array' && contract.items.title)
   return [body, query, response].every(named) ? [] : [`${id}: a contract has no title`]
 }

@@ -1,10 +1,10 @@
-import type { Signature } from '@sluice/contracts'
+import type { OperationSignature } from '@sluice/contracts'
 
 /** Operations that a browser reaches by a redirect, which is always a GET. */
 const redirectTargets = new Set(['auth.finishSso'])
 
 /** Returns a sentence for every broken rule in the signatures of one service. */
-export function brokenOperationRules(signatures: readonly Signature[]): string[] {
+export function brokenOperationRules(signatures: readonly OperationSignature[]): string[] {
   return [
     ...repeated(signatures.map(({ id }) => id)).map((id) => `${id}: two operations have this id`),
     ...repeated(signatures.map(({ method, path }) => `${method} ${path}`)).map(
@@ -14,7 +14,17 @@ export function brokenOperationRules(signatures: readonly Signature[]): string[]
   ]
 }
 
-function brokenRules({ id, method, path, effect, summary, guard, response, status, paged }: Signature): string[] {
+function brokenRules({
+  id,
+  method,
+  path,
+  effect,
+  summary,
+  guard,
+  response,
+  status,
+  paged,
+}: OperationSignature): string[] {
   const rules: [boolean, string][] = [
     [/^[a-z][a-zA-Z]*\.[a-z][a-zA-Z]*$/.test(id), 'the id is not noun.verb'],
     [/^(\/(:[a-z][a-zA-Z]*|[a-z0-9-]+))+$/.test(path), 'the path is not kebab-case'],

@@ -1,4 +1,4 @@
-import { checker, isStoredSecret, type Signature } from '@sluice/contracts'
+import { createContractChecker, isStoredSecret, type OperationSignature } from '@sluice/contracts'
 
 type Json = any
 
@@ -18,7 +18,7 @@ export function brokenEchoRules(echoes: readonly Echo[]): string[] {
 }
 
 /** Every write that answers the object that it takes, and its lists. */
-export function echoesOf(signatures: readonly Signature[]): Echo[] {
+export function echoesOf(signatures: readonly OperationSignature[]): Echo[] {
   return signatures
     .filter(({ effect, body, response }) => effect === 'write' && body && response)
     .flatMap(({ body, response }) => variantsOf(body, itemOf(response)))
@@ -70,7 +70,7 @@ function refusals(takes: Json, refuses: Json): string[] {
 }
 
 function findRefusals(takes: Json, refuses: Json): string[] {
-  const [first, second] = [takes, refuses].map((schema) => checker(inObject(schema)))
+  const [first, second] = [takes, refuses].map((schema) => createContractChecker(inObject(schema)))
   return (
     valuesOf(takes)
       // Null is the same as absence, and an empty text clears a secret: neither is stored.
@@ -144,7 +144,7 @@ function valuesOf(schema: Json, depth = 0): unknown[] {
 }
 
 function usable(schema: Json, values: unknown[]): unknown {
-  const check = checker(inObject(schema))
+  const check = createContractChecker(inObject(schema))
   return values.find((value) => 'value' in check({ value }))
 }
 

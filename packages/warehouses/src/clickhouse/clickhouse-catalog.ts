@@ -3,9 +3,9 @@ import { WarehouseProblem } from '../warehouse.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { assertUnread } from './clickhouse-views.ts'
-import { execute, rowsOf } from './protocol/http.ts'
+import { executeStatement, rowsOf } from './protocol/http.ts'
 import { dropKept } from './publication/kept-tables.ts'
-import { checkSchemaName, databaseOf, qualified, quoted, runPrefix } from './names.ts'
+import { checkSchemaName, databaseOf, qualifyName, quoteIdentifier, runPrefix } from './names.ts'
 import { assertTableOwned, hasDatabase } from './staging/staged-table.ts'
 import { describeTable, listRelations, listSchemas, markIn, readShape } from './table-shape.ts'
 
@@ -16,7 +16,9 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
     async ensureSchema(schema) {
       checkSchemaName(schema)
       const database = databaseOf({ key, schema })
-      await run(`"${schema}"`, () => execute(service, `create database if not exists ${quoted(database)}`))
+      await run(`"${schema}"`, () =>
+        executeStatement(service, `create database if not exists ${quoteIdentifier(database)}`),
+      )
     },
     async dropSchema(schema) {
       checkSchemaName(schema)
@@ -33,7 +35,7 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
             'SCHEMA_NOT_EMPTY',
             `"${schema}" is still in use: ${tables.map(({ name }) => name).join(', ')}. Drop these tables first.`,
           )
-        await execute(service, `drop database if exists ${quoted(database)}`)
+        await executeStatement(service, `drop database if exists ${quoteIdentifier(database)}`)
         await dropKept(access, (mark) => mark.schema === schema)
       })
     },
@@ -50,7 +52,7 @@ export function clickHouseCatalog({ access, run, checkedPlace }: ClickHouseServe
         if (!shape) return
         assertTableOwned(shape, place)
         await assertUnread(access, { schema, name: table }, place)
-        await execute(service, `drop table if exists ${qualified(database, table)}`)
+        await executeStatement(service, `drop table if exists ${qualifyName(database, table)}`)
         await dropKept(access, (mark) => mark.schema === schema && mark.table === table)
       })
     },

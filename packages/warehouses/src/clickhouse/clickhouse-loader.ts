@@ -5,12 +5,12 @@ import { findPrevious } from './publication/kept-tables.ts'
 import { findLedgerEntry, findPublication, findFirstPublicationTime } from './ledger.ts'
 import { databaseOf } from './names.ts'
 import { feedOf } from './staging/plan-load.ts'
-import { fenceRun, planTables, publish } from './publication/publish.ts'
-import { restore } from './publication/restore.ts'
+import { fenceRun, planTables, publishRun } from './publication/publish.ts'
+import { restoreKeptTables } from './publication/restore.ts'
 import { ClickHouseStagedTable, stageTable } from './staging/staged-table.ts'
 import { exposeStagedRows } from './publication/staged-rows-preview.ts'
 import { readShape } from './table-shape.ts'
-import { transform } from './staging/transform.ts'
+import { runTransformation } from './staging/transform.ts'
 import { typeRules } from './types.ts'
 
 export function clickHouseLoader(server: ClickHouseServer): Loader {
@@ -24,10 +24,10 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
       await ensureProvisioned()
       return stageTable(access, target)
     },
-    transform: (tables, statements, signal) => transform(access, clickHouseTables(tables), statements, signal),
+    transform: (tables, statements, signal) => runTransformation(access, clickHouseTables(tables), statements, signal),
     exposeStagedRows: (tables, attempt) => exposeStagedRows(access, tables, attempt),
     publish: (tables, isCurrentAttempt, signal, options = {}) =>
-      publish(access, clickHouseTables(tables), isCurrentAttempt, signal, { ...options, keepDays }),
+      publishRun(access, clickHouseTables(tables), isCurrentAttempt, signal, { ...options, keepDays }),
     plan: (tables, signal, options = {}) => planTables(access, clickHouseTables(tables), options, signal),
     describeStaged: async () => undefined,
     adoptStaged: async () => undefined,
@@ -53,7 +53,7 @@ export function clickHouseLoader(server: ClickHouseServer): Loader {
       }),
     async restore(target, isCurrentAttempt, signal, options = {}) {
       await ensureProvisioned()
-      return restore(access, { target, isCurrentAttempt, options, keepDays }, signal)
+      return restoreKeptTables(access, { target, isCurrentAttempt, options, keepDays }, signal)
     },
   }
 }

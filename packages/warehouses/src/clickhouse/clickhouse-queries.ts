@@ -27,30 +27,30 @@ import type { ExportSource, QueryRunner, RowExport, RowTextFormat } from '../que
 import { writeRowText } from '../rows/row-text.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { TablePlace } from '../catalog.ts'
-import { execute, sendStatement, stopAtServer } from './protocol/http.ts'
+import { executeStatement, sendStatement, stopAtServer } from './protocol/http.ts'
 import {
   checkSchemaName,
   checkTableName,
   databaseOf,
   temporaryComment,
-  qualified,
-  quoted,
+  qualifyName,
+  quoteIdentifier,
   quotePlace,
   shownPrefix,
 } from './names.ts'
 import { queryProblem, tooSlow, warehouseProblem } from './problems.ts'
-import { exactNumberSettings, format, openResult, takeRows } from './protocol/result.ts'
+import { exactNumberSettings, resultFormat, openResult, takeRows } from './protocol/result.ts'
 import { type ClickHouseShape, describeColumn, listRelations, listSchemas, readShape } from './table-shape.ts'
 
 /** Seconds in which the server should stop the query itself. */
-const grace = 5
+const graceSeconds = 5
 
 export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouseServer): QueryRunner {
   const share = `clickhouse ${access.key}`
   return {
     async query(request, signal) {
       using _slot = await acquireQuery('queries', share, signal)
-      return await run('the warehouse', () => query(access, request, signal))
+      return await run('the warehouse', () => runUserQuery(access, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
       using _slot = await acquireQuery('pushes', share, signal)
@@ -81,7 +81,7 @@ export async function prepareQuery(
     schemas,
     relations: there,
     whole,
-    address: ({ schema, name }: TablePlace) => qualified(databaseOf({ key: access.key, schema }), name),
+    address: ({ schema, name }: TablePlace) => qualifyName(databaseOf({ key: access.key, schema }), name),
     parameter(number: number) {
       const value = values[number - 1]
       if (value === undefined) return undefined
@@ -94,12 +94,12 @@ export async function prepareQuery(
   return { ...resolveNames(trimStatementEnd(text), around), parameters, database }
 }
 
-async function query(access: ClientAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function runUserQuery(access: ClientAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
   const { text, parameters, database } = await prepareQuery(access, userQuery).catch((error: unknown) => {
     throw queryProblem(error, userQuery, seconds)
   })
-  const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${format}`
+  const sql = `${readOptions}${text}\n) limit ${rows + 1} offset ${offset} format ${resultFormat}`
   const taken = await streamQuery(access, { sql, parameters, database, seconds, most: { rows, bytes } }, signal).catch(
     (error: unknown) => {
       signal?.throwIfAborted()
@@ -141,7 +141,7 @@ function startQuery(
   signal?: AbortSignal,
 ) {
   signal?.throwIfAborted()
-  const late = AbortSignal.timeout((seconds + grace) * 1_000)
+  const late = AbortSignal.timeout((seconds + graceSeconds) * 1_000)
   const queryId = randomUUID()
   const response = sendStatement(access.read, sql, {
     parameters,
@@ -187,7 +187,7 @@ async function exportRows(
   try {
     const { sql, database, columns } =
       'table' in source ? await readTableSource(access, source.table) : await readQuerySource(access, query)
-    const sent = startQuery(access, { sql: `${sql} format ${format}`, database, seconds }, signal)
+    const sent = startQuery(access, { sql: `${sql} format ${resultFormat}`, database, seconds }, signal)
     try {
       // Errors before the first row are thrown here, so that the caller can still answer with a problem.
       const result = resources.use(await openResult(await sent.response, columns))
@@ -224,9 +224,9 @@ async function readTableSource(access: ClientAccess, { schema, name }: TablePlac
   checkTableName(name)
   const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), name)
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${quotePlace(schema, name)} does not exist. Load it first.`)
-  const list = shape.columns.map((column) => quoted(column.name)).join(', ')
+  const list = shape.columns.map((column) => quoteIdentifier(column.name)).join(', ')
   return {
-    sql: `select ${list} from ${qualified(shape.database, name)}${orderOf(shape)}`,
+    sql: `select ${list} from ${qualifyName(shape.database, name)}${orderOf(shape)}`,
     database: undefined,
     columns: shape.columns.map(describeColumn),
   }
@@ -263,7 +263,7 @@ function parameterType(value: string | null): string {
  */
 function orderOf({ engine, columns }: ClickHouseShape): string {
   if (!engine.endsWith('MergeTree')) return ''
-  const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoted(name))
+  const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
   const order = keys.length > 0 ? keys : [`toUInt64OrZero(splitByChar('_', _part)[2])`, '_part_offset']
   return ` order by ${order.join(', ')}`
 }
@@ -282,9 +282,9 @@ async function readTable(
     const shape = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
     if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
     const rows = clampLimit(page.limit, maxQueryRows, 0)
-    const list = shape.columns.map(({ name }) => quoted(name)).join(', ')
-    const of = qualified(shape.database, table)
-    const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${format}`
+    const list = shape.columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+    const of = qualifyName(shape.database, table)
+    const sql = `select ${list} from ${of}${orderOf(shape)} limit ${rows} offset ${Math.max(0, page.offset)} format ${resultFormat}`
     const columns = shape.columns.map(describeColumn)
     const taken = await streamQuery(access, { sql, seconds, most: { rows, bytes: defaultQueryBytes }, columns }, signal)
     if (taken.truncated && taken.rows.length === 0) throw rowTooLarge(defaultQueryBytes)
@@ -304,16 +304,16 @@ async function* queryPages(
 ): AsyncGenerator<QueryRows> {
   const { pageRows: size, rows, offset: skipped, bytes, seconds } = resolvePageLimits(pageRows, userQuery.limits)
   const database = `${shownPrefix(access.key)}pages_${randomUUID()}`
-  const kept = qualified(database, 'result')
+  const kept = qualifyName(database, 'result')
   const queryId = randomUUID()
   try {
     const { text, parameters, database: home } = await prepareQuery(access, userQuery)
     // If this process dies, maintenance drops the database after the longest time that a query may take.
-    await execute(
+    await executeStatement(
       access.service,
-      `create database ${quoted(database)} comment ${temporaryComment('pages', seconds + 14_400)}`,
+      `create database ${quoteIdentifier(database)} comment ${temporaryComment('pages', seconds + 14_400)}`,
     )
-    await execute(
+    await executeStatement(
       access.load,
       `create table ${kept} engine = MergeTree order by tuple() as select * from (\n${text}\n) offset ${skipped}`,
       { database: home, parameters, signal, queryId, settings: { max_execution_time: seconds, max_insert_threads: 1 } },
@@ -322,7 +322,7 @@ async function* queryPages(
     let left = rows
     for (let offset = 0; left > 0; ) {
       const wanted = Math.min(size, left)
-      const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${format}`
+      const sql = `select * from ${kept}${orderOf(shape)} limit ${wanted} offset ${offset} format ${resultFormat}`
       const page = await streamQuery(access, { sql, seconds: 60, most: { rows: wanted, bytes } }, signal)
       if (page.truncated) throw pageTooLarge(wanted, bytes)
       const more = page.rows.length === wanted
@@ -336,6 +336,6 @@ async function* queryPages(
     signal.throwIfAborted()
     throw queryProblem(error, userQuery, seconds)
   } finally {
-    await execute(access.service, `drop database if exists ${quoted(database)}`).catch(() => {})
+    await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`).catch(() => {})
   }
 }

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { type ServerAccess, ClickHouseError, execute, rowsOf } from './protocol/http.ts'
-import { ledgerDatabase, literal, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
+import { type ServerAccess, ClickHouseError, executeStatement, rowsOf } from './protocol/http.ts'
+import { ledgerDatabase, formatLiteral, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 
 /** One client's part of a server. The service's statements run as `service`; users' statements run as `load` or `read`. */
@@ -25,7 +25,7 @@ export const maxStatementSeconds = 604_800
 /** Throws if the server does not respond, or rejects its administrator. */
 export async function assertAnswers(url: string): Promise<void> {
   const { service } = clickhouseAccess(url, { key: '', loadPassword: '', readPassword: '' })
-  await execute(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
+  await executeStatement(service, 'select 1', { signal: AbortSignal.timeout(2_000) })
 }
 
 /**
@@ -53,9 +53,9 @@ export function clickhouseAccess(
   }
 }
 
-const states = `Enum8('PROPOSED' = 1, 'PUBLISHED' = 2, 'CLOSING' = 3, 'CLOSED' = 4)`
-const ledger = `(
-  publication String, state ${states}, run String, attempt Int32, schema String, table String,
+const publicationStateType = `Enum8('PROPOSED' = 1, 'PUBLISHED' = 2, 'CLOSING' = 3, 'CLOSED' = 4)`
+const ledgerTableDefinition = `(
+  publication String, state ${publicationStateType}, run String, attempt Int32, schema String, table String,
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
@@ -77,43 +77,44 @@ const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
  * cannot raise them; only the service user may read data outside the client's own databases.
  */
 export async function provisionClickHouse({ key, service, load, read }: ClientAccess): Promise<void> {
-  const run = (sql: string) => execute(service, sql)
-  const database = quoted(ledgerDatabase(key))
+  const run = (sql: string) => executeStatement(service, sql)
+  const database = quoteIdentifier(ledgerDatabase(key))
   try {
     await run(`create database if not exists ${database}`)
-    await run(`create table if not exists ${database}.ledger ${ledger}`)
+    await run(`create table if not exists ${database}.ledger ${ledgerTableDefinition}`)
     const [column] = await rowsOf<{ type: string }>(
       service,
       `select type from system.columns where database = {database:String} and table = 'ledger' and name = 'state'`,
       { parameters: { database: ledgerDatabase(key) } },
     )
     // A ledger of an older version has fewer states.
-    if (!column?.type.includes('CLOSED')) await run(`alter table ${database}.ledger modify column state ${states}`)
+    if (!column?.type.includes('CLOSED'))
+      await run(`alter table ${database}.ledger modify column state ${publicationStateType}`)
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],
       // May pass settings with a query, within the limits, and can change no data.
       [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
     ] as const) {
-      const identified = `identified with sha256_password by ${literal(password)}`
-      await run(`create user if not exists ${quoted(user)} ${identified}`)
-      const altered = `alter user ${quoted(user)} ${identified} settings ${limits}`
+      const identified = `identified with sha256_password by ${formatLiteral(password)}`
+      await run(`create user if not exists ${quoteIdentifier(user)} ${identified}`)
+      const altered = `alter user ${quoteIdentifier(user)} ${identified} settings ${limits}`
       await run(`${altered}${more}`).catch((error: unknown) => {
         // Some servers do not support limits on table settings.
         if (more !== noDisks || !(error instanceof ClickHouseError)) throw error
         return run(altered)
       })
     }
-    const everywhere = (prefix: string) => `${quoted(prefix)}*.*`
+    const everywhere = (prefix: string) => `${quoteIdentifier(prefix)}*.*`
     const own = everywhere(schemaPrefix(key))
     for (const to of [load.user, read.user])
       for (const place of [own, everywhere(runPrefix(key)), everywhere(shownPrefix(key))])
-        await run(`grant select, show on ${place} to ${quoted(to)}`)
+        await run(`grant select, show on ${place} to ${quoteIdentifier(to)}`)
     const writing = 'insert, alter, create table, create view, drop table, drop view, truncate, optimize'
     // Some servers require this grant before a table is created.
-    await run(`grant table engine on MergeTree to ${quoted(load.user)}`)
+    await run(`grant table engine on MergeTree to ${quoteIdentifier(load.user)}`)
     for (const place of [runPrefix(key), shownPrefix(key)])
-      await run(`grant ${writing} on ${everywhere(place)} to ${quoted(load.user)}`)
+      await run(`grant ${writing} on ${everywhere(place)} to ${quoteIdentifier(load.user)}`)
   } catch (error) {
     throw warehouseProblem(error, 'the warehouse')
   }

@@ -1,15 +1,15 @@
-import type { Upkeep } from '../upkeep.ts'
+import type { WarehouseMaintenance } from '../upkeep.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { execute, rowsOf } from './protocol/http.ts'
+import { executeStatement, rowsOf } from './protocol/http.ts'
 import { dropExpired, keepReplaced } from './publication/kept-tables.ts'
 import { ledgerTable } from './ledger.ts'
-import { keptPrefix, quoted, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
+import { keptPrefix, quoteIdentifier, runPrefix, schemaPrefix, shownPrefix } from './names.ts'
 import { finishDecisionDeletions } from './publication/recovery.ts'
 import { markIn } from './table-shape.ts'
 
-export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): Upkeep => ({
-  check: () => run('the warehouse', () => execute(access.service, 'select 1')),
+export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): WarehouseMaintenance => ({
+  check: () => run('the warehouse', () => executeStatement(access.service, 'select 1')),
   // Requests open their own connections and keep no state at the server.
   countConnections: () => 0,
   sweepStaging: (alive) =>
@@ -41,7 +41,7 @@ async function sweepStaging(
     const run = runIn(comment)
     if (run === undefined || runs.has(run)) continue
     const isDropped = await keepReplaced(access, name, keepDays)
-      .then(() => execute(service, `drop database if exists ${quoted(name)}`))
+      .then(() => executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`))
       .then(
         () => true,
         () => false,
@@ -82,6 +82,7 @@ async function pruneLedger(access: ClientAccess, days: number): Promise<number> 
       parameters,
     },
   )
-  if (old!.runs > 0) await execute(service, `alter table ${ledgerTable(access)} delete where ${where}`, { parameters })
+  if (old!.runs > 0)
+    await executeStatement(service, `alter table ${ledgerTable(access)} delete where ${where}`, { parameters })
   return old!.runs
 }

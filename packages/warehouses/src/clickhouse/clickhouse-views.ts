@@ -9,8 +9,8 @@ import {
 import { WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import type { ClickHouseServer } from './clickhouse-server.ts'
-import { execute, rowsOf } from './protocol/http.ts'
-import { checkSchemaName, checkTableName, databaseOf, qualified, schemaPrefix, quotePlace } from './names.ts'
+import { executeStatement, rowsOf } from './protocol/http.ts'
+import { checkSchemaName, checkTableName, databaseOf, qualifyName, schemaPrefix, quotePlace } from './names.ts'
 import { warehouseProblem, queryProblem } from './problems.ts'
 import { replaceView, viewNameTaken } from './views/replace-view.ts'
 import { prepareQuery } from './clickhouse-queries.ts'
@@ -170,7 +170,7 @@ export async function assertUnread(access: ClientAccess, { schema, name }: Table
 }
 
 const dropAt = ({ key, service }: ClientAccess, { schema, name }: TablePlace) =>
-  execute(service, `drop table if exists ${qualified(databaseOf({ key, schema }), name)}`)
+  executeStatement(service, `drop table if exists ${qualifyName(databaseOf({ key, schema }), name)}`)
 
 /** Lists the views without the service's metadata: users created them manually. */
 async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name }: TablePlace): Promise<string[]> {
@@ -184,7 +184,7 @@ async function listUnmanagedViews({ key, service }: ClientAccess, { schema, name
       parameters: {
         prefix,
         plain: `${databaseOf({ key, schema })}.${name}`,
-        quoted: qualified(databaseOf({ key, schema }), name),
+        quoted: qualifyName(databaseOf({ key, schema }), name),
       },
     },
   )

@@ -1,8 +1,8 @@
 import type { FeedMemory } from '../shape/remembered-feed.ts'
 import type { ColumnProfile, Publication, PublishedTable, TableChange } from '../warehouse.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
-import { execute, rowsOf } from './protocol/http.ts'
-import { ledgerDatabase, literal, quoted } from './names.ts'
+import { executeStatement, rowsOf } from './protocol/http.ts'
+import { ledgerDatabase, formatLiteral, quoteIdentifier } from './names.ts'
 
 /** The ledger entry of one table in a publication. */
 export interface LedgerEntry {
@@ -32,7 +32,7 @@ export interface ProposedTable {
 }
 
 const ledgerColumns = 'publication, run, attempt, schema, table, load, base, entry'
-export const ledgerTable = ({ key }: ClientAccess): string => `${quoted(ledgerDatabase(key))}.ledger`
+export const ledgerTable = ({ key }: ClientAccess): string => `${quoteIdentifier(ledgerDatabase(key))}.ledger`
 
 /** Inserts are synchronous and not deduplicated, so the next read sees them. */
 const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
@@ -41,9 +41,9 @@ const synchronousInsert = { async_insert: 0, insert_deduplicate: 0 }
 export async function writeProposal(access: ClientAccess, decided: readonly ProposedTable[]): Promise<void> {
   const rows = decided.map(
     (one) =>
-      `(${[one.publication, one.run].map(literal).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(literal).join(', ')}, 'PROPOSED')`,
+      `(${[one.publication, one.run].map(formatLiteral).join(', ')}, ${one.attempt}, ${[one.schema, one.table, one.load, one.base, JSON.stringify(one.entry)].map(formatLiteral).join(', ')}, 'PROPOSED')`,
   )
-  await execute(
+  await executeStatement(
     access.service,
     `insert into ${ledgerTable(access)} (${ledgerColumns}, state) values ${rows.join(', ')}`,
     {
@@ -54,7 +54,7 @@ export async function writeProposal(access: ClientAccess, decided: readonly Prop
 
 /** Marks the publication as committed. Every process that applies the decision calls this, so the ledger may contain duplicate rows. */
 export async function recordPublished(access: ClientAccess, publication: string): Promise<void> {
-  await execute(
+  await executeStatement(
     access.service,
     `insert into ${ledgerTable(access)} (${ledgerColumns}, state) select ${ledgerColumns}, 'PUBLISHED' from ${ledgerTable(access)}
      where publication = {publication:String} and state = 'PROPOSED'`,
@@ -68,10 +68,10 @@ export async function proposeFence(
   publication: string,
   { run, attempt }: Pick<ProposedTable, 'run' | 'attempt'>,
 ): Promise<void> {
-  await execute(
+  await executeStatement(
     access.service,
     `insert into ${ledgerTable(access)} (publication, run, attempt, state)
-     values (${literal(publication)}, ${literal(run)}, ${attempt}, 'CLOSING')`,
+     values (${formatLiteral(publication)}, ${formatLiteral(run)}, ${attempt}, 'CLOSING')`,
     { settings: synchronousInsert },
   )
 }
@@ -92,7 +92,7 @@ export async function listProposals(
 
 /** Records the fence if the decision was to fence a run; otherwise does nothing. */
 export async function recordFence(access: ClientAccess, publication: string): Promise<void> {
-  await execute(
+  await executeStatement(
     access.service,
     `insert into ${ledgerTable(access)} (publication, run, attempt, state) select publication, run, attempt, 'CLOSED' from ${ledgerTable(access)}
      where publication = {publication:String} and state = 'CLOSING'`,

@@ -29,11 +29,12 @@ export const shownPrefix = (key: string): string => `c_${key}-shown_`
 export const keptPrefix = (key: string): string => `c_${key}-kept_`
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
-export const quoted = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
+export const quoteIdentifier = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 
-export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+export const formatLiteral = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
-export const qualified = (database: string, table: string): string => `${quoted(database)}.${quoted(table)}`
+export const qualifyName = (database: string, table: string): string =>
+  `${quoteIdentifier(database)}.${quoteIdentifier(table)}`
 
 /** Formats the client's own name of the place for messages. */
 export const quotePlace = (schema: string, table: string): string => `"${schema}"."${table}"`
@@ -63,4 +64,4 @@ export function checkColumnName(name: string): void {
 
 /** The comment of a database that belongs to no run: sweeps drop it after this many seconds. */
 export const temporaryComment = (what: string, seconds: number): string =>
-  literal(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))
+  formatLiteral(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

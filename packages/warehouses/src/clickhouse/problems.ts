@@ -24,12 +24,12 @@ const badValue: ProblemTemplate = [
   'BAD_VALUE',
   (place, { message }) => `The warehouse cannot store a value of ${place}: ${message}`,
 ]
-const timeout: ProblemTemplate = [
+const queryTimeout: ProblemTemplate = [
   'QUERY_TIMEOUT',
   (place) => `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 ]
 
-export const codes = {
+export const errorCodes = {
   unknownTable: 60,
   tableExists: 57,
   databaseExists: 82,
@@ -40,11 +40,14 @@ export const codes = {
 } as const
 
 const problemTemplates: Record<number, ProblemTemplate> = {
-  [codes.unknownTable]: ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
-  [codes.unknownDatabase]: ['SCHEMA_MISSING', (place) => `The schema of ${place} does not exist. Create it first.`],
-  [codes.timeout]: timeout,
-  [codes.cancelled]: timeout,
-  160: timeout,
+  [errorCodes.unknownTable]: ['TABLE_MISSING', (place) => `${place} does not exist. Load it first.`],
+  [errorCodes.unknownDatabase]: [
+    'SCHEMA_MISSING',
+    (place) => `The schema of ${place} does not exist. Create it first.`,
+  ],
+  [errorCodes.timeout]: queryTimeout,
+  [errorCodes.cancelled]: queryTimeout,
+  160: queryTimeout,
   516: accessDenied,
   192: accessDenied,
   193: accessDenied,
@@ -111,11 +114,12 @@ const notItsFault = new Set([202, 209, 210, 236, 241, 242, 243, 252, 516, 192, 1
 /** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
 export function queryProblem(error: unknown, { text, values = [] }: UserQuery, seconds: number): unknown {
   if (!(error instanceof ClickHouseError)) return warehouseProblem(error, 'the warehouse')
-  if (error.code === codes.timeout || error.code === 160 || error.code === codes.cancelled) return tooSlow(seconds)
+  if (error.code === errorCodes.timeout || error.code === 160 || error.code === errorCodes.cancelled)
+    return tooSlow(seconds)
   const said = sentenceOf(error.message, values)
-  const words = error.code === codes.unknownTable ? `${asSentence(said)} ${missingTableAdvice}` : said
+  const words = error.code === errorCodes.unknownTable ? `${asSentence(said)} ${missingTableAdvice}` : said
   const cause = new Error(`${error.code}: ${words}`)
-  if (error.code === codes.tooManyBytes)
+  if (error.code === errorCodes.tooManyBytes)
     return new WarehouseProblem(
       'RESULT_TOO_LARGE',
       'The result of the query exceeds the size limit. Select fewer rows or columns.',

@@ -3,7 +3,7 @@ import { historyOf } from '../shape/remembered-feed.ts'
 import type { ClientAccess } from './clickhouse-settings.ts'
 import { type ServerAccess, rowsOf } from './protocol/http.ts'
 import { findLedgerEntry } from './ledger.ts'
-import { databaseOf, literal, quoted, schemaPrefix, shownPrefix } from './names.ts'
+import { databaseOf, formatLiteral, quoteIdentifier, schemaPrefix, shownPrefix } from './names.ts'
 import { describeType, withoutWrappers } from './types.ts'
 import type { DataType } from '@sluice/contracts'
 
@@ -222,12 +222,12 @@ export function textColumnsOf(columns: readonly StagingColumn[]): Record<string,
 /** The server writes rows to disk before it acknowledges them, in insertion order or in the order of the key. */
 export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const list = columns.map(columnText)
-  const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoted(name))
+  const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))
   return `create table ${place} (${list.join(', ')}) engine = MergeTree order by (${keys.join(', ') || 'tuple()'})
-    settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${literal(JSON.stringify(mark))}`
+    settings fsync_after_insert = 1, fsync_part_directory = 1 comment ${formatLiteral(JSON.stringify(mark))}`
 }
 
 export function columnText({ name, label, type, primaryKey }: StagingColumn): string {
-  const comment = label === name ? '' : ` comment ${literal(label.replaceAll('\0', ''))}`
-  return `${quoted(name)} ${primaryKey ? type : `Nullable(${type})`}${comment}`
+  const comment = label === name ? '' : ` comment ${formatLiteral(label.replaceAll('\0', ''))}`
+  return `${quoteIdentifier(name)} ${primaryKey ? type : `Nullable(${type})`}${comment}`
 }

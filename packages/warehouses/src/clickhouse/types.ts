@@ -18,7 +18,7 @@ export const anyDecimal: SqlType = 'Decimal(76, 38)'
 const maxPrecision = 76
 
 /** A timestamp with a zone is an instant; a timestamp without one is stored as if in a zone with another name for UTC. */
-const moment: SqlType = "DateTime64(6, 'UTC')"
+const instantType: SqlType = "DateTime64(6, 'UTC')"
 const wallClock: SqlType = "DateTime64(6, 'Etc/UTC')"
 
 const typesByDataType: Partial<Record<DataType, SqlType>> = {
@@ -30,7 +30,7 @@ const typesByDataType: Partial<Record<DataType, SqlType>> = {
   BOOLEAN: 'Bool',
   DATE: 'Date32',
   TIMESTAMP: wallClock,
-  TIMESTAMPTZ: moment,
+  TIMESTAMPTZ: instantType,
 }
 
 /** All texts have one type here; the table's comment records the data type of the column. */
@@ -48,11 +48,11 @@ export function describeType(type: SqlType): TypeDescription {
   if (bare === anyDecimal) return { dataType: 'DECIMAL' }
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale }
   const known = (Object.entries(typesByDataType) as [DataType, SqlType][]).find(([, sql]) => sql === bare)
-  return { dataType: known?.[0] ?? others[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
+  return { dataType: known?.[0] ?? queryOnlyTypes[bare] ?? (bare.startsWith('DateTime') ? 'TIMESTAMPTZ' : 'TEXT') }
 }
 
 /** Types that queries return although loads never create them. */
-const others: Record<SqlType, DataType> = {
+const queryOnlyTypes: Record<SqlType, DataType> = {
   Int8: 'SMALLINT',
   UInt8: 'SMALLINT',
   UInt16: 'INTEGER',
@@ -79,7 +79,7 @@ const plainText = (dataType: DataType): DataType =>
 export const typeRules: TypeRules = {
   storedAs: (column) => ({ type: sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {
-    const type = widest(one.type, other.type)
+    const type = widenTypes(one.type, other.type)
     if (type === 'String') return { type, dataType: widestText(one.dataType, other.dataType) }
     return {
       type,
@@ -90,13 +90,13 @@ export const typeRules: TypeRules = {
 
 const integerTypes = ['Int16', 'Int32', 'Int64']
 const digitsByType: Record<SqlType, number> = { Int16: 5, Int32: 10, Int64: 19 }
-const timeTypes = ['Date32', wallClock, moment]
+const timeTypes = ['Date32', wallClock, instantType]
 
 /**
  * Returns the narrowest type that holds every value of both without loss, `String` as the last resort. A float with a whole
  * number of up to 32 bits is a double; with a number that a double rounds it is text, because a decimal has bounds here.
  */
-export function widest(one: SqlType, other: SqlType): SqlType {
+export function widenTypes(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
   for (const family of [integerTypes, timeTypes]) {
     if (family.includes(one) && family.includes(other))

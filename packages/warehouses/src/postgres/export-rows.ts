@@ -3,7 +3,7 @@ import { acquireQuery, resolvePageLimits } from '../query-limits.ts'
 import type { ExportSource, RowExport, RowTextFormat } from '../query-runner.ts'
 import { canBeFormula, hasDecimalPoint, rowTextHeader } from '../rows/row-text.ts'
 import { type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
-import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { describeColumn } from './postgres-catalog.ts'
 import type { WarehouseAccess } from './postgres-connections.ts'
 import { CopyText } from './queries/copy-text.ts'
@@ -43,7 +43,7 @@ export async function exportRows(
 }
 
 interface RowSource {
-  /** A table or a query in parentheses, whose columns are named `c1`, `c2` …. */
+  /** A table or a query in parentheses; its columns are named `c1`, `c2` …. */
   from: string
   columns: WarehouseColumn[]
 }
@@ -54,7 +54,7 @@ async function readTableSource(
 ): Promise<RowSource> {
   checkSchemaName(schema)
   checkTableName(name)
-  const place = qualified(schema, name)
+  const place = qualifyName(schema, name)
   const shape = await readShape(client, schema, name)
   if (!shape) throw new WarehouseProblem('TABLE_MISSING', `${place} does not exist. Load it first.`)
   const columns = shape.columns.map(describeColumn)

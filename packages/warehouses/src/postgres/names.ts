@@ -25,7 +25,7 @@ export function checkColumnName(name: string): void {
 }
 
 /** `"schema"."table"`, quoted for SQL text. */
-export function qualified(schema: string, table: string): string {
+export function qualifyName(schema: string, table: string): string {
   return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`
 }
 

@@ -5,7 +5,7 @@ import { type FeedMemory, historyOf, memoryOfTable } from '../shape/remembered-f
 import { type LastEntry, findLastEntry } from './publication/ledger.ts'
 import { type PostgresShape, type ShapeColumn, readShape } from './table-shape.ts'
 import { describeType, storedAs } from './types.ts'
-import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { withClient } from './postgres-connections.ts'
 import { dropKeptIn, dropKeptOf } from './publication/kept-tables.ts'
 import { explainDependents, tableNotOwned, warehouseProblem } from './problems.ts'
@@ -36,15 +36,15 @@ export function postgresCatalog({ access, pools, retention, run }: PostgresServe
     async findTable(schema, table) {
       checkSchemaName(schema)
       checkTableName(table)
-      return run(qualified(schema, table), (client) => findTable(client, schema, table))
+      return run(qualifyName(schema, table), (client) => findTable(client, schema, table))
     },
     findTables: (places) => run('the warehouse', (client) => findTables(client, places)),
     findStagingTable: (schema, table, options) =>
-      run(qualified(schema, table), (client) => findStagingTable(client, schema, table, options)),
+      run(qualifyName(schema, table), (client) => findStagingTable(client, schema, table, options)),
     async dropTable(schema, table) {
       checkSchemaName(schema)
       checkTableName(table)
-      const place = qualified(schema, table)
+      const place = qualifyName(schema, table)
       await run(place, async (client) => {
         await client.query(`begin; ${dropTimeouts}`)
         const shape = await readShape(client, schema, table)
@@ -192,12 +192,12 @@ async function findStagingTable(
 }
 
 async function countRows(client: ClientBase, stagingTable: string): Promise<number> {
-  const { rows } = await client.query(`select count(*)::float8 as count from ${qualified('sluice', stagingTable)}`)
+  const { rows } = await client.query(`select count(*)::float8 as count from ${qualifyName('sluice', stagingTable)}`)
   return rows[0].count
 }
 
 /** SQLSTATEs of two callers that create the same schema, or change the same catalogue row, at the same time. */
-const collisions = new Set(['23505', '42P06', 'XX000'])
+const collisionCodes = new Set(['23505', '42P06', 'XX000'])
 
 /** Grants `read` access to everything that `load` creates in the schema, but not to the hidden schema. Idempotent. */
 async function ensureSchema(pool: Pool, schema: string, read: string): Promise<void> {
@@ -217,7 +217,7 @@ async function ensureSchema(pool: Pool, schema: string, read: string): Promise<v
       await withClient(pool, undefined, (client) => client.query(statements.join(';')))
       return
     } catch (error) {
-      if (tries === 5 || !collisions.has((error as { code?: string }).code ?? '')) throw error
+      if (tries === 5 || !collisionCodes.has((error as { code?: string }).code ?? '')) throw error
     }
   }
 }

@@ -42,7 +42,7 @@ export interface PostgresPools {
 
 const connectTimeout = 5_000
 
-function settings(access: WarehouseAccess, login: DatabaseLogin): ClientConfig {
+function clientConfig(access: WarehouseAccess, login: DatabaseLogin): ClientConfig {
   const { host, port, database, ssl } = access
   const application_name = 'sluice'
   return {
@@ -67,7 +67,7 @@ export function ledgerKey(loadPassword: string): string {
 
 /** Connections of role `load`, opened when first needed and closed after ten idle seconds. */
 export function loadPool(access: WarehouseAccess, max: number): Pool {
-  const login = { ...settings(access, access.load), options: loadOptions }
+  const login = { ...clientConfig(access, access.load), options: loadOptions }
   const pool = new Pool({ ...login, max, idleTimeoutMillis: 10_000, allowExitOnIdle: true })
   // A connection that dies while idle is replaced by the next caller; without a listener it would end the process.
   pool.on('error', () => {})
@@ -101,7 +101,7 @@ function isServerProcess(pid: number): boolean {
 
 /** Returns the configuration of connections with role `read`. */
 export const readPoolConfig = (access: WarehouseAccess): ClientConfig => ({
-  ...settings(access, access.read),
+  ...clientConfig(access, access.read),
   options: readOptions,
 })
 
@@ -120,7 +120,7 @@ export function destroySocket(client: Client | PoolClient): void {
 }
 
 /** A pool connection with one user. Disposing closes it, unless it was marked as reusable. */
-export interface Borrowed extends Disposable {
+export interface BorrowedConnection extends Disposable {
   client: PoolClient
   /** Marks that no failed transaction remains on the connection. */
   markReusable(): void
@@ -131,7 +131,7 @@ export interface Borrowed extends Disposable {
 }
 
 /** Borrows a connection. If `signal` aborts before it is disposed of, its socket is closed. Disposing twice is harmless. */
-export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed> {
+export async function borrowConnection(pool: Pool, signal?: AbortSignal): Promise<BorrowedConnection> {
   signal?.throwIfAborted()
   const client = await pool.connect()
   const abort = () => destroySocket(client)
@@ -140,7 +140,7 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
     signal?.removeEventListener('abort', abort)
     cuttable = false
   }
-  const borrowed: Borrowed = {
+  const borrowed: BorrowedConnection = {
     client,
     markReusable: () => (failed = false),
     ignoreAbort: spare,
@@ -166,9 +166,9 @@ export async function borrow(pool: Pool, signal?: AbortSignal): Promise<Borrowed
 export async function withClient<T>(
   pool: Pool,
   signal: AbortSignal | undefined,
-  work: (client: PoolClient, borrowed: Borrowed) => Promise<T>,
+  work: (client: PoolClient, borrowed: BorrowedConnection) => Promise<T>,
 ): Promise<T> {
-  using borrowed = await borrow(pool, signal)
+  using borrowed = await borrowConnection(pool, signal)
   try {
     const result = await work(borrowed.client, borrowed)
     borrowed.markReusable()

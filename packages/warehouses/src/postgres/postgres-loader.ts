@@ -4,16 +4,16 @@ import type { Publication, StagedTable } from '../warehouse.ts'
 import { flushWal } from './publication/commit-swaps.ts'
 import { findKeptPublication } from './publication/kept-tables.ts'
 import { waitForPublisher } from './publication/ledger.ts'
-import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { planTables } from './publication/plan-tables.ts'
 import { findCursor, findFeed, findPublication } from './postgres-catalog.ts'
 import type { PostgresServer } from './postgres-server.ts'
-import { publish } from './publication/publish.ts'
-import { restore } from './publication/restore.ts'
+import { publishRun } from './publication/publish.ts'
+import { restoreKeptTables } from './publication/restore.ts'
 import { adoptStaged, describeStaged, type StagedLoad } from './publication/staged-loads.ts'
 import { exposeStagedRows } from './publication/staged-rows-preview.ts'
 import { PostgresStagedTable, stageTable } from './staged-table.ts'
-import { transform } from './transformation/transform.ts'
+import { runTransformation } from './transformation/transform.ts'
 import { typeRules } from './types.ts'
 
 export function postgresLoader({ access, pools, retention, waitMs, run }: PostgresServer): Loader {
@@ -21,16 +21,16 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
   const atTable = async <T>(schema: string, table: string, work: (client: ClientBase) => Promise<T>): Promise<T> => {
     checkSchemaName(schema)
     checkTableName(table)
-    return run(qualified(schema, table), work)
+    return run(qualifyName(schema, table), work)
   }
 
   return {
     stage: (target, signal) => stageTable(pools, target, signal),
     transform: (tables, statements, signal, options = {}) =>
-      transform(pools, postgresTables(tables), statements, signal, options),
+      runTransformation(pools, postgresTables(tables), statements, signal, options),
     exposeStagedRows: (tables, attempt) => exposeStagedRows(pools, access, tables, attempt),
     publish: (tables, isCurrentAttempt, signal, options = {}) =>
-      publish({ pools, loads: postgresTables(tables), read, retention, isCurrentAttempt, options, waitMs }, signal),
+      publishRun({ pools, loads: postgresTables(tables), read, retention, isCurrentAttempt, options, waitMs }, signal),
     plan: (tables, signal, options = {}) => planTables(pools, postgresTables(tables), options, signal),
     describeStaged: (tables, signal) => describeStaged(pools, postgresTables(tables), signal),
     adoptStaged: (_schema, staged, attempt, signal) => adoptStaged(pools, staged as StagedLoad[], attempt, signal),
@@ -46,9 +46,9 @@ export function postgresLoader({ access, pools, retention, waitMs, run }: Postgr
     findFeed: (schema, table) => atTable(schema, table, (client) => findFeed(client, schema, table)),
     typeRules: async () => typeRules,
     findPrevious: (schema, table) =>
-      run(qualified(schema, table), (client) => findKeptPublication(client, { schema, table })),
+      run(qualifyName(schema, table), (client) => findKeptPublication(client, { schema, table })),
     restore: (target, isCurrentAttempt, signal, options = {}) =>
-      restore({ pools, target, read, retention, isCurrentAttempt, options: { ...options, waitMs } }, signal),
+      restoreKeptTables({ pools, target, read, retention, isCurrentAttempt, options: { ...options, waitMs } }, signal),
   }
 }
 

@@ -17,7 +17,7 @@ import { ambiguousTable } from './queries/query-planning.ts'
 import { beginReading, executeOne, fetchRows, endReadSession, toCells } from './queries/read-transaction.ts'
 import { endSession, readWatch, sessionOf } from './queries/statement-watch.ts'
 import { describeColumn } from './postgres-catalog.ts'
-import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { exportRows } from './export-rows.ts'
 import { cursorPrefix, openQuerySession, serverGraceSeconds } from './queries/query-session.ts'
@@ -27,7 +27,7 @@ import { readShape } from './table-shape.ts'
 export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   async query(request, signal) {
     using _slot = await acquireQuery('queries', access.database, signal)
-    return await query(access, request, signal)
+    return await runUserQuery(access, request, signal)
   },
   async *queryPages(request, pageRows, signal) {
     using _slot = await acquireQuery('pushes', access.database, signal)
@@ -44,7 +44,7 @@ const pushIdle = 14_400
 /** Stores the result, so that the transaction can end before the first page. */
 const holdPrefix = 'declare page no scroll cursor with hold for '
 
-async function query(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function runUserQuery(access: WarehouseAccess, userQuery: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   const { rows, offset, bytes, seconds } = resolveQueryLimits(userQuery.limits)
   await using session = openQuerySession(access, userQuery, { seconds, prefix: cursorPrefix, signal })
   return await session.run(async (client, allowed) => {
@@ -121,7 +121,7 @@ async function readTable(
   signal?.throwIfAborted()
   checkSchemaName(schema)
   checkTableName(table)
-  const place = qualified(schema, table)
+  const place = qualifyName(schema, table)
   const client = readClient(access)
   let stopped: unknown
   const stop = (reason: unknown) => {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Upkeep } from '../upkeep.ts'
+import type { WarehouseMaintenance } from '../upkeep.ts'
 import { dropExpired } from './publication/kept-tables.ts'
 import { assertLedgerCurrent, pruneLedger } from './server/ledger-schema.ts'
 import { withClient } from './postgres-connections.ts'
@@ -8,7 +8,7 @@ import { assertRoleSettings } from './server/role-settings.ts'
 import { dropDetached, parseOrigin } from './staging-origin.ts'
 import { dropRunSchema } from './transformation/transformation-schema.ts'
 
-export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): Upkeep => ({
+export const postgresUpkeep = ({ pools, retention, run }: PostgresServer): WarehouseMaintenance => ({
   check: () =>
     run('the warehouse', async (client) => {
       await assertLedgerCurrent(client)
@@ -30,7 +30,7 @@ interface LeftoverObject {
  * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their views depend
  * on the tables. Excludes objects that users made: those have no origin.
  */
-const leftovers = `
+const leftoverObjectsQuery = `
   select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class
   where relnamespace = 'sluice'::regnamespace and relkind = 'r' and not relispartition and pg_has_role(relowner, 'usage')
     and obj_description(oid, 'pg_class') like '{"run":%'
@@ -42,7 +42,7 @@ const leftovers = `
 
 /** Lists staging tables first and reads the live runs second: a run is registered before its staging table exists. */
 async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
-  const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftovers))
+  const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftoverObjectsQuery))
   if (rows.length === 0) return 0
   const runs = await alive()
   let dropped = 0

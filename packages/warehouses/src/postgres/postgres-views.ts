@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg'
 import type { TablePlace } from '../catalog.ts'
 import type { ViewStore, WarehouseView } from '../view-store.ts'
 import { defineView } from './views/define-view.ts'
-import { borrow, type PostgresPools } from './postgres-connections.ts'
+import { borrowConnection, type PostgresPools } from './postgres-connections.ts'
 import { findTable } from './postgres-catalog.ts'
 import {
   assertViewSize,
@@ -14,7 +14,7 @@ import {
   viewKeyword,
 } from './views/managed-views.ts'
 import type { PostgresServer } from './postgres-server.ts'
-import { checkSchemaName, checkTableName, qualified } from './names.ts'
+import { checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { explainDependents, warehouseProblem } from './problems.ts'
 import { runStoppable } from './queries/statement-watch.ts'
 import { viewProblems } from './views/view-problems.ts'
@@ -24,15 +24,15 @@ export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewSt
   return {
     define: (view, options, signal) => defineView(pools, view, { ...options, ...limits }, signal),
     async drop(schema, name) {
-      const place = qualified(schema, name)
+      const place = qualifyName(schema, name)
       await run(place, (client) => dropView(client, schema, name)).catch(explainDependents(place, 'VIEWS_DEPEND'))
     },
     refresh: (schema, name, signal) => refreshView(pools, { schema, name }, signal, limits),
-    find: (schema, name) => run(qualified(schema, name), (client) => findView(client, schema, name)),
-    listReads: (schema, name) => run(qualified(schema, name), (client) => listViewReads(client, { schema, name })),
+    find: (schema, name) => run(qualifyName(schema, name), (client) => findView(client, schema, name)),
+    listReads: (schema, name) => run(qualifyName(schema, name), (client) => listViewReads(client, { schema, name })),
     isManaged: (id) => run('the warehouse', async (client) => (await findManagedView(client, id)) !== undefined),
     listUnmanagedReaders: (schema, name) =>
-      run(qualified(schema, name), (client) => listUnmanagedViews(client, { schema, name })),
+      run(qualifyName(schema, name), (client) => listUnmanagedViews(client, { schema, name })),
   }
 }
 
@@ -52,9 +52,9 @@ async function refreshView(
 ): Promise<{ rows: number; bytes: number }> {
   checkSchemaName(schema)
   checkTableName(name)
-  const place = qualified(schema, name)
+  const place = qualifyName(schema, name)
   try {
-    using borrowed = await borrow(pools.transactions, signal)
+    using borrowed = await borrowConnection(pools.transactions, signal)
     const { client } = borrowed
     await client.query(
       `begin; set local statement_timeout = '${refreshTimeoutSeconds}s'; set local lock_timeout = '30s'`,
@@ -93,7 +93,7 @@ async function dropView(client: ClientBase, schema: string, name: string): Promi
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })
   if (view && isView(view) && view.owned)
-    await client.query(`drop ${viewKeyword(view.kind === 'm')} ${qualified(schema, name)}`)
+    await client.query(`drop ${viewKeyword(view.kind === 'm')} ${qualifyName(schema, name)}`)
   await client.query('commit')
 }
 

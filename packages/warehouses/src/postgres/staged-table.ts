@@ -16,7 +16,7 @@ import type { PlannedColumn } from '../shape/plan-shape.ts'
 import { feedOf } from './postgres-catalog.ts'
 import { assertRoom, tableBytes } from './server/database-size-limit.ts'
 import { findLastEntry } from './publication/ledger.ts'
-import { checkColumnName, checkSchemaName, checkTableName, qualified } from './names.ts'
+import { checkColumnName, checkSchemaName, checkTableName, qualifyName } from './names.ts'
 import { listOlderSnapshots, type OlderSnapshots } from './copy/older-snapshots.ts'
 import { type ProblemContext, tableNotOwned, warehouseProblem } from './problems.ts'
 import { readShape } from './table-shape.ts'
@@ -103,7 +103,9 @@ export class PostgresStagedTable implements StagedTable {
   async #dropIgnored(signal: AbortSignal): Promise<void> {
     const drops = this.planned
       .filter(({ ignored }) => ignored)
-      .map(({ name }) => `alter table ${qualified('sluice', this.stagingTable)} drop column ${escapeIdentifier(name)}`)
+      .map(
+        ({ name }) => `alter table ${qualifyName('sluice', this.stagingTable)} drop column ${escapeIdentifier(name)}`,
+      )
     if (drops.length === 0) return
     await withClient(this.#pools.statements, signal, (client) => client.query(drops.join(';')))
   }
@@ -122,7 +124,7 @@ export async function stageTable(
 ): Promise<PostgresStagedTable> {
   checkSchemaName(target.schema)
   checkTableName(target.table)
-  checkColumns(target, qualified(target.schema, target.table), checkColumnName)
+  checkColumns(target, qualifyName(target.schema, target.table), checkColumnName)
   const { run, attempt, schema, table } = target
   const scene = problemContextOf(target)
   try {
@@ -194,5 +196,5 @@ export function stagingTableMissing(load: PostgresStagedTable): LeaseLost {
 }
 
 function problemContextOf({ schema, table, columns }: LoadTarget): ProblemContext {
-  return { place: qualified(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
+  return { place: qualifyName(schema, table), labels: new Map(columns.map(({ name, label }) => [name, label])) }
 }

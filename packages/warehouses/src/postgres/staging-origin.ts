@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from './postgres-connections.ts'
-import { qualified } from './names.ts'
+import { qualifyName } from './names.ts'
 
 /** The JSON in the comment of a staging table. Maintenance and operators read it. */
 export interface StagingOrigin {
@@ -29,7 +29,7 @@ export function parseOrigin(comment: string | null | undefined): Partial<Staging
 
 /** The statement that writes the comment of a staging table. */
 export const originComment = (staging: string, origin: StagingOrigin): string =>
-  `comment on table ${qualified('sluice', staging)} is ${escapeLiteral(JSON.stringify(originOf(origin)))}`
+  `comment on table ${qualifyName('sluice', staging)} is ${escapeLiteral(JSON.stringify(originOf(origin)))}`
 
 export interface StagingColumn {
   name: string
@@ -59,7 +59,7 @@ export async function createStaging(
   origin: StagingOrigin,
   columns: readonly StagingColumn[],
 ): Promise<void> {
-  const staging = qualified('sluice', name)
+  const staging = qualifyName('sluice', name)
   await client.query(
     [
       // Disables autovacuum until the publication: it would analyse the table during the load and lock it afterwards.
@@ -89,7 +89,7 @@ export function columnComments(relation: string, columns: readonly { name: strin
  */
 export async function dropDetached(pool: Pool, name: string): Promise<boolean> {
   return withClient(pool, undefined, async (client) => {
-    const table = qualified('sluice', name)
+    const table = qualifyName('sluice', name)
     await client.query(`begin; set local lock_timeout = '2s'; set local statement_timeout = '1min'`)
     const { rows: found } = await client.query('select to_regclass($1) is not null as exists', [table])
     if (found[0].exists) await client.query(`lock table only ${table} in access exclusive mode`)

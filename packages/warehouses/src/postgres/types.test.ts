@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { dataTypes } from '@sluice/contracts'
-import { describeType, sqlType, widest } from './types.ts'
+import { describeType, sqlType, widenTypes } from './types.ts'
 
 describe('types', () => {
   it('come back from PostgreSQL as they went in, geometry as text', () => {
@@ -37,6 +37,6 @@ describe('types', () => {
     ['jsonb', 'text', 'text'],
     ['uuid', 'text', 'text'],
   ])('of %s and %s widen to %s, whichever comes first', (one, other, expected) => {
-    expect([widest(one, other), widest(other, one)]).toEqual([expected, expected])
+    expect([widenTypes(one, other), widenTypes(other, one)]).toEqual([expected, expected])
   })
 })

@@ -35,12 +35,12 @@ const typesByDataType: Record<DataType, SqlType> = {
 
 export function sqlType(column: { dataType: DataType; precision?: number; scale?: number }): SqlType {
   if (column.dataType !== 'DECIMAL' || column.precision === undefined) return typesByDataType[column.dataType]
-  return numeric(column.precision, column.scale ?? 0)
+  return formatNumericType(column.precision, column.scale ?? 0)
 }
 
 /** Returns the type's name in the API. A type that loads never create (arrays, uuid …) is TEXT, because it is read as text. */
 export function describeType(type: SqlType): TypeDescription {
-  const [length, scale] = modifiers(type)
+  const [length, scale] = parseTypeModifiers(type)
   if (type.startsWith('numeric'))
     return { dataType: 'DECIMAL', ...(length !== undefined && { precision: length, scale }) }
   if (type.startsWith('character varying')) {
@@ -56,26 +56,26 @@ export const storedAs = (type: SqlType): StoredAs => ({ type, dataType: describe
 
 export const typeRules: TypeRules = {
   storedAs: (column) => storedAs(sqlType(column)),
-  widest: (one, other) => storedAs(widest(one.type, other.type)),
+  widest: (one, other) => storedAs(widenTypes(one.type, other.type)),
 }
 
 const integerDigits: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
-const integers = ['smallint', 'integer', 'bigint']
+const integerFamily = ['smallint', 'integer', 'bigint']
 const timeTypes = ['date', 'timestamp without time zone', 'timestamp with time zone']
 
 /**
  * The narrowest type that holds every value of both without loss, `text` at the end. A float with a whole number of
  * up to 32 bits is a double; with a bigint or a decimal it is an unbounded numeric, since a double rounds above 2^53.
  */
-export function widest(one: SqlType, other: SqlType): SqlType {
+export function widenTypes(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
-  for (const family of [integers, timeTypes]) {
+  for (const family of [integerFamily, timeTypes]) {
     if (family.includes(one) && family.includes(other))
       return family[Math.max(family.indexOf(one), family.indexOf(other))]!
   }
   if (isNumber(one) && isNumber(other)) return widestNumber(one, other)
   if (one.startsWith('character varying(') && other.startsWith('character varying(')) {
-    return `character varying(${Math.max(modifiers(one)[0]!, modifiers(other)[0]!)})`
+    return `character varying(${Math.max(parseTypeModifiers(one)[0]!, parseTypeModifiers(other)[0]!)})`
   }
   return 'text'
 }
@@ -85,25 +85,25 @@ function widestNumber(one: SqlType, other: SqlType): SqlType {
     const exact = [one, other].every((type) => isFloat(type) || type === 'smallint' || type === 'integer')
     return exact ? 'double precision' : 'numeric'
   }
-  const shapes = [one, other].map(digits)
+  const shapes = [one, other].map(countDigits)
   if (shapes.some((shape) => shape === undefined)) return 'numeric'
   const before = Math.max(...shapes.map((shape) => shape!.before))
   const after = Math.max(...shapes.map((shape) => shape!.after))
-  return numeric(before + after, after)
+  return formatNumericType(before + after, after)
 }
 
-function digits(type: SqlType): { before: number; after: number } | undefined {
+function countDigits(type: SqlType): { before: number; after: number } | undefined {
   if (integerDigits[type] !== undefined) return { before: integerDigits[type], after: 0 }
-  const [precision, scale = 0] = modifiers(type)
+  const [precision, scale = 0] = parseTypeModifiers(type)
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }
 
-function numeric(precision: number, scale: number): SqlType {
+function formatNumericType(precision: number, scale: number): SqlType {
   const declared = precision >= 1 && precision <= 1000 && scale >= 0 && scale <= precision
   return declared ? `numeric(${precision},${scale})` : 'numeric'
 }
 
-function modifiers(type: SqlType): number[] {
+function parseTypeModifiers(type: SqlType): number[] {
   return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }
 
@@ -112,7 +112,7 @@ function isFloat(type: SqlType): boolean {
 }
 
 function isNumber(type: SqlType): boolean {
-  return integers.includes(type) || isFloat(type) || type.startsWith('numeric')
+  return integerFamily.includes(type) || isFloat(type) || type.startsWith('numeric')
 }
 
 function varcharName(length: number | undefined): DataType {

@@ -15,8 +15,8 @@ export interface ConnectionPool {
 /**
  * Milliseconds to keep an idle connection of the service. Signing in takes longer on the cluster than most of the service's statements.
  */
-const idle = 20_000
-const most = 20
+const idleTimeoutMs = 20_000
+const maxConnections = 20
 
 export const clientConfig = (access: ClientAccess, role: SessionRole, database = access.database): ClientConfig => ({
   host: access.host,
@@ -33,8 +33,8 @@ export const clientConfig = (access: ClientAccess, role: SessionRole, database =
 export function connectionsOf(access: ClientAccess): ConnectionPool {
   const pool = new Pool({
     ...clientConfig(access, 'service'),
-    max: most,
-    idleTimeoutMillis: idle,
+    max: maxConnections,
+    idleTimeoutMillis: idleTimeoutMs,
     allowExitOnIdle: true,
   })
   pool.on('error', () => {})

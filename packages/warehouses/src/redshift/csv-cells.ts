@@ -2,15 +2,15 @@ import type { DataType } from '@sluice/contracts'
 import { decimalText } from '@sluice/row-stream'
 import type { TableFill, SqlType } from '../sql-warehouse/sql-dialect.ts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../rows/cell-writer.ts'
-import { longestText, modifiers } from './types.ts'
-import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
+import { longestText, parseTypeModifiers } from './types.ts'
+import { type StreamCounts, encodedTuples } from '../rows/encoded-tuples.ts'
 import type { RowContent } from '../warehouse.ts'
 
 const microsecondsOfDay = 86_400_000_000n
 const millisecondsOfDay = 86_400_000
 /** 2000-01-01, day 0 of PostgreSQL's binary dates. */
-const epoch = Date.UTC(2000, 0, 1)
-const quote = 0x22
+const postgresEpoch = Date.UTC(2000, 0, 1)
+const quoteByte = 0x22
 
 /** Returns the writer for values of this data type as delimited text, for a column of this type. */
 export function csvCell(dataType: DataType, type: SqlType): CellWriter {
@@ -48,17 +48,18 @@ export function csvCell(dataType: DataType, type: SqlType): CellWriter {
   }
 }
 
-const put = (out: GrowingBuffer, written: string): void => void (out.at += out.bytes.write(written, out.at, 'latin1'))
+const writeLatin1 = (out: GrowingBuffer, written: string): void =>
+  void (out.at += out.bytes.write(written, out.at, 'latin1'))
 
 function fixedWriter(width: number, format: (from: DataView, at: number) => string): CellWriter {
   return (from, at, length, out) => {
     if (length !== width) throw new MisfitCell('incorrect binary data format')
-    put(out, format(from, at))
+    writeLatin1(out, format(from, at))
   }
 }
 
 function dayText(days: number): string {
-  const date = new Date(epoch + days * millisecondsOfDay)
+  const date = new Date(postgresEpoch + days * millisecondsOfDay)
   const year = date.getUTCFullYear()
   if (!(year >= 1 && year <= 9999))
     throw new MisfitCell(
@@ -77,18 +78,18 @@ function momentText(ticks: bigint): string {
 }
 
 function decimalWriter(type: SqlType): CellWriter {
-  const [precision = 38, scale = 0] = modifiers(type)
+  const [precision = 38, scale = 0] = parseTypeModifiers(type)
   const shape = { precision, scale, server: 'Redshift' }
   return (from, at, length, out) => {
     const { negative, magnitude } = wholeNumber(from, at, length, shape)
     const unscaled = typeof magnitude === 'bigint' || Number.isSafeInteger(magnitude) ? magnitude : BigInt(magnitude)
-    put(out, (negative ? '-' : '') + decimalText(unscaled, scale))
+    writeLatin1(out, (negative ? '-' : '') + decimalText(unscaled, scale))
   }
 }
 
 /** Quotes the text and doubles inner quotes, so that no character has a special meaning. */
 function textWriter(type: SqlType): CellWriter {
-  const [most = longestText] = modifiers(type)
+  const [most = longestText] = parseTypeModifiers(type)
   return (from, at, length, out) => {
     if (length > most)
       throw new MisfitCell(
@@ -96,13 +97,13 @@ function textWriter(type: SqlType): CellWriter {
       )
     const { bytes } = out
     let to = out.at
-    bytes[to++] = quote
+    bytes[to++] = quoteByte
     for (let index = at; index < at + length; index++) {
       const byte = from.getUint8(index)
-      if (byte === quote) bytes[to++] = quote
+      if (byte === quoteByte) bytes[to++] = quoteByte
       bytes[to++] = byte
     }
-    bytes[to++] = quote
+    bytes[to++] = quoteByte
     out.at = to
   }
 }
@@ -114,7 +115,7 @@ export function csvRows(
   { columns, quotedPlace }: TableFill,
   content: RowContent,
   none: string,
-  counted: Counted,
+  counted: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, type, nullable, stored }, index) => {
     const cell = csvCell(stored.dataType, type)

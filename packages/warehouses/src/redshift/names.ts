@@ -4,10 +4,10 @@ import type { DialectNames } from '../sql-warehouse/sql-dialect.ts'
 /** The schema of the service's own tables in each client's database. */
 export const ledgerSchema = 'sluice'
 
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Returns a string literal without backslashes, because a server setting decides whether a backslash starts an escape sequence. */
-export function literal(value: string | null): string {
+export function formatLiteral(value: string | null): string {
   if (value === null) return 'null'
   if (/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return value
   return stringLiteral(value)
@@ -19,11 +19,11 @@ export function stringLiteral(value: string): string {
 }
 
 /** Each client has its own database, so schemas keep the names that the client chose. */
-export const names: DialectNames = {
-  quoted,
-  literal,
-  place: ({ schema, name }) => `${quoted(schema)}.${quoted(name)}`,
-  ledger: (table) => `${quoted(ledgerSchema)}.${quoted(table)}`,
+export const redshiftNames: DialectNames = {
+  quoted: quoteIdentifier,
+  literal: formatLiteral,
+  place: ({ schema, name }) => `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`,
+  ledger: (table) => `${quoteIdentifier(ledgerSchema)}.${quoteIdentifier(table)}`,
   check(kind, name) {
     if (kind === 'schema' && (name === ledgerSchema || name.startsWith('pg_') || name === 'information_schema'))
       throw refusedName(kind, name, 'is reserved')

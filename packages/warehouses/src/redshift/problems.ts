@@ -30,7 +30,7 @@ const diskFull: ServerReply = [
 ]
 
 /** Maps a SQLSTATE or its class to a problem. Redshift has most codes from PostgreSQL, and uses XX000 for its own errors. */
-const replies: Record<string, ServerReply> = {
+const repliesBySqlstate: Record<string, ServerReply> = {
   '08': serverUnavailable,
   '57P': serverUnavailable,
   '28': accessDenied,
@@ -80,7 +80,7 @@ function replyTo(error: Error): ServerReply | undefined {
   const code = (error as { code?: string }).code ?? ''
   if (error instanceof DatabaseError) {
     const reply = byWords.find(([pattern]) => pattern.test(error.message))?.[1]
-    const known = replies[code] ?? replies[code.slice(0, 3)] ?? replies[code.slice(0, 2)]
+    const known = repliesBySqlstate[code] ?? repliesBySqlstate[code.slice(0, 3)] ?? repliesBySqlstate[code.slice(0, 2)]
     return reply ?? known ?? ['WAREHOUSE_REFUSED', (_, message) => `The warehouse rejected the operation: ${message}`]
   }
   if (isUnavailable(error) || lostConnection.test(error.message)) return serverUnavailable

@@ -2,7 +2,7 @@ import { Client, type DatabaseError } from 'pg'
 import type { ClientAccess } from './redshift-settings.ts'
 import { lockTable } from './redshift-statements.ts'
 import { clientConfig } from './connections.ts'
-import { ledgerSchema, names, stringLiteral } from './names.ts'
+import { ledgerSchema, redshiftNames, stringLiteral } from './names.ts'
 
 /** The server's errors for concurrent identical statements; only one of them succeeds. */
 const sameMoment = /concurrently updated|duplicate key|conflict with concurrent transaction/i
@@ -14,8 +14,8 @@ const isThere = new Set(['42710', '42P04', '42P06', '42P07'])
  */
 export async function provisionRedshift(access: ClientAccess): Promise<void> {
   const { database, logins } = access
-  const { quoted } = names
-  await on(access, access.adminDatabase, async (run) => {
+  const { quoted } = redshiftNames
+  await withConnection(access, access.adminDatabase, async (run) => {
     for (const { user, password } of [logins.load, logins.read]) {
       await run(`create user ${quoted(user)} password ${stringLiteral(password)}`)
       await run(`alter user ${quoted(user)} password ${stringLiteral(password)}`)
@@ -24,17 +24,17 @@ export async function provisionRedshift(access: ClientAccess): Promise<void> {
     await run(`create database ${quoted(database)}`)
     await run(`revoke temporary on database ${quoted(database)} from public`)
   })
-  await on(access, database, async (run) => {
+  await withConnection(access, database, async (run) => {
     await run('revoke all on schema public from public')
     await run(`create schema ${quoted(ledgerSchema)}`)
-    await run(`create table ${names.ledger(lockTable)} (turn integer)`)
+    await run(`create table ${redshiftNames.ledger(lockTable)} (turn integer)`)
   })
 }
 
 /** Runs a statement. An existing object stays unchanged, and a concurrent identical statement counts as success. */
 type RunStatement = (statement: string) => Promise<void>
 
-async function on(access: ClientAccess, database: string, work: (run: RunStatement) => Promise<void>) {
+async function withConnection(access: ClientAccess, database: string, work: (run: RunStatement) => Promise<void>) {
   const client = new Client(clientConfig(access, 'service', database))
   client.on('error', () => {})
   await client.connect()

@@ -1,21 +1,21 @@
-import type { DialectCatalog, Dialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
+import type { DialectCatalog, SqlDialect, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { changesOf } from './redshift-statements.ts'
 import { connectionsOf } from './connections.ts'
-import { ledgerSchema, names, stringLiteral } from './names.ts'
-import { copyRows, sweep } from './redshift-loader.ts'
+import { ledgerSchema, redshiftNames, stringLiteral } from './names.ts'
+import { copyRows, sweepStagingBucket } from './redshift-loader.ts'
 import { explainRedshiftError, explainQuery } from './problems.ts'
 import { provisionRedshift } from './provision.ts'
 import { openSession } from './session.ts'
-import { types } from './types.ts'
+import { redshiftTypes } from './types.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 
 /** One client's part of a Redshift cluster: a separate database. */
-export function redshiftDialect(access: ClientAccess): Dialect {
+export function redshiftDialect(access: ClientAccess): SqlDialect {
   const connections = connectionsOf(access)
   return {
-    names,
-    types,
+    names: redshiftNames,
+    types: redshiftTypes,
     catalogue: catalogueOf(access),
     changes: changesOf(access),
     publication: 'TRANSACTION',
@@ -23,13 +23,13 @@ export function redshiftDialect(access: ClientAccess): Dialect {
     open: (opening) => openSession(connections, opening),
     provision: () => provisionRedshift(access),
     copyRows: (filling, content, signal) => copyRows(access, connections, filling, content, signal),
-    sweep: (alive) => sweep(access, alive),
+    sweep: (alive) => sweepStagingBucket(access, alive),
     explain: explainRedshiftError,
     explainQuery,
     page(place, columns, { limit, offset, order }) {
-      const list = (some: readonly string[]) => some.map(names.quoted).join(', ')
+      const list = (some: readonly string[]) => some.map(redshiftNames.quoted).join(', ')
       const inOrder = order.length > 0 ? ` order by ${list(order)}` : ''
-      return `select ${list(columns)} from ${names.place(place)}${inOrder} limit ${limit} offset ${offset}`
+      return `select ${list(columns)} from ${redshiftNames.place(place)}${inOrder} limit ${limit} offset ${offset}`
     },
   }
 }

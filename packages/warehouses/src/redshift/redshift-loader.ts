@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { DatabaseError } from 'pg'
-import type { TableFill, Session } from '../sql-warehouse/sql-dialect.ts'
+import type { TableFill, SqlSession } from '../sql-warehouse/sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from '../sql-warehouse/sql-statement.ts'
-import type { Counted } from '../rows/encoded-tuples.ts'
+import type { StreamCounts } from '../rows/encoded-tuples.ts'
 import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './redshift-settings.ts'
 import { type StagingBucket, bucketOf } from './staging-bucket.ts'
 import type { ConnectionPool } from './connections.ts'
 import { csvRows } from './csv-cells.ts'
-import { names, stringLiteral } from './names.ts'
+import { redshiftNames, stringLiteral } from './names.ts'
 import { openSession } from './session.ts'
 import { asSentence } from '@sluice/process'
 import { once } from 'node:events'
@@ -30,14 +30,14 @@ export async function copyRows(
   filling: TableFill,
   content: RowContent,
   signal: AbortSignal,
-): Promise<Counted> {
+): Promise<StreamCounts> {
   const bucket = bucketOf(access.staging)
   const { run, attempt, quotedPlace } = filling
   const prefix = `${clientPrefix(access)}${runPart(run)}/${attempt}-${randomBytes(12).toString('hex')}/`
-  const counted: Counted = { rows: 0, bytes: 0 }
+  const counted: StreamCounts = { rows: 0, bytes: 0 }
   const none = `~${randomBytes(5).toString('hex')}`
   try {
-    const keys = await upload(bucket, prefix, csvRows(filling, content, none, counted), signal)
+    const keys = await uploadRows(bucket, prefix, csvRows(filling, content, none, counted), signal)
     if (keys.length === 0) return counted
     const manifest = `${prefix}manifest`
     const entries = keys.map((key) => ({ url: `s3://${access.staging.bucket}/${key}`, mandatory: true }))
@@ -45,7 +45,7 @@ export async function copyRows(
     await using session = await openSession(connections, { role: 'service', signal })
     await loadFromManifest(session, access, filling, { manifest, none, prefix })
     const [row] = await session.rows<{ n: string }>(
-      sql`select count(*)::varchar as n from ${sqlFragment(names.place(filling.place))}`,
+      sql`select count(*)::varchar as n from ${sqlFragment(redshiftNames.place(filling.place))}`,
     )
     if (Number(row!.n) !== counted.rows)
       throw new WarehouseProblem(
@@ -61,7 +61,7 @@ export async function copyRows(
 
 /** Loads the objects of a manifest. If the COPY fails, the error names the value from the server's table of load errors. */
 async function loadFromManifest(
-  session: Session,
+  session: SqlSession,
   access: ClientAccess,
   { place, columns, quotedPlace }: TableFill,
   { manifest, none, prefix }: { manifest: string; none: string; prefix: string },
@@ -80,10 +80,10 @@ export function buildCopyStatement(
   { staging, role }: ClientAccess,
   { place, columns, manifest, none }: CopyStatement,
 ): string {
-  const list = columns.map(({ name }) => names.quoted(name)).join(', ')
+  const list = columns.map(({ name }) => redshiftNames.quoted(name)).join(', ')
   const as = role === 'default' ? 'default' : stringLiteral(role)
   return [
-    `copy ${names.place(place)} (${list})`,
+    `copy ${redshiftNames.place(place)} (${list})`,
     `from ${stringLiteral(`s3://${staging.bucket}/${manifest}`)} iam_role ${as} region ${stringLiteral(staging.region)}`,
     `manifest format as csv gzip null as ${stringLiteral(none)} roundec maxerror 0 statupdate on`,
   ].join('\n')
@@ -103,7 +103,7 @@ const loadErrors = (prefix: string) => [
 ]
 
 async function loadError(
-  session: Session,
+  session: SqlSession,
   quotedPlace: string,
   prefix: string,
   columns: TableFill['columns'],
@@ -126,7 +126,10 @@ async function deleteObjects(bucket: StagingBucket, prefix: string): Promise<voi
 }
 
 /** Removes the objects that dead workers left in the bucket: see `Dialect.sweep`. */
-export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlySet<string>>): Promise<void> {
+export async function sweepStagingBucket(
+  access: ClientAccess,
+  alive: () => Promise<ReadonlySet<string>>,
+): Promise<void> {
   const bucket = bucketOf(access.staging)
   const prefix = clientPrefix(access)
   const keys = await bucket.list(prefix)
@@ -142,7 +145,7 @@ export async function sweep(access: ClientAccess, alive: () => Promise<ReadonlyS
 const objectBytes = 32 * 1024 * 1024
 
 /** Writes rows sequentially to compressed objects whose keys begin with `prefix`. Returns the keys. */
-async function upload(
+async function uploadRows(
   bucket: StagingBucket,
   prefix: string,
   rows: AsyncIterable<Buffer>,

@@ -47,7 +47,7 @@ export interface RedshiftSettings {
   endpoint?: string | undefined
 }
 
-interface Credentials {
+interface RoleCredentials {
   key: string
   loadPassword: string
   readPassword: string
@@ -58,7 +58,7 @@ interface Credentials {
  */
 export function redshiftAccess(
   settings: RedshiftSettings,
-  { key, loadPassword, readPassword }: Credentials,
+  { key, loadPassword, readPassword }: RoleCredentials,
 ): ClientAccess {
   const url = new URL(settings.url)
   const derived = (role: 'load' | 'read', password: string): DatabaseLogin => ({

@@ -3,13 +3,13 @@ import type { DialectStatements } from '../sql-warehouse/sql-dialect.ts'
 import { plainSql } from '../sql-warehouse/sql-statement.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from './redshift-settings.ts'
-import { names } from './names.ts'
+import { redshiftNames } from './names.ts'
 
 /** The name of the lock that serializes publications. */
 export const lockTable = 'publishing'
 
 export function changesOf({ logins }: ClientAccess): DialectStatements {
-  const { quoted, place: at } = names
+  const { quoted, place: at } = redshiftNames
   const load = quoted(logins.load.user)
   const both = `${load}, ${quoted(logins.read.user)}`
   return {
@@ -32,19 +32,22 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
       plainSql(`set search_path to ${quoted(place.schema)}`),
       plainSql(`create view ${at(place)} as\n${trimStatementEnd(text)}`),
       plainSql(`alter table ${at(place)} owner to ${load}`),
-      ...granted(place, 'select', both),
+      ...grantTableRights(place, 'select', both),
     ],
     insert: (place, columns, query) => [
       plainSql(`insert into ${at(place)} (${columns.map(quoted).join(', ')})\n${trimStatementEnd(query)}`),
     ],
     grant: (place, to) =>
       to === 'FILL'
-        ? [...granted(place, 'select', both), ...granted(place, 'insert, update, delete', load)]
-        : [plainSql(`revoke insert, update, delete on ${at(place)} from ${both}`), ...granted(place, 'select', both)],
-    lockLedger: () => [plainSql(`lock table ${names.ledger(lockTable)}`)],
+        ? [...grantTableRights(place, 'select', both), ...grantTableRights(place, 'insert, update, delete', load)]
+        : [
+            plainSql(`revoke insert, update, delete on ${at(place)} from ${both}`),
+            ...grantTableRights(place, 'select', both),
+          ],
+    lockLedger: () => [plainSql(`lock table ${redshiftNames.ledger(lockTable)}`)],
   }
 }
 
-const granted = (place: TablePlace, rights: string, to: string) => [
-  plainSql(`grant ${rights} on table ${names.place(place)} to ${to}`),
+const grantTableRights = (place: TablePlace, rights: string, to: string) => [
+  plainSql(`grant ${rights} on table ${redshiftNames.place(place)} to ${to}`),
 ]

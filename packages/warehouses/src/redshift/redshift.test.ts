@@ -6,9 +6,9 @@ import type { TableFill } from '../sql-warehouse/sql-dialect.ts'
 import type { StoredType } from '../warehouse.ts'
 import { redshiftAccess } from './redshift-settings.ts'
 import { csvRows } from './csv-cells.ts'
-import { names, stringLiteral } from './names.ts'
+import { redshiftNames, stringLiteral } from './names.ts'
 import { buildCopyStatement } from './redshift-loader.ts'
-import { types } from './types.ts'
+import { redshiftTypes } from './types.ts'
 
 const settings = {
   url: 'postgres://admin:p%40ss@cluster.example.org/dev',
@@ -24,7 +24,7 @@ function fillingOf(stored: readonly StoredType[]): TableFill {
   const columns = stored.map((each, index) => ({
     name: `c${index + 1}`,
     label: `Column ${index + 1}`,
-    type: types.sqlType(each),
+    type: redshiftTypes.sqlType(each),
     nullable: true,
     stored: each,
   }))
@@ -120,7 +120,11 @@ manifest format as csv gzip null as '~1' roundec maxerror 0 statupdate on`,
   it('have values in them that mean nothing else, with backslashes too', () => {
     expect(stringLiteral(`it's`)).toBe(`'it''s'`)
     expect(stringLiteral(`\\' or 1=1 --`)).toBe(`('' || chr(92) || ''' or 1=1 --')`)
-    expect([names.literal('12.5'), names.literal('007'), names.literal(null)]).toEqual(['12.5', `'007'`, 'null'])
+    expect([redshiftNames.literal('12.5'), redshiftNames.literal('007'), redshiftNames.literal(null)]).toEqual([
+      '12.5',
+      `'007'`,
+      'null',
+    ])
   })
 
   it('are of users with passwords that the server takes', () => {
@@ -152,11 +156,11 @@ describe('types of Redshift', () => {
     ['bigint', 'double precision', 'character varying(65535)'],
     ['boolean', 'integer', 'character varying(65535)'],
   ])('hold %s and %s in %s', (one, other, both) => {
-    expect([types.widest(one, other), types.widest(other, one)]).toEqual([both, both])
+    expect([redshiftTypes.widest(one, other), redshiftTypes.widest(other, one)]).toEqual([both, both])
   })
 
   it('are texts where a number has more digits than there are', () => {
-    expect(types.sqlType({ dataType: 'DECIMAL', precision: 50, scale: 10 })).toBe('character varying(65535)')
-    expect(types.describe(types.sqlType({ dataType: 'DECIMAL' }))).toEqual({ dataType: 'DECIMAL' })
+    expect(redshiftTypes.sqlType({ dataType: 'DECIMAL', precision: 50, scale: 10 })).toBe('character varying(65535)')
+    expect(redshiftTypes.describe(redshiftTypes.sqlType({ dataType: 'DECIMAL' }))).toEqual({ dataType: 'DECIMAL' })
   })
 })

@@ -1,11 +1,11 @@
 import { type Client, DatabaseError, type FieldDef, type PoolClient } from 'pg'
-import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../sql-warehouse/sql-dialect.ts'
-import { type Sql, formatStatement } from '../sql-warehouse/sql-statement.ts'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } from '../sql-warehouse/sql-dialect.ts'
+import { type SqlStatement, formatStatement } from '../sql-warehouse/sql-statement.ts'
 import type { BorrowedClient, ConnectionPool } from './connections.ts'
-import { names } from './names.ts'
+import { redshiftNames } from './names.ts'
 import type { RowCell } from '../warehouse.ts'
 import type { PlacedError } from './problems.ts'
-import { anyDecimal, types } from './types.ts'
+import { anyDecimal, redshiftTypes } from './types.ts'
 
 /** The longest time for a statement, if the caller sets no shorter one. */
 const maxStatementSeconds = 86_400
@@ -13,8 +13,8 @@ const maxStatementSeconds = 86_400
 /**
  * Returns the statements that prepare each connection. Names keep their case; times are in UTC; floats keep their shortest exact text.
  */
-function settings({ schemas = [], seconds = maxStatementSeconds }: SessionOptions): string {
-  const path = schemas.length === 0 ? 'pg_catalog' : schemas.map(names.quoted).join(', ')
+function buildSessionSetup({ schemas = [], seconds = maxStatementSeconds }: SessionOptions): string {
+  const path = schemas.length === 0 ? 'pg_catalog' : schemas.map(redshiftNames.quoted).join(', ')
   return [
     'set enable_case_sensitive_identifier to true',
     `set timezone to 'UTC'`,
@@ -25,11 +25,11 @@ function settings({ schemas = [], seconds = maxStatementSeconds }: SessionOption
   ].join('; ')
 }
 
-export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<Session> {
+export async function openSession(connections: ConnectionPool, opening: SessionOptions): Promise<SqlSession> {
   opening.signal?.throwIfAborted()
   const borrowed = await connections.open(opening.role)
   try {
-    await borrowed.client.query(settings(opening))
+    await borrowed.client.query(buildSessionSetup(opening))
     return new RedshiftSession(connections, borrowed, opening)
   } catch (error) {
     borrowed.release(true)
@@ -37,7 +37,7 @@ export async function openSession(connections: ConnectionPool, opening: SessionO
   }
 }
 
-export class RedshiftSession implements Session {
+export class RedshiftSession implements SqlSession {
   readonly #borrowed: BorrowedClient
   readonly #opening: SessionOptions
   readonly #stop: () => void
@@ -54,11 +54,11 @@ export class RedshiftSession implements Session {
     opening.signal?.addEventListener('abort', this.#stop, { once: true })
   }
 
-  async execute(statement: Sql): Promise<void> {
+  async execute(statement: SqlStatement): Promise<void> {
     await this.#ask(statement)
   }
 
-  async rows<Row>(statement: Sql): Promise<Row[]> {
+  async rows<Row>(statement: SqlStatement): Promise<Row[]> {
     return (await this.#ask(statement)) as Row[]
   }
 
@@ -78,7 +78,7 @@ export class RedshiftSession implements Session {
   async *read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows> {
     this.#opening.signal?.throwIfAborted()
     try {
-      yield* read(this.#borrowed.client, { text, values }, batch)
+      yield* readCursorRows(this.#borrowed.client, { text, values }, batch)
     } catch (error) {
       this.#sound = false
       this.#opening.signal?.throwIfAborted()
@@ -90,7 +90,7 @@ export class RedshiftSession implements Session {
     return this.#heard(() => columnsOf(this.#borrowed.client, text))
   }
 
-  async #ask({ texts, values }: Sql): Promise<unknown[]> {
+  async #ask({ texts, values }: SqlStatement): Promise<unknown[]> {
     const text = formatStatement({ texts, values }, (number) => `$${number}`)
     // Uses the extended protocol, which accepts only one statement.
     const query = { text, values: [...values], queryMode: 'extended' }
@@ -129,13 +129,13 @@ async function stopAtServer(connections: ConnectionPool, client: Client | PoolCl
   other.release(false)
 }
 
-const opening = 'declare sluice_rows cursor for\n'
-const around = 'select * from (\n'
+const cursorDeclaration = 'declare sluice_rows cursor for\n'
+const describePrefix = 'select * from (\n'
 /** The number of rows in the first fetch. Their size determines the size of later fetches. */
 const firstRows = 100
 
 /** Types of `pg_type` by their numbers, as `format_type` prints them; all others are text. */
-const plain: Readonly<Record<number, string>> = {
+const typesByOid: Readonly<Record<number, string>> = {
   16: 'boolean',
   20: 'bigint',
   21: 'smallint',
@@ -148,7 +148,7 @@ const plain: Readonly<Record<number, string>> = {
   4000: 'super',
 }
 const numericOid = 1700
-const varchar = 1043
+const varcharOid = 1043
 
 const asText = { getTypeParser: () => (text: string) => text }
 
@@ -156,21 +156,21 @@ const asText = { getTypeParser: () => (text: string) => text }
  * See `Session.read`: uses a cursor in a read-only transaction. The text is everything after DECLARE, so the server accepts only
  * a query.
  */
-async function* read(
+async function* readCursorRows(
   client: Client | PoolClient,
   { text, values }: { text: string; values: readonly (string | null)[] },
   batch: BatchLimits,
 ): AsyncGenerator<ReadRows> {
   await client.query('begin read only')
-  const declare = { text: `${opening}${text}`, values: [...values], queryMode: 'extended' }
+  const declare = { text: `${cursorDeclaration}${text}`, values: [...values], queryMode: 'extended' }
   await client.query(declare).catch((error: unknown) => {
-    throw placed(error, text)
+    throw addErrorPosition(error, text)
   })
   let each = 0
   for (let wanted = Math.min(firstRows, batch.rows); ; ) {
     const query = { text: `fetch forward ${wanted} from sluice_rows`, rowMode: 'array' as const, types: asText }
     const { rows, fields } = await client.query<(string | null)[]>(query).catch((error: unknown) => {
-      throw placed(error, text)
+      throw addErrorPosition(error, text)
     })
     const columns = fields.map(toReadColumn)
     const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0)
@@ -184,9 +184,13 @@ async function* read(
 
 /** Reads no rows, so the server does not run the query. */
 async function columnsOf(client: Client | PoolClient, text: string): Promise<ReadColumn[]> {
-  const query = { text: `${around}${text}\n) as asked limit 0`, queryMode: 'extended', rowMode: 'array' as const }
+  const query = {
+    text: `${describePrefix}${text}\n) as asked limit 0`,
+    queryMode: 'extended',
+    rowMode: 'array' as const,
+  }
   const { fields } = await client.query(query).catch((error: unknown) => {
-    throw placed(error, text, around)
+    throw addErrorPosition(error, text, describePrefix)
   })
   return fields.map(toReadColumn)
 }
@@ -196,17 +200,17 @@ const rowBytes = (row: readonly (string | null)[]): number =>
 
 function toReadColumn({ name, dataTypeID, dataTypeModifier }: FieldDef): ReadColumn {
   const type = formatSqlType(dataTypeID, dataTypeModifier - 4)
-  return { name, type, ...types.describe(type) }
+  return { name, type, ...redshiftTypes.describe(type) }
 }
 
 /** Returns a type that a table column can also have: a text of unspecified length gets the maximum length. */
 function formatSqlType(number: number, modifier: number): string {
   if (number === numericOid) return modifier >= 0 ? `numeric(${modifier >> 16},${modifier & 0x7ff})` : anyDecimal
-  if (number === varchar && modifier > 0) return `character varying(${modifier})`
-  return plain[number] ?? types.longText
+  if (number === varcharOid && modifier > 0) return `character varying(${modifier})`
+  return typesByOid[number] ?? redshiftTypes.longText
 }
 
-const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
+const numericDataTypes = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 
 function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (text === null) return null
@@ -214,14 +218,14 @@ function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
   if (type === 'super') return JSON.parse(text) as RowCell
   // A decimal without an explicit size has insignificant trailing zeros.
   if (type === anyDecimal && text.includes('.')) return text.replace(/\.?0+$/, '')
-  if (!numbers.has(dataType)) return text
+  if (!numericDataTypes.has(dataType)) return text
   const number = Number(text)
   // JSON has no NaN or Infinity; their names say more than null.
   return Number.isFinite(number) ? number : text
 }
 
 /** Adds the line and column in the user's text. The server counts characters, not UTF-16 units. */
-function placed(error: unknown, text: string, behind = opening): unknown {
+function addErrorPosition(error: unknown, text: string, prefix = cursorDeclaration): unknown {
   if (!(error instanceof DatabaseError) || error.position === undefined) return error
   const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - behind.length)).join('')
   const lines = before.split('\n')

@@ -25,7 +25,7 @@ export interface StagingBucket {
 }
 
 export function bucketOf(place: StagingLocation): StagingBucket {
-  const ask = (operation: BucketRequest, signal?: AbortSignal) => request(place, operation, signal)
+  const ask = (operation: BucketRequest, signal?: AbortSignal) => requestWithRetry(place, operation, signal)
   return {
     put: async (key, body, signal) => void (await ask({ method: 'PUT', key, body }, signal)),
     remove: async (key) => void (await ask({ method: 'DELETE', key })),
@@ -52,7 +52,11 @@ function addressOf({ bucket, region, endpoint }: StagingLocation, { key = '', qu
   return url
 }
 
-async function request(place: StagingLocation, operation: BucketRequest, signal?: AbortSignal): Promise<string> {
+async function requestWithRetry(
+  place: StagingLocation,
+  operation: BucketRequest,
+  signal?: AbortSignal,
+): Promise<string> {
   for (let tries = 0; ; tries += 1) {
     signal?.throwIfAborted()
     const answer = await requestOnce(place, operation, signal).catch((error: unknown) => {

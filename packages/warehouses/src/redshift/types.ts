@@ -32,7 +32,7 @@ const typesByDataType: Record<DataType, SqlType> = {
 }
 
 const digitsByType: Record<SqlType, number> = { smallint: 5, integer: 10, bigint: 19 }
-const integers = Object.keys(digitsByType)
+const integerFamily = Object.keys(digitsByType)
 const timeTypes = ['date', 'timestamp without time zone', 'timestamp with time zone']
 
 function decimalType(before: number, after: number): SqlType {
@@ -40,14 +40,14 @@ function decimalType(before: number, after: number): SqlType {
 }
 
 /** Returns the precision and scale of a decimal, or the length of a text. */
-export function modifiers(type: SqlType): number[] {
+export function parseTypeModifiers(type: SqlType): number[] {
   return (/\(([\d,]+)\)/.exec(type)?.[1] ?? '').split(',').filter(Boolean).map(Number)
 }
 
 const isText = (type: SqlType): boolean => type.startsWith('character') || type === 'text'
 const isFloat = (type: SqlType): boolean => type === 'real' || type === 'double precision'
 
-export const types: DialectTypes = {
+export const redshiftTypes: DialectTypes = {
   longText,
   isText,
   sqlType({ dataType, precision, scale = 0 }) {
@@ -56,7 +56,7 @@ export const types: DialectTypes = {
   },
   describe(type): StoredType {
     if (type === anyDecimal) return { dataType: 'DECIMAL' }
-    const [precision, scale = 0] = modifiers(type)
+    const [precision, scale = 0] = parseTypeModifiers(type)
     if (type.startsWith('numeric')) return { dataType: 'DECIMAL', ...(precision !== undefined && { precision, scale }) }
     if (type === 'super') return { dataType: 'JSONB' }
     const known = Object.entries(typesByDataType).find(([, sql]) => sql === type && !isText(sql))
@@ -65,11 +65,11 @@ export const types: DialectTypes = {
   /** Returns the narrowest type for the values of both. A float and a whole number over 32 bits become text, as a double rounds. */
   widest(one, other) {
     if (one === other) return one
-    for (const family of [integers, timeTypes])
+    for (const family of [integerFamily, timeTypes])
       if (family.includes(one) && family.includes(other))
         return family[Math.max(family.indexOf(one), family.indexOf(other))]!
     if (isText(one) && isText(other)) {
-      const [a = longestText, b = longestText] = [modifiers(one)[0], modifiers(other)[0]]
+      const [a = longestText, b = longestText] = [parseTypeModifiers(one)[0], parseTypeModifiers(other)[0]]
       return textType(Math.max(a, b))
     }
     if (isFloat(one) || isFloat(other)) {
@@ -84,6 +84,6 @@ export const types: DialectTypes = {
 
 function countDigits(type: SqlType): { before: number; after: number } | undefined {
   if (digitsByType[type] !== undefined) return { before: digitsByType[type], after: 0 }
-  const [precision, scale = 0] = type.startsWith('numeric') ? modifiers(type) : []
+  const [precision, scale = 0] = type.startsWith('numeric') ? parseTypeModifiers(type) : []
   return precision === undefined ? undefined : { before: precision - scale, after: scale }
 }

@@ -45,7 +45,9 @@ export function wholeNumber(
   // The exponent of the last digit, once the decimal point is removed.
   const power = (weight - count + 1) * 4 + scale
   const exact = Math.max(0, power) + 4 * count <= exactDigits && power >= 0
-  const magnitude = exact ? small(from, at + 8, count, power) : large(from, at + 8, count, power)
+  const magnitude = exact
+    ? readNumberMagnitude(from, at + 8, count, power)
+    : readBigintMagnitude(from, at + 8, count, power)
   if (BigInt(magnitude) >= limitOf(precision)) throw tooLarge(precision, scale)
   return { negative: sign === negativeSign, magnitude }
 }
@@ -58,13 +60,13 @@ function limitOf(precision: number): bigint {
   return limit
 }
 
-function small(from: DataView, at: number, count: number, power: number): number {
+function readNumberMagnitude(from: DataView, at: number, count: number, power: number): number {
   let whole = 0
   for (let index = 0; index < count; index++) whole = whole * 10_000 + from.getUint16(at + 2 * index)
   return whole * 10 ** power
 }
 
-function large(from: DataView, at: number, count: number, power: number): bigint {
+function readBigintMagnitude(from: DataView, at: number, count: number, power: number): bigint {
   let whole = 0n
   for (let index = 0; index < count; index++) whole = whole * 10_000n + BigInt(from.getUint16(at + 2 * index))
   if (power >= 0) return whole * 10n ** BigInt(power)

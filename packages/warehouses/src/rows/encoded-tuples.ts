@@ -10,14 +10,14 @@ export interface ColumnWriter {
 }
 
 /** Counts the rows and bytes of a stream. */
-export interface Counted {
+export interface StreamCounts {
   rows: number
   bytes: number
 }
 
 const chunkBytes = 1024 * 1024
 /** The maximum number of bytes that a value needs in addition to twice its own bytes. */
-const around = 64
+const valueOverheadBytes = 64
 
 /**
  * Converts tuples of binary COPY to another server's row format, one chunk of whole rows at a time: it copies and reverses bytes
@@ -27,29 +27,29 @@ const around = 64
 export async function* encodedTuples(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly ColumnWriter[],
-  { place, counted, between }: { place: string; counted: Counted; between?: number },
+  { place, counted, between }: { place: string; counted: StreamCounts; between?: number },
 ): AsyncGenerator<Buffer> {
   const out: GrowingBuffer = { bytes: Buffer.allocUnsafe(chunkBytes), at: 0 }
   for await (const { bytes, release } of chunks) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     let at = 0
     while (at < bytes.length) {
-      if (view.getInt16(at) !== columns.length) throw malformed(place)
+      if (view.getInt16(at) !== columns.length) throw malformedTupleProblem(place)
       at += 2
       if (between !== undefined && out.at > 0) out.bytes[out.at++] = between
       for (let index = 0; index < columns.length; index++) {
         const column = columns[index]!
-        if (at + 4 > bytes.length) throw malformed(place)
+        if (at + 4 > bytes.length) throw malformedTupleProblem(place)
         const length = view.getInt32(at)
         at += 4
-        ensureRoom(out, around)
+        ensureRoom(out, valueOverheadBytes)
         if (length < 0) {
           if (!column.none) throw nullKey(place, column)
           column.none(out)
           continue
         }
-        if (at + length > bytes.length) throw malformed(place)
-        ensureRoom(out, 2 * length + around)
+        if (at + length > bytes.length) throw malformedTupleProblem(place)
+        ensureRoom(out, 2 * length + valueOverheadBytes)
         try {
           column.value(view, at, length, out)
         } catch (error) {
@@ -60,12 +60,12 @@ export async function* encodedTuples(
       }
       ensureRoom(out, 1)
       counted.rows += 1
-      if (out.at >= chunkBytes - 4096) yield taken(out)
+      if (out.at >= chunkBytes - 4096) yield takeChunk(out)
     }
     counted.bytes += bytes.length
     release?.()
   }
-  if (out.at > 0) yield taken(out)
+  if (out.at > 0) yield takeChunk(out)
 }
 
 function ensureRoom(out: GrowingBuffer, length: number): void {
@@ -76,14 +76,14 @@ function ensureRoom(out: GrowingBuffer, length: number): void {
 }
 
 /** The socket keeps the chunk until it is sent, so the next chunk needs new memory. */
-function taken(out: GrowingBuffer): Buffer {
+function takeChunk(out: GrowingBuffer): Buffer {
   const bytes = out.bytes.subarray(0, out.at)
   out.bytes = Buffer.allocUnsafe(chunkBytes)
   out.at = 0
   return bytes
 }
 
-const malformed = (place: string) =>
+const malformedTupleProblem = (place: string) =>
   new WarehouseProblem('BAD_VALUE', `The warehouse cannot store a value of ${place}: incorrect binary data format.`)
 
 const createBadValueProblem = (place: string, { label }: ColumnWriter, why: string) =>

@@ -1,7 +1,13 @@
 import type { DataType, SchemaChanges } from '@sluice/contracts'
 import type { Column, StoredType, TableChange } from '../load-target.ts'
 import { type ReaderAdvice, rebuildAdvice } from '@sluice/row-stream'
-import { type Evidence, type FeedMemory, type RememberedColumn, type StoredAs, hadValues } from './remembered-feed.ts'
+import {
+  type TypeEvidence,
+  type FeedMemory,
+  type RememberedColumn,
+  type StoredAs,
+  hadValues,
+} from './remembered-feed.ts'
 
 /** The type rules of a warehouse: stored types, and the type that holds the values of two types. */
 export interface TypeRules {
@@ -10,7 +16,7 @@ export interface TypeRules {
 }
 
 export interface FedColumn extends Column {
-  evidence?: Evidence
+  evidence?: TypeEvidence
   dayFirst?: boolean
 }
 
@@ -82,7 +88,7 @@ export function planShape(
   if (last && fresh !== 'REBUILD') {
     const refusal =
       refusedChange(before, planned, feed, policy) ??
-      (fresh ? undefined : (mismatch(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
+      (fresh ? undefined : (refuseDifferentFeed(before, planned, feed) ?? refuseLostLineEnds(before, feed))) ??
       (final ? ambiguousDates(known, feed) : undefined)
     if (refusal) return refusal
   }
@@ -110,7 +116,7 @@ export function planShape(
       ...emptiedColumns(known, feed, fresh),
     ],
     memory: [
-      ...columns.filter(({ ignored }) => !ignored).map(remembered),
+      ...columns.filter(({ ignored }) => !ignored).map(toRememberedColumn),
       ...kept.map((column): RememberedColumn => (feed.merging ? column : { ...column, vanished: true })),
     ],
   }
@@ -139,7 +145,15 @@ function isEmpty(
   return !merging || before === undefined || !hadValues(before)
 }
 
-function remembered({ name, label, type, dataType, undecided, empty, dayFirst }: PlannedColumn): RememberedColumn {
+function toRememberedColumn({
+  name,
+  label,
+  type,
+  dataType,
+  undecided,
+  empty,
+  dayFirst,
+}: PlannedColumn): RememberedColumn {
   return {
     name,
     label,
@@ -222,7 +236,7 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
         code: 'SCHEMA_MISMATCH',
         reason: `the source has no rows and ${why}`,
         correction,
-        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. ${correction} ${lists(fedBefore, columns)}`,
+        sentence: `The source has no rows and ${why}, so nothing was loaded; the old data stays. ${correction} ${describeColumnLists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
@@ -251,7 +265,7 @@ function refusedChange(
   return {
     code: 'SCHEMA_MISMATCH',
     reason: ['schemaChanges is FAIL', ...(retyped.length > 0 ? [`column ${firstOf(retyped)}`] : [])].join(' and '),
-    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changes)}. The old data stays. ${lists([...fedBefore.values()], columns)} Correct the source.`,
+    sentence: `The columns of the source changed, and schemaChanges is FAIL: ${firstOf(changes)}. The old data stays. ${describeColumnLists([...fedBefore.values()], columns)} Correct the source.`,
     advice: retyped.length > 0 ? retypedAdvice : rebuildAdvice('To take the new columns'),
   }
 }
@@ -266,7 +280,7 @@ const retypedAdvice: ReaderAdvice = {
 }
 
 /** A feed that shares almost no columns with the last one is a different feed: a wrong file, or an error page instead of data. */
-function mismatch(
+function refuseDifferentFeed(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
   { columns, sparse = false, merging = false }: NewFeed,
@@ -290,7 +304,7 @@ function mismatch(
     : {
         code: 'SCHEMA_MISMATCH',
         reason: `the source ${why}`,
-        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${lists(fedBefore, columns)}`,
+        sentence: `The source ${why}, so nothing was loaded; the old data stays. ${describeColumnLists(fedBefore, columns)}`,
         advice: rebuildAdvice('To take the new columns'),
       }
 }
@@ -319,10 +333,10 @@ const mostNamed = 20
 
 type NamedItem = readonly { name: string }[]
 
-const lists = (before: NamedItem, now: NamedItem): string =>
-  `Columns of the last load: ${named(before)}. Columns of the source now: ${named(now)}.`
+const describeColumnLists = (before: NamedItem, now: NamedItem): string =>
+  `Columns of the last load: ${formatColumnNames(before)}. Columns of the source now: ${formatColumnNames(now)}.`
 
-function named(columns: NamedItem): string {
+function formatColumnNames(columns: NamedItem): string {
   const listed = columns.slice(0, mostNamed).map(({ name }) => `"${name}"`)
   return columns.length > mostNamed
     ? `${listed.join(', ')} and ${columns.length - mostNamed} more`

@@ -79,10 +79,10 @@ export function planTable<Column extends TableColumn>(
 
 /** A fall is reported for tables of at least this many rows that keep less than this share. */
 const manyRows = 100
-const enough = 0.1
+const minRowShare = 0.1
 
 /** Returns whether a load brought fewer than a tenth of the table's previous rows. */
 export function rowsFell(before: number | undefined, now: number): TableChange | undefined {
-  if (before === undefined || before < manyRows || now >= before * enough) return undefined
+  if (before === undefined || before < manyRows || now >= before * minRowShare) return undefined
   return { kind: 'ROWS_FELL', column: '', from: String(before), to: String(now), warning: true }
 }

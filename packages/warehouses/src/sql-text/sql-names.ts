@@ -34,7 +34,7 @@ export interface SqlLanguage {
 
 /** The syntax of ClickHouse and PostgreSQL. */
 export const defaultLanguage: SqlLanguage = { tokensOf, opening: new Set(['from', 'join']) }
-const closing = new Set(
+const tableListTerminators = new Set(
   'where prewhere group order limit offset having union except intersect select settings window qualify fetch'.split(
     ' ',
   ),
@@ -81,7 +81,7 @@ export function resolveNames(sql: string, around: QueryScope): ResolvedQuery {
       opened = word
       continue
     }
-    if (closing.has(word)) lists[lists.length - 1] = false
+    if (tableListTerminators.has(word)) lists[lists.length - 1] = false
     if (!expecting) continue
     expecting = false
     const named = tokens[index + 1]?.text === '.' ? tokens[index + 2] : undefined

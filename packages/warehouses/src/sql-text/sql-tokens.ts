@@ -12,17 +12,17 @@ export interface SqlToken {
 /**
  * A line comment ends at the first character at which any server may end it, so the tokenizer never skips text that a server may run.
  */
-const piece =
+const tokenPattern =
   /(?<blank>\s+|--[^\n\r]*|#[ !][^\n\r]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^'\\]|\\[\s\S]|'')*'?|\$(?<tag>[A-Za-z_]*)\$[\s\S]*?(?:\$\k<tag>\$|$))|(?<quoted>"(?:[^"\\]|\\[\s\S]|"")*"?|`(?:[^`\\]|\\[\s\S]|``)*`?)|(?<parameter>\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}_]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
 /** Omits strings, because callers do not need them. */
 export function tokensOf(sql: string): SqlToken[] {
   const tokens: SqlToken[] = []
-  const matcher = new RegExp(piece)
+  const matcher = new RegExp(tokenPattern)
   for (let match = matcher.exec(sql); match && match[0] !== ''; match = matcher.exec(sql)) {
     const { quoted, parameter, word, sign } = match.groups!
     const [start, end] = [match.index, match.index + match[0].length]
-    if (quoted !== undefined) tokens.push({ kind: 'quoted', text: unquoted(quoted), start, end })
+    if (quoted !== undefined) tokens.push({ kind: 'quoted', text: unquoteIdentifier(quoted), start, end })
     else if (parameter !== undefined) tokens.push({ kind: 'parameter', text: parameter, start, end })
     else if (word !== undefined) tokens.push({ kind: 'word', text: word, start, end })
     else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign, start, end })
@@ -30,7 +30,7 @@ export function tokensOf(sql: string): SqlToken[] {
   return tokens
 }
 
-const unquoted = (text: string): string => {
+const unquoteIdentifier = (text: string): string => {
   const quote = text[0]!
   const inner = text.slice(1, text.endsWith(quote) && text.length > 1 ? -1 : undefined)
   return inner.replaceAll(quote + quote, quote).replaceAll(/\\([\s\S])/g, '$1')

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import type { FeedMemory } from '../shape/remembered-feed.ts'
 import type { ColumnProfile, Publication, PublishedTable } from '../warehouse.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { sqlFragment, plainSql, sql } from './sql-statement.ts'
 
 /** The ledger data of a managed view. */
@@ -19,7 +19,7 @@ export interface ViewMark {
 }
 
 /** The ledger data of a table or view that the catalogue cannot store. The id as key makes it survive renames. */
-export interface Mark {
+export interface RelationMark {
   /** LOADED: a published table. STAGING: a table not published yet. VIEW: a plain or materialised view. PASSING: temporary. */
   kind: 'LOADED' | 'STAGING' | 'VIEW' | 'PASSING'
   /** The run that owns the relation. */
@@ -48,10 +48,10 @@ export interface Mark {
  * publication the ledger also stores pending decisions, and in `turn` one row that serves as the publish lock: a process holds the
  * lock by updating the row.
  */
-const tables = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
+const ledgerKeyColumns = { marks: 'id', runs: 'run', decisions: 'decision', turn: 'holder' } as const
 
 /** Creates the missing tables of the ledger. */
-export async function ensureLedger(dialect: Dialect, session: Session): Promise<void> {
+export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Promise<void> {
   const isNonTransactional = dialect.publication === 'NON_TRANSACTIONAL'
   for (const table of ['marks', 'runs', ...(isNonTransactional ? (['decisions', 'turn'] as const) : [])] as const)
     await ensureTable(dialect, session, table)
@@ -59,21 +59,21 @@ export async function ensureLedger(dialect: Dialect, session: Session): Promise<
     await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
-async function ensureTable(dialect: Dialect, session: Session, table: LedgerTable): Promise<void> {
+async function ensureTable(dialect: SqlDialect, session: SqlSession, table: LedgerTable): Promise<void> {
   const { types, names, changes } = dialect
   const there = () => countEntries(dialect, session, table)
   try {
     await there()
   } catch (error) {
     if (dialect.explain(error)?.code !== 'TABLE_MISSING') throw error
-    const columns = `${tables[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
+    const columns = `${ledgerKeyColumns[table]} ${types.longText} not null, part int not null, entry ${types.longText} not null`
     const made = `create table ${names.ledger(table)} (${columns})${changes.ledgerOptions ?? ''}`
     // A concurrent process may create it first.
     await session.execute(plainSql(made)).catch(there)
   }
 }
 
-export async function countEntries({ names }: Dialect, session: Session, table: LedgerTable): Promise<number> {
+export async function countEntries({ names }: SqlDialect, session: SqlSession, table: LedgerTable): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>(plainSql(`select count(*) as n from ${names.ledger(table)}`))
   return Number(row!.n)
 }
@@ -87,16 +87,16 @@ interface EntryRow {
   entry: string
 }
 
-type LedgerTable = keyof typeof tables
+type LedgerTable = keyof typeof ledgerKeyColumns
 
 /** Returns the entries of a ledger table by key: all of them, or the entry with the key `entryKey`. */
 export async function readEntries(
-  { names }: Dialect,
-  session: Session,
+  { names }: SqlDialect,
+  session: SqlSession,
   table: LedgerTable,
   entryKey?: string,
 ): Promise<Map<string, unknown>> {
-  const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
+  const [key, place] = [sqlFragment(ledgerKeyColumns[table]), sqlFragment(names.ledger(table))]
   const rows = await session.rows<EntryRow>(
     entryKey === undefined
       ? sql`select ${key} as entry_key, part, entry from ${place}`
@@ -112,13 +112,13 @@ export async function readEntries(
 }
 
 export async function writeEntry(
-  { names }: Dialect,
-  session: Session,
+  { names }: SqlDialect,
+  session: SqlSession,
   table: LedgerTable,
   entryKey: string,
   entry: unknown,
 ): Promise<void> {
-  const [key, place] = [sqlFragment(tables[table]), sqlFragment(names.ledger(table))]
+  const [key, place] = [sqlFragment(ledgerKeyColumns[table]), sqlFragment(names.ledger(table))]
   const text = asciiJson(entry)
   for (let part = 0; part * partLength < text.length; part += 1) {
     const some = text.slice(part * partLength, (part + 1) * partLength)
@@ -134,33 +134,37 @@ const asciiJson = (entry: unknown): string =>
   )
 
 export async function deleteEntry(
-  { names }: Dialect,
-  session: Session,
+  { names }: SqlDialect,
+  session: SqlSession,
   table: LedgerTable,
   entryKey: string,
 ): Promise<void> {
   await session.execute(
-    sql`delete from ${sqlFragment(names.ledger(table))} where ${sqlFragment(tables[table])} = ${entryKey}`,
+    sql`delete from ${sqlFragment(names.ledger(table))} where ${sqlFragment(ledgerKeyColumns[table])} = ${entryKey}`,
   )
 }
 
 /** Takes the publish lock until the session's transaction ends. Other processes can neither publish nor pass the fence check. */
-export async function lockLedger({ changes }: Dialect, session: Session): Promise<void> {
+export async function lockLedger({ changes }: SqlDialect, session: SqlSession): Promise<void> {
   for (const statement of changes.lockLedger()) await session.execute(statement)
 }
 
 /** Returns the metadata of all relations of the client, or only of the relation `id`, by id. */
-export async function readMarks(dialect: Dialect, session: Session, id?: string): Promise<Map<string, Mark>> {
-  return (await readEntries(dialect, session, 'marks', id)) as Map<string, Mark>
+export async function readMarks(
+  dialect: SqlDialect,
+  session: SqlSession,
+  id?: string,
+): Promise<Map<string, RelationMark>> {
+  return (await readEntries(dialect, session, 'marks', id)) as Map<string, RelationMark>
 }
 
 /** Stores the metadata of a relation. Call it in the transaction that changes the relation, if the server supports one. */
-export async function setMark(dialect: Dialect, session: Session, id: string, mark: Mark): Promise<void> {
+export async function setMark(dialect: SqlDialect, session: SqlSession, id: string, mark: RelationMark): Promise<void> {
   await dropMark(dialect, session, id)
   await writeEntry(dialect, session, 'marks', id, mark)
 }
 
-export async function dropMark(dialect: Dialect, session: Session, id: string): Promise<void> {
+export async function dropMark(dialect: SqlDialect, session: SqlSession, id: string): Promise<void> {
   await deleteEntry(dialect, session, 'marks', id)
 }
 
@@ -171,8 +175,8 @@ interface RunEntry {
 }
 
 export async function findPublication(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   run: string,
 ): Promise<Publication | undefined> {
   const entry = (await readEntries(dialect, session, 'runs', run)).get(run) as RunEntry | undefined
@@ -189,8 +193,8 @@ export async function findPublication(
 }
 
 export async function enterRun(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   run: string,
   entry: Pick<RunEntry, 'attempt' | 'tables'>,
 ): Promise<void> {
@@ -199,7 +203,7 @@ export async function enterRun(
 }
 
 /** Deletes publications that are older than this many days and have no rows in any table. Returns their number. */
-export async function pruneRuns(dialect: Dialect, session: Session, days: number): Promise<number> {
+export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
   const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000
   let dropped = 0

@@ -7,11 +7,11 @@ import {
   WarehouseProblem,
   busyProblem,
 } from '../warehouse.ts'
-import type { Dialect } from './sql-dialect.ts'
+import type { SqlDialect } from './sql-dialect.ts'
 import { asSentence } from '@sluice/process'
 
 /** Maps an error of the server to a `WarehouseProblem`. Returns every other error unchanged. */
-export function toWarehouseProblem({ explain }: Pick<Dialect, 'explain'>, error: unknown, place: string): unknown {
+export function toWarehouseProblem({ explain }: Pick<SqlDialect, 'explain'>, error: unknown, place: string): unknown {
   if (error instanceof WarehouseProblem || error instanceof LeaseLost || !types.isNativeError(error)) return error
   const verdict = explain(error)
   if (!verdict) return error
@@ -21,7 +21,7 @@ export function toWarehouseProblem({ explain }: Pick<Dialect, 'explain'>, error:
 
 /** Turns an error of a user's query into a problem with the server's message and the position in the user's text. */
 export function queryProblemOf(
-  dialect: Pick<Dialect, 'explain' | 'explainQuery'>,
+  dialect: Pick<SqlDialect, 'explain' | 'explainQuery'>,
   error: unknown,
   { values = [] }: Pick<UserQuery, 'values'>,
   seconds: number,
@@ -64,7 +64,7 @@ export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
 
 /** Turns the server's errors about dependent views into a problem. Temporary errors stay unchanged. */
 export function viewsDepend(
-  dialect: Dialect,
+  dialect: SqlDialect,
   error: unknown,
   place: string,
   sentence: (reason: string) => string,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { TablePlace } from '../catalog.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import {
-  type Mark,
+  type RelationMark,
   countEntries,
   dropMark,
   writeEntry,
@@ -16,7 +16,7 @@ import {
 import { tableInUse, toWarehouseProblem } from './problems.ts'
 import { withSession, findRelation, quotePlace } from './table-shape.ts'
 import { isBusy, type PublishedTable, WarehouseProblem } from '../warehouse.ts'
-import { type Sql, plainSql } from './sql-statement.ts'
+import { type SqlStatement, plainSql } from './sql-statement.ts'
 
 /** Seconds to wait for the publish lock, and for readers of a table. */
 const lockWaitSeconds = 30
@@ -28,7 +28,7 @@ const readerWaitSeconds = 5
  * `lockLedger`.
  */
 export async function withPublishLock<Result>(
-  dialect: Dialect,
+  dialect: SqlDialect,
   work: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
   if (dialect.publication === 'TRANSACTION')
@@ -45,7 +45,7 @@ export async function withPublishLock<Result>(
 
 /** Runs `work` under the publish lock when no publication is pending, in both publication modes. */
 export const afterPendingPublications = <Result>(
-  dialect: Dialect,
+  dialect: SqlDialect,
   work: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> =>
   dialect.publication === 'NON_TRANSACTIONAL'
@@ -55,7 +55,7 @@ export const afterPendingPublications = <Result>(
       )
 
 async function withPublishSessions<Result>(
-  dialect: Dialect,
+  dialect: SqlDialect,
   seconds: number,
   work: (sessions: PublishSessions) => Promise<Result>,
 ): Promise<Result> {
@@ -65,7 +65,7 @@ async function withPublishSessions<Result>(
 }
 
 async function withLedgerLock<Result>(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { ledger }: PublishSessions,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -77,7 +77,7 @@ async function withLedgerLock<Result>(
 
 /** Writes the decision to the ledger. The commit of the transaction that holds the publish lock is the commit point of the publication. */
 export async function recordDecision(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { ledger }: PublishSessions,
   decision: PublicationDecision,
 ): Promise<void> {
@@ -85,7 +85,7 @@ export async function recordDecision(
 }
 
 /** Applies the pending decisions of any process, under the publish lock. Returns the replaced tables that it renamed aside. */
-export async function lockAndApplyDecisions(dialect: Dialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
+export async function lockAndApplyDecisions(dialect: SqlDialect, seconds = lockWaitSeconds): Promise<TablePlace[]> {
   return withPublishSessions(
     dialect,
     seconds,
@@ -95,13 +95,13 @@ export async function lockAndApplyDecisions(dialect: Dialect, seconds = lockWait
 
 /** Runs `work` in one transaction if the server supports transactional DDL. */
 export const inTransactionIfSupported = (
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   work: () => Promise<void>,
 ): Promise<void> => (dialect.publication === 'TRANSACTION' ? session.transaction(work) : work())
 
 /** Applies pending decisions, so that the caller sees complete publications. Does nothing if readers or another publisher block them. */
-export async function recoverPending(dialect: Dialect, session: Session): Promise<void> {
+export async function recoverPending(dialect: SqlDialect, session: SqlSession): Promise<void> {
   if (dialect.publication !== 'NON_TRANSACTIONAL' || (await countEntries(dialect, session, 'decisions')) === 0) return
   await lockAndApplyDecisions(dialect, readerWaitSeconds).catch((error: unknown) => {
     if (!isBusy(toWarehouseProblem(dialect, error, 'The warehouse'))) throw error
@@ -109,7 +109,7 @@ export async function recoverPending(dialect: Dialect, session: Session): Promis
 }
 
 /** Runs `work`, and once more if a table is missing, because a decision that is being applied renames tables. */
-export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => Promise<Result>): Promise<Result> {
+export async function retryOnMissingTable<Result>(dialect: SqlDialect, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (error) {
@@ -120,7 +120,7 @@ export async function retryOnMissingTable<Result>(dialect: Dialect, work: () => 
 }
 
 /** Drops replaced tables that this process renamed. Those of another process wait for a sweep, as its last rename may still run. */
-export async function dropRetiredTables(dialect: Dialect, aside: readonly TablePlace[]): Promise<void> {
+export async function dropRetiredTables(dialect: SqlDialect, aside: readonly TablePlace[]): Promise<void> {
   if (aside.length === 0) return
   await withSession(dialect, { role: 'service' }, async (session) => {
     for (const place of aside) await session.execute(dialect.changes.dropTable(place))
@@ -134,7 +134,7 @@ export async function dropRetiredTables(dialect: Dialect, aside: readonly TableP
 export interface PublicationDecision {
   steps: DecisionStep[]
   /** Metadata to store for the relations at these places. If the `id` is known, it was stored together with the decision. */
-  marks: { place: TablePlace; id?: string; mark: Mark }[]
+  marks: { place: TablePlace; id?: string; mark: RelationMark }[]
   /** The ids of replaced relations; their metadata is deleted. */
   forgotten: string[]
   run?: { run: string; attempt: number; tables: PublishedTable[] }
@@ -150,13 +150,13 @@ export type DecisionStep =
 /** The sessions of the process that holds the publish lock. */
 export interface PublishSessions {
   /** The session whose transaction holds the publish lock. It reads and writes the ledger. */
-  ledger: Session
+  ledger: SqlSession
   /** A second session outside that transaction: for DDL and catalogue queries. */
-  tables: Session
+  tables: SqlSession
 }
 
 /** Applies all pending decisions, under the publish lock. Returns the tables that it renamed aside; undefined if none was pending. */
-async function applyDecisions(dialect: Dialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
+async function applyDecisions(dialect: SqlDialect, sessions: PublishSessions): Promise<TablePlace[] | undefined> {
   const { ledger, tables } = sessions
   const decisions = (await readEntries(dialect, ledger, 'decisions')) as Map<string, PublicationDecision>
   if (decisions.size === 0) return undefined
@@ -181,7 +181,7 @@ async function applyDecisions(dialect: Dialect, sessions: PublishSessions): Prom
  * someone dropped its table or took its target name; the caller then discards the decision, and the run can be published again.
  */
 async function applySteps(
-  dialect: Dialect,
+  dialect: SqlDialect,
   sessions: PublishSessions,
   steps: readonly DecisionStep[],
 ): Promise<TablePlace[] | undefined> {
@@ -196,7 +196,7 @@ async function applySteps(
 
 /** Applies one step, unless an earlier process has already done so. Returns as `applySteps` does. */
 async function applyStep(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { ledger, tables }: PublishSessions,
   step: DecisionStep,
 ): Promise<TablePlace[] | undefined> {
@@ -206,7 +206,7 @@ async function applyStep(
     (await dialect.catalogue.relations(tables, [place.schema])).map((relation) => [relation.name, relation]),
   )
   const existing = relations.get(place.name)
-  const runStatements = (statements: readonly Sql[]) =>
+  const runStatements = (statements: readonly SqlStatement[]) =>
     timeoutAsBusy(dialect, quotePlace(place), async () => {
       // This query fails if the publish lock was lost. Then no table is changed.
       await ledger.rows(plainSql('select 1 as held'))
@@ -245,7 +245,7 @@ async function applyStep(
 }
 
 /** Reports a statement time-out as a table in use, because some servers have no separate lock time-out. */
-async function timeoutAsBusy(dialect: Dialect, what: string, work: () => Promise<void>): Promise<void> {
+async function timeoutAsBusy(dialect: SqlDialect, what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {

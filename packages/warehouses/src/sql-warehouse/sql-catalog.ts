@@ -3,7 +3,7 @@ import type { Catalog, StagingTable, TablePlace, WarehouseTable } from '../catal
 import { readMarks } from './ledger.ts'
 import { inTransactionIfSupported, withPublishLock } from './recovery.ts'
 import { dropRelation } from './views/replace-view.ts'
-import type { CatalogRelation, Dialect, Session } from './sql-dialect.ts'
+import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { assertUnread } from './sql-views.ts'
 import { assertTableOwned } from './staging/staged-table.ts'
@@ -71,8 +71,8 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
 }
 
 async function findTables(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   places: readonly TablePlace[],
 ): Promise<WarehouseTable[]> {
   if (places.length === 0) return []
@@ -90,8 +90,8 @@ async function findTables(
 
 /** Returns the newest staging table for this table. */
 async function findStagingTable(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   { schema, name }: TablePlace,
 ): Promise<StagingTable | undefined> {
   const marks = await readMarks(dialect, session)

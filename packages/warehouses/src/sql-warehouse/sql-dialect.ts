@@ -1,7 +1,7 @@
 import type { SqlLanguage } from '../sql-text/sql-names.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { RowCell, RowContent, StoredType, WarehouseColumn } from '../warehouse.ts'
-import type { Sql } from './sql-statement.ts'
+import type { SqlStatement } from './sql-statement.ts'
 
 /**
  * The user of a session. `service` is the operator's user, which creates and publishes tables. Users' SQL and every query over
@@ -26,10 +26,10 @@ export interface SessionOptions {
  * One connection with one user at a time. Disposing closes it and ends its statement at the server. Throws the driver's errors;
  * `Dialect.explain` turns them into messages.
  */
-export interface Session extends AsyncDisposable {
-  execute(statement: Sql): Promise<void>
+export interface SqlSession extends AsyncDisposable {
+  execute(statement: SqlStatement): Promise<void>
   /** Runs an internal query with a small result. Values are numbers where numbers are exact, otherwise text. */
-  rows<Row>(statement: Sql): Promise<Row[]>
+  rows<Row>(statement: SqlStatement): Promise<Row[]>
   /** Changes of rows by `work` are atomic; `Dialect.publication` defines whether changes of tables and views are. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result>
   /**
@@ -107,37 +107,37 @@ export interface CatalogColumn {
 
 /** Queries over this client's part of the server's catalogue. `session` has role `service`. */
 export interface DialectCatalog {
-  schemas(session: Session): Promise<string[]>
+  schemas(session: SqlSession): Promise<string[]>
   /** Lists the relations of these schemas, or of all the client's schemas; unordered, including hidden ones. */
-  relations(session: Session, schemas?: readonly string[]): Promise<CatalogRelation[]>
+  relations(session: SqlSession, schemas?: readonly string[]): Promise<CatalogRelation[]>
   /** Returns the columns in the table's order. */
-  columns(session: Session, relation: CatalogRelation): Promise<CatalogColumn[]>
+  columns(session: SqlSession, relation: CatalogRelation): Promise<CatalogColumn[]>
   /** Returns the views that read it directly, if the server records dependencies; otherwise none. */
-  readers?(session: Session, relation: CatalogRelation): Promise<CatalogRelation[]>
+  readers?(session: SqlSession, relation: CatalogRelation): Promise<CatalogRelation[]>
   /** Returns the bytes on disk of a table, as exactly as the server knows them. */
-  bytes(session: Session, relation: CatalogRelation): Promise<number>
+  bytes(session: SqlSession, relation: CatalogRelation): Promise<number>
 }
 
 /** The statements that differ from server to server. */
 export interface DialectStatements {
-  createSchema(schema: string): Sql[]
-  dropSchema(schema: string): Sql[]
-  createTable(place: TablePlace, columns: readonly NewColumn[]): Sql
-  dropTable(place: TablePlace): Sql
-  dropColumn(place: TablePlace, column: string): Sql
-  dropView(place: TablePlace): Sql
+  createSchema(schema: string): SqlStatement[]
+  dropSchema(schema: string): SqlStatement[]
+  createTable(place: TablePlace, columns: readonly NewColumn[]): SqlStatement
+  dropTable(place: TablePlace): SqlStatement
+  dropColumn(place: TablePlace, column: string): SqlStatement
+  dropView(place: TablePlace): SqlStatement
   /** Renames a table or view within its schema. Fails if the name is taken. */
-  rename(from: TablePlace, to: string): Sql
+  rename(from: TablePlace, to: string): SqlStatement
   /** Creates a view of a user's text that runs with the rights of role `load`: its readers get no more rights than that user has. */
-  createView(place: TablePlace, text: string): Sql[]
+  createView(place: TablePlace, text: string): SqlStatement[]
   /** Changes the text of an existing view: readers see the old one or the new one. Only with NON_TRANSACTIONAL publication. */
-  changeView?(place: TablePlace, text: string): Sql[]
+  changeView?(place: TablePlace, text: string): SqlStatement[]
   /** Inserts the rows of a query into a table, column by column. */
-  insert(place: TablePlace, columns: readonly string[], query: string): Sql[]
+  insert(place: TablePlace, columns: readonly string[], query: string): SqlStatement[]
   /** Grants users of the client access: READ for a table that they may read, FILL for one that `load` also writes. */
-  grant(place: TablePlace, to: 'READ' | 'FILL'): Sql[]
+  grant(place: TablePlace, to: 'READ' | 'FILL'): SqlStatement[]
   /** Blocks other publications of this client until the transaction ends. */
-  lockLedger(): Sql[]
+  lockLedger(): SqlStatement[]
   /** SQL after the columns of the ledger's tables, which are small and updated row by row; empty by default. */
   ledgerOptions?: string
 }
@@ -179,7 +179,7 @@ export interface QueryProblem {
  * Everything that differs from one SQL server to another, for one client. This folder contains the common parts: ledger, column
  * changes, publication, merging, transformations, previews of staged rows, views, queries with limits, sweeping.
  */
-export interface Dialect {
+export interface SqlDialect {
   readonly names: DialectNames
   readonly types: DialectTypes
   readonly catalogue: DialectCatalog
@@ -195,7 +195,7 @@ export interface Dialect {
    * qualifies each table name after FROM, JOIN, INTO, UPDATE and similar keywords in users' SQL.
    */
   readonly bareNames: 'PATH' | 'REWRITTEN'
-  open(opening: SessionOptions): Promise<Session>
+  open(opening: SessionOptions): Promise<SqlSession>
   /** Creates or repairs the client's part of the server and its users. Idempotent. The core creates the ledger's tables. */
   provision(): Promise<void>
   /** Streams rows into an empty table, with back-pressure, once. Rethrows an error of the content unchanged. */

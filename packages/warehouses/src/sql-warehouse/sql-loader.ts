@@ -3,13 +3,13 @@ import { cannotUndo } from '../warehouse-kinds.ts'
 import type { StagedTable } from '../warehouse.ts'
 import { findPublication } from './ledger.ts'
 import { feedOf } from './staging/plan-table.ts'
-import { fenceRun, publish } from './publication/publish.ts'
+import { fenceRun, publishRun } from './publication/publish.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { SqlStagedTable, stageTable } from './staging/staged-table.ts'
 import { exposeStagedRows } from './publication/staged-rows-preview.ts'
 import { typeRules } from './staging/staging-columns.ts'
 import { readShape } from './table-shape.ts'
-import { transform } from './staging/transform.ts'
+import { runTransformation } from './staging/transform.ts'
 
 const rejectUndo = async (): Promise<never> => {
   throw cannotUndo()
@@ -17,10 +17,10 @@ const rejectUndo = async (): Promise<never> => {
 
 export const sqlLoader = ({ dialect, run, withService, atPlace }: SqlSessions): Loader => ({
   stage: (target, signal) => run('the warehouse', () => stageTable(dialect, target, signal)),
-  transform: (tables, statements, signal) => transform(dialect, sqlTables(tables), statements, signal),
+  transform: (tables, statements, signal) => runTransformation(dialect, sqlTables(tables), statements, signal),
   exposeStagedRows: (tables, attempt) => exposeStagedRows(dialect, tables, attempt),
   publish: (tables, isCurrentAttempt, signal, options = {}) =>
-    publish(dialect, sqlTables(tables), isCurrentAttempt, signal, options),
+    publishRun(dialect, sqlTables(tables), isCurrentAttempt, signal, options),
   plan: rejectUndo,
   describeStaged: async () => undefined,
   adoptStaged: async () => undefined,

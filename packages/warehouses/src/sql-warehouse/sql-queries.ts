@@ -26,7 +26,7 @@ import {
 import type { ExportSource, QueryRunner, RowExport, RowTextFormat } from '../query-runner.ts'
 import { writeRowText } from '../rows/row-text.ts'
 import type { SqlSessions } from './sql-sessions.ts'
-import type { Dialect, ReadColumn, Session } from './sql-dialect.ts'
+import type { SqlDialect, ReadColumn, SqlSession } from './sql-dialect.ts'
 import { queryProblemOf, tooSlow } from './problems.ts'
 import { retryOnMissingTable, recoverPending } from './recovery.ts'
 import {
@@ -52,7 +52,7 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
   return {
     async query(request, signal) {
       using _slot = await acquireQuery('queries', share, signal)
-      return await run('the warehouse', () => query(dialect, request, signal))
+      return await run('the warehouse', () => runUserQuery(dialect, request, signal))
     },
     async *queryPages(request, pageRows, signal) {
       using _slot = await acquireQuery('pushes', share, signal)
@@ -74,7 +74,7 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
  * another user. `substitutes` replaces tables by others.
  */
 export async function prepareQuery(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { text, values = [], schemas = [] }: UserQuery,
   { literals = false, substitutes }: { literals?: boolean; substitutes?: TableSubstitutes } = {},
 ): Promise<ResolvedQuery> {
@@ -98,7 +98,7 @@ export async function prepareQuery(
   return { ...found, text: trimStatementEnd(text) }
 }
 
-async function query(dialect: Dialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
+async function runUserQuery(dialect: SqlDialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = given
   const { seconds, offset, ...most } = resolveQueryLimits(limits)
@@ -126,7 +126,7 @@ interface QueryWindow {
 
 /** Returns at most this many rows, or as many as fit into the byte limit; the rest stays at the server. */
 export async function readRows(
-  session: Session,
+  session: SqlSession,
   { text, values, offset, most }: QueryWindow,
 ): Promise<QueryRows & { more: boolean }> {
   let columns: WarehouseColumn[] = []
@@ -176,7 +176,7 @@ export function resultColumns(columns: readonly ReadColumn[]): WarehouseColumn[]
 
 /** See `QueryRunner.readTable`: reads in the order of the key, or in the server's order if the table has no key. */
 async function readTable(
-  dialect: Dialect,
+  dialect: SqlDialect,
   place: TablePlace,
   page: { limit: number; offset: number },
   { seconds = defaultQuerySeconds, signal }: ReadLimits = {},
@@ -209,7 +209,7 @@ async function readTable(
 
 /** See `QueryRunner.exportRows`. The server sends cells in batches, and this process writes them as text. */
 async function exportRows(
-  dialect: Dialect,
+  dialect: SqlDialect,
   share: string,
   source: ExportSource,
   format: RowTextFormat,
@@ -232,9 +232,8 @@ async function exportRows(
           : { text: (await prepareQuery(dialect, query)).text, columns: undefined }
       await using opening = new AsyncDisposableStack()
       const session = opening.use(await dialect.open({ role: 'read', schemas, signal, seconds }))
-      const batches = session
-        .read(text, [], { rows: batchRows, bytes: () => defaultQueryBytes })
-        [Symbol.asyncIterator]()
+      const read = session.read(text, [], { rows: batchRows, bytes: () => defaultQueryBytes })
+      const batches = read[Symbol.asyncIterator]()
       // Errors before the first row are thrown here, so that the caller can still answer with a problem.
       const first = await batches.next()
       return { columns, batches, first, session: opening.move() }
@@ -262,7 +261,7 @@ async function exportRows(
 }
 
 async function readTableSource(
-  dialect: Dialect,
+  dialect: SqlDialect,
   place: TablePlace,
 ): Promise<{ text: string; columns: WarehouseColumn[] }> {
   const shape = await withSession(dialect, { role: 'service' }, async (session) => {
@@ -284,7 +283,7 @@ const asJson = (row: RowCell[], columns: readonly WarehouseColumn[]): RowCell[] 
   )
 
 async function ambiguousTable(
-  dialect: Dialect,
+  dialect: SqlDialect,
   given: UserQuery,
   preferred: number,
 ): Promise<AmbiguousTable | undefined> {
@@ -301,7 +300,7 @@ const pageReaderSeconds = 14_400
 
 /** See `QueryRunner.queryPages`. A hidden table stores the result, so all pages agree and readers do not block loads. */
 async function* queryPages(
-  dialect: Dialect,
+  dialect: SqlDialect,
   given: UserQuery,
   pageRows: number,
   signal: AbortSignal,
@@ -355,7 +354,7 @@ async function* queryPages(
 
 /** Runs as role `read`. */
 export async function readColumns(
-  dialect: Dialect,
+  dialect: SqlDialect,
   text: string,
   opening: { schemas: readonly string[]; signal: AbortSignal; seconds: number },
 ): Promise<readonly ReadColumn[]> {
@@ -365,7 +364,7 @@ export async function readColumns(
   return columns
 }
 
-function dropPagesTable(dialect: Dialect, place: TablePlace, id: string | undefined): Promise<void> {
+function dropPagesTable(dialect: SqlDialect, place: TablePlace, id: string | undefined): Promise<void> {
   return withSession(dialect, { role: 'service' }, async (session) => {
     await session.execute(dialect.changes.dropTable(place))
     if (id !== undefined) await dropMark(dialect, session, id)
@@ -379,7 +378,7 @@ interface PagedResult {
 }
 
 async function* pagesOf(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { text, columns, limits: { pageRows: size, rows, offset, bytes } }: PagedResult,
   signal: AbortSignal,
 ): AsyncGenerator<QueryRows> {

@@ -2,28 +2,28 @@ import type { TablePlace } from '../catalog.ts'
 import { ensureLedger } from './ledger.ts'
 import { toWarehouseProblem } from './problems.ts'
 import { recoverPending } from './recovery.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { checkName, quotePlace, withSession } from './table-shape.ts'
 
 /** One client's part of a server, as every module of its warehouse uses it. The first use creates or repairs it. */
 export interface SqlSessions {
-  readonly dialect: Dialect
+  readonly dialect: SqlDialect
   /** Runs work in the warehouse. `place` is the subject of the sentence if the server reports an error. */
   run<T>(place: string, work: () => Promise<T>): Promise<T>
   /** Runs work in a session of role `service`, after applying pending publications of dead workers. */
-  withService<T>(place: string, work: (session: Session) => Promise<T>): Promise<T>
+  withService<T>(place: string, work: (session: SqlSession) => Promise<T>): Promise<T>
   /** Like `withService`, for one table or view. */
-  atPlace<T>(schema: string, table: string, work: (session: Session, place: TablePlace) => Promise<T>): Promise<T>
+  atPlace<T>(schema: string, table: string, work: (session: SqlSession, place: TablePlace) => Promise<T>): Promise<T>
   /** Throws if the warehouse does not allow the names. */
   placeOf(schema: string, table: string): TablePlace
 }
 
-export function sqlSessions(dialect: Dialect): SqlSessions {
+export function sqlSessions(dialect: SqlDialect): SqlSessions {
   let provisioned: Promise<void> | undefined
 
   /** Runs once per process; repeated after a failure. */
   const ensureProvisioned = (): Promise<void> =>
-    (provisioned ??= provision(dialect).catch((error: unknown) => {
+    (provisioned ??= provisionWithLedger(dialect).catch((error: unknown) => {
       provisioned = undefined
       throw error
     }))
@@ -37,7 +37,7 @@ export function sqlSessions(dialect: Dialect): SqlSessions {
     }
   }
 
-  const withService = <T>(place: string, work: (session: Session) => Promise<T>): Promise<T> =>
+  const withService = <T>(place: string, work: (session: SqlSession) => Promise<T>): Promise<T> =>
     run(place, () =>
       withSession(dialect, { role: 'service' }, async (session) => {
         await recoverPending(dialect, session)
@@ -63,7 +63,7 @@ export function sqlSessions(dialect: Dialect): SqlSessions {
   }
 }
 
-async function provision(dialect: Dialect): Promise<void> {
+async function provisionWithLedger(dialect: SqlDialect): Promise<void> {
   await dialect.provision()
   await withSession(dialect, { role: 'service' }, (session) => ensureLedger(dialect, session))
 }

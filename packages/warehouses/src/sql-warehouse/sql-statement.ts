@@ -2,7 +2,7 @@
 export type BoundValue = string | number | boolean | null
 
 /** A statement with bound values, independent of the server's placeholder syntax. */
-export interface Sql {
+export interface SqlStatement {
   /** The texts before, between and after the values: one more than there are values. */
   texts: readonly string[]
   values: readonly BoundValue[]
@@ -22,7 +22,7 @@ export const sqlFragment = (text: string): SqlFragment => new SqlFragment(text)
 export const sqlList = (texts: readonly string[], between = ', '): SqlFragment => new SqlFragment(texts.join(between))
 
 /** Builds a statement: `SqlFragment`s and nested statements become part of its text, every other value is bound. */
-export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): Sql {
+export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragment | BoundValue)[]): SqlStatement {
   const texts = [strings[0]!]
   const values: BoundValue[] = []
   for (const [index, part] of parts.entries()) {
@@ -37,8 +37,8 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlFragme
 }
 
 /** A statement that needs no values. */
-export const plainSql = (text: string): Sql => ({ texts: [text], values: [] })
+export const plainSql = (text: string): SqlStatement => ({ texts: [text], values: [] })
 
 /** Returns the text, with the server's placeholder for each value, counted from 1. */
-export const formatStatement = ({ texts }: Sql, mark: (number: number) => string): string =>
+export const formatStatement = ({ texts }: SqlStatement, mark: (number: number) => string): string =>
   texts.reduce((text, next, index) => `${text}${mark(index)}${next}`)

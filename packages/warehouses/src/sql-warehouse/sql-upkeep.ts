@@ -1,11 +1,11 @@
-import type { Upkeep } from '../upkeep.ts'
-import { dropMark, type Mark, pruneRuns, readMarks } from './ledger.ts'
+import type { WarehouseMaintenance } from '../upkeep.ts'
+import { dropMark, type RelationMark, pruneRuns, readMarks } from './ledger.ts'
 import { withPublishLock } from './recovery.ts'
-import type { CatalogRelation, Dialect, Session } from './sql-dialect.ts'
+import type { CatalogRelation, SqlDialect, SqlSession } from './sql-dialect.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { isHidden, isHiddenSchema, isRetired, withSession } from './table-shape.ts'
 
-export function sqlUpkeep({ dialect, run, withService }: SqlSessions): Upkeep {
+export function sqlUpkeep({ dialect, run, withService }: SqlSessions): WarehouseMaintenance {
   /** Relations without metadata, which another process may be creating, with the time of the first sweep that found each. */
   const unsure = new Map<string, number>()
   return {
@@ -30,7 +30,7 @@ const dropWaitSeconds = 60
  * relation exists nowhere, because a hidden table may have been published in the meantime.
  */
 async function sweepStaging(
-  dialect: Dialect,
+  dialect: SqlDialect,
   alive: () => Promise<ReadonlySet<string>>,
   unsure: Map<string, number>,
 ): Promise<number> {
@@ -62,7 +62,7 @@ async function sweepStaging(
   return dropped
 }
 
-async function dropAll(dialect: Dialect, relations: readonly CatalogRelation[]): Promise<void> {
+async function dropAll(dialect: SqlDialect, relations: readonly CatalogRelation[]): Promise<void> {
   if (relations.length === 0) return
   const { dropView, dropTable } = dialect.changes
   await withSession(dialect, { role: 'service', seconds: dropWaitSeconds }, async (session) => {
@@ -72,8 +72,8 @@ async function dropAll(dialect: Dialect, relations: readonly CatalogRelation[]):
 }
 
 async function dropEmptySchemas(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   relations: readonly CatalogRelation[],
   isLeft: (what: string) => boolean,
 ): Promise<void> {
@@ -89,10 +89,10 @@ async function dropEmptySchemas(
  * after the listing.
  */
 async function dropStaleMarks(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   relations: readonly CatalogRelation[],
-  marks: ReadonlyMap<string, Mark>,
+  marks: ReadonlyMap<string, RelationMark>,
 ): Promise<number> {
   const there = new Set(relations.map(({ id }) => id))
   let staging = 0

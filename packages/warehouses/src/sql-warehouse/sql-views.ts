@@ -10,7 +10,7 @@ import {
 import { type UserQuery, WarehouseProblem } from '../warehouse.ts'
 import type { SqlSessions } from './sql-sessions.ts'
 import { type ManagedView, listManagedViews, listReads } from './views/dependent-views.ts'
-import type { Dialect, Session } from './sql-dialect.ts'
+import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { readMarks, type ViewMark } from './ledger.ts'
 import {
   replaceByDecision,
@@ -38,7 +38,7 @@ import {
 const refreshTimeoutSeconds = 7_200
 
 const isAt = (one: TablePlace, other: TablePlace): boolean => one.schema === other.schema && one.name === other.name
-const replaceView = (dialect: Dialect, placing: ViewReplacement): Promise<void> =>
+const replaceView = (dialect: SqlDialect, placing: ViewReplacement): Promise<void> =>
   dialect.publication === 'NON_TRANSACTIONAL'
     ? replaceByDecision(dialect, placing)
     : replaceInTransaction(dialect, placing)
@@ -71,7 +71,7 @@ export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSes
 }
 
 async function defineView(
-  dialect: Dialect,
+  dialect: SqlDialect,
   view: ViewDefinition,
   limits: ViewLimits,
   signal: AbortSignal,
@@ -129,7 +129,11 @@ function markOf(
 }
 
 /** Returns the relations at these places, without duplicates. */
-async function findViewsAt(dialect: Dialect, session: Session, places: readonly TablePlace[]): Promise<TableShape[]> {
+async function findViewsAt(
+  dialect: SqlDialect,
+  session: SqlSession,
+  places: readonly TablePlace[],
+): Promise<TableShape[]> {
   const found = new Map<string, TableShape>()
   for (const place of places) {
     const shape = await readShape(dialect, session, place)
@@ -154,7 +158,11 @@ function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: re
     )
 }
 
-async function findView(dialect: Dialect, session: Session, place: TablePlace): Promise<WarehouseView | undefined> {
+async function findView(
+  dialect: SqlDialect,
+  session: SqlSession,
+  place: TablePlace,
+): Promise<WarehouseView | undefined> {
   const shape = await readShape(dialect, session, place)
   const mark = shape?.mark?.view
   if (!shape || !(mark || shape.kind === 'VIEW')) return undefined
@@ -168,7 +176,7 @@ async function findView(dialect: Dialect, session: Session, place: TablePlace): 
 
 /** Fills a new table; readers use the old rows until it is complete. */
 async function refreshView(
-  dialect: Dialect,
+  dialect: SqlDialect,
   place: TablePlace,
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
@@ -202,7 +210,7 @@ async function refreshView(
   }
 }
 
-async function dropView(dialect: Dialect, place: TablePlace): Promise<void> {
+async function dropView(dialect: SqlDialect, place: TablePlace): Promise<void> {
   await withPublishLock(dialect, async ({ tables, ledger }) => {
     const shape = await readShape(dialect, tables, place)
     if (!shape || !(shape.mark?.view || shape.kind === 'VIEW')) return
@@ -212,7 +220,7 @@ async function dropView(dialect: Dialect, place: TablePlace): Promise<void> {
 }
 
 /** Throws VIEWS_DEPEND while a view reads it. */
-export async function assertUnread(dialect: Dialect, session: Session, place: TablePlace): Promise<void> {
+export async function assertUnread(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<void> {
   const readers = (await listManagedViews(dialect, session))
     .filter((view) => !isAt(view, place) && listReads(view).some((read) => isAt(read, place)))
     .map(({ schema, name }) => `${schema}.${name}`)
@@ -225,7 +233,7 @@ export async function assertUnread(dialect: Dialect, session: Session, place: Ta
 }
 
 /** Lists the views that an operator created; the ledger has no entry for them. */
-async function listUnmanagedViews(dialect: Dialect, session: Session, place: TablePlace): Promise<string[]> {
+async function listUnmanagedViews(dialect: SqlDialect, session: SqlSession, place: TablePlace): Promise<string[]> {
   const relation = await findRelation(dialect, session, place)
   const readers = (relation && (await dialect.catalogue.readers?.(session, relation))) ?? []
   if (readers.length === 0) return []

@@ -4,8 +4,8 @@ import { historyOf } from '../shape/remembered-feed.ts'
 import { createHash } from 'node:crypto'
 import type { DataType } from '@sluice/contracts'
 import type { WarehouseColumn, WarehouseTable } from '../warehouse.ts'
-import type { CatalogColumn, Dialect, SessionOptions, CatalogRelation, Session } from './sql-dialect.ts'
-import { type Mark, readMarks, setMark } from './ledger.ts'
+import type { CatalogColumn, SqlDialect, SessionOptions, CatalogRelation, SqlSession } from './sql-dialect.ts'
+import { type RelationMark, readMarks, setMark } from './ledger.ts'
 
 export interface ShapeColumn extends CatalogColumn {
   label: string
@@ -17,7 +17,7 @@ export interface ShapeColumn extends CatalogColumn {
 
 /** A table or view as the server's catalogue describes it, with the ledger's metadata. */
 export interface TableShape extends CatalogRelation {
-  mark: Mark | undefined
+  mark: RelationMark | undefined
   columns: ShapeColumn[]
 }
 
@@ -50,17 +50,17 @@ export const quotePlace = ({ schema, name }: TablePlace): string => `"${schema}"
 
 /** Runs one operation on one connection. */
 export async function withSession<Result>(
-  dialect: Dialect,
+  dialect: SqlDialect,
   opening: SessionOptions,
-  work: (session: Session) => Promise<Result>,
+  work: (session: SqlSession) => Promise<Result>,
 ): Promise<Result> {
   await using session = await dialect.open(opening)
   return await work(session)
 }
 
 export async function findRelation(
-  { catalogue }: Dialect,
-  session: Session,
+  { catalogue }: SqlDialect,
+  session: SqlSession,
   place: TablePlace,
 ): Promise<CatalogRelation | undefined> {
   const there = await catalogue.relations(session, [place.schema])
@@ -68,8 +68,8 @@ export async function findRelation(
 }
 
 export async function readShape(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   place: TablePlace,
 ): Promise<TableShape | undefined> {
   const relation = await findRelation(dialect, session, place)
@@ -77,10 +77,10 @@ export async function readShape(
 }
 
 export async function shapeOf(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   relation: CatalogRelation,
-  marks?: ReadonlyMap<string, Mark>,
+  marks?: ReadonlyMap<string, RelationMark>,
 ): Promise<TableShape> {
   const columns = await dialect.catalogue.columns(session, relation)
   const mark = (marks ?? (await readMarks(dialect, session, relation.id))).get(relation.id)
@@ -99,7 +99,7 @@ export async function shapeOf(
   }
 }
 
-export const describeColumn = ({ types }: Dialect, column: ShapeColumn): WarehouseColumn => ({
+export const describeColumn = ({ types }: SqlDialect, column: ShapeColumn): WarehouseColumn => ({
   name: column.name,
   label: column.label,
   ...types.describe(column.type),
@@ -112,7 +112,11 @@ export const describeColumn = ({ types }: Dialect, column: ShapeColumn): Warehou
 export type TableSubstitutes = ReadonlyMap<string, TablePlace>
 
 /** Returns the table. The load counted the rows and measured the columns. */
-export async function describeTable(dialect: Dialect, session: Session, shape: TableShape): Promise<WarehouseTable> {
+export async function describeTable(
+  dialect: SqlDialect,
+  session: SqlSession,
+  shape: TableShape,
+): Promise<WarehouseTable> {
   const profiles = new Map(shape.mark?.profile?.map((profile) => [profile.column, profile]))
   return {
     schema: shape.schema,
@@ -128,14 +132,14 @@ export async function describeTable(dialect: Dialect, session: Session, shape: T
 }
 
 /** Lists the client's own schemas, sorted by name. */
-export async function listSchemas({ catalogue }: Dialect, session: Session): Promise<string[]> {
+export async function listSchemas({ catalogue }: SqlDialect, session: SqlSession): Promise<string[]> {
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
 
 /** Sorted by schema, then by name. */
 export async function listRelations(
-  { catalogue }: Dialect,
-  session: Session,
+  { catalogue }: SqlDialect,
+  session: SqlSession,
   schemas: readonly string[],
 ): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
@@ -148,7 +152,7 @@ export async function listRelations(
 
 const sortKey = ({ schema, name }: TablePlace): string => `${schema}\0${name}`
 
-export function checkName({ names }: Dialect, kind: 'schema' | 'table' | 'column', name: string): void {
+export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'column', name: string): void {
   checkIdentifier(kind, name)
   if (kind === 'schema' ? isHiddenSchema(name) : kind === 'table' && isHidden(name))
     throw refusedName(kind, name, 'is reserved')
@@ -157,11 +161,11 @@ export function checkName({ names }: Dialect, kind: 'schema' | 'table' | 'column
 
 /** Creates an empty table that role `load` may fill. Drops one that an earlier try left. */
 export async function createFillableTable(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   place: TablePlace,
   columns: readonly { name: string; type: string; nullable: boolean }[],
-  mark: Mark,
+  mark: RelationMark,
 ): Promise<string> {
   const { changes } = dialect
   await session.execute(changes.dropTable(place))
@@ -172,7 +176,7 @@ export async function createFillableTable(
   return id
 }
 
-export async function countRows({ names }: Dialect, session: Session, place: TablePlace): Promise<number> {
+export async function countRows({ names }: SqlDialect, session: SqlSession, place: TablePlace): Promise<number> {
   const [row] = await session.rows<{ n: number | string }>({
     texts: [`select count(*) as n from ${names.place(place)}`],
     values: [],

@@ -3,9 +3,9 @@ import { tsqlTokens } from '../tsql/statements/tokens.ts'
 import { WarehouseProblem } from '../warehouse.ts'
 
 /** Keywords before a table name in a T-SQL query. */
-const opening = new Set(['from', 'join', 'apply'])
+const tableNameKeywords = new Set(['from', 'join', 'apply'])
 /** Words that end the list of tables. */
-const closing = new Set([
+const tableListTerminators = new Set([
   'where',
   'group',
   'having',
@@ -53,9 +53,9 @@ export function assertOwnNames(query: string, prefix: string): void {
     }
     const word = token.kind === 'word' ? token.text.toLowerCase() : ''
     // WITHIN GROUP is part of an expression.
-    if (closing.has(word) && tokens[index - 1]?.text.toLowerCase() !== 'within') level.tables = false
+    if (tableListTerminators.has(word) && tokens[index - 1]?.text.toLowerCase() !== 'within') level.tables = false
     if (word === 'select') level.query = true
-    if (opening.has(word) && level.query) {
+    if (tableNameKeywords.has(word) && level.query) {
       level.tables = true
       level.expected = true
       continue

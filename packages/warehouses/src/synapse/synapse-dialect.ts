@@ -1,20 +1,20 @@
-import type { DialectCatalog, Dialect } from '../sql-warehouse/sql-dialect.ts'
+import type { DialectCatalog, SqlDialect } from '../sql-warehouse/sql-dialect.ts'
 import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
 import { type Warehouse, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { orderText, tsqlDialect } from '../tsql/tsql-dialect.ts'
-import { type DatabaseHome, bracketed } from '../tsql/names.ts'
+import { type DatabaseHome, quoteIdentifier } from '../tsql/names.ts'
 import { splitOrderedQuery, columnName } from '../tsql/statements/split-ordered-query.ts'
 import { synapseChangesOf } from './synapse-statements.ts'
 import { sql } from '../sql-warehouse/sql-statement.ts'
 import { catalogueOf } from '../tsql/tsql-catalog.ts'
-import { on } from '../tsql/provision.ts'
+import { withConnection } from '../tsql/provision.ts'
 
 /** Longer than any name that users can choose. */
-const rowPlace = bracketed('place'.padEnd(64, '~'))
+const rowPlace = quoteIdentifier('place'.padEnd(64, '~'))
 
 /** One client's part of a dedicated SQL pool of Azure Synapse. */
-export function synapseDialect(access: ClientAccess): Dialect {
+export function synapseDialect(access: ClientAccess): SqlDialect {
   const shared = tsqlDialect(access, synapseChangesOf)
   return {
     ...shared,
@@ -26,7 +26,7 @@ export function synapseDialect(access: ClientAccess): Dialect {
     },
     // The server has no OFFSET.
     page(place, columns, { limit, offset, order }) {
-      const list = columns.map(bracketed).join(', ')
+      const list = columns.map(quoteIdentifier).join(', ')
       const numbered = `select ${list}, row_number() over (order by ${orderText(order)}) as ${rowPlace} from ${shared.names.place(place)}`
       return `select ${list} from (${numbered}) as numbered where ${rowPlace} between ${offset + 1} and ${offset + Math.max(1, limit)} order by ${rowPlace}`
     },
@@ -64,7 +64,7 @@ function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
  * writes, and readers of tables would see partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
-  const isolated = await on(logins.service, (_run, ask) =>
+  const isolated = await withConnection(logins.service, (_run, ask) =>
     ask(`select cast(is_read_committed_snapshot_on as int) as found from sys.databases where name = db_name()`),
   )
   if (Number(isolated) === 1) return

@@ -1,11 +1,11 @@
-import { type ClientAccess, type Credentials, type DatabaseLogin, tsqlAccess } from '../tsql/tsql-settings.ts'
+import { type ClientAccess, type RoleCredentials, type DatabaseLogin, tsqlAccess } from '../tsql/tsql-settings.ts'
 
 /**
  * Parses an operator's URL of a dedicated SQL pool, `mssql://user:password@workspace.sql.azuresynapse.net:1433/pool`. Every
  * client has schemas in it: a pool is one database. The server supports only READ UNCOMMITTED; with snapshot isolation enabled,
  * it reads row versions instead.
  */
-export function synapseAccess(url: string, credentials: Credentials): ClientAccess {
+export function synapseAccess(url: string, credentials: RoleCredentials): ClientAccess {
   const access = tsqlAccess(url, credentials)
   if (access.ownDatabase) throw new Error('SYNAPSE_URL has no pool. Write it as mssql://user:password@host:1433/pool.')
   const { service, load, read } = access.logins

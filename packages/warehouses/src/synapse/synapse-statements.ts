@@ -4,23 +4,23 @@ import { trimStatementEnd } from '../sql-text/sql-tokens.ts'
 import type { TablePlace } from '../catalog.ts'
 import type { ClientAccess } from '../tsql/tsql-settings.ts'
 import { changesOf, columnText, viewOwner, viewText, withoutOrder } from '../tsql/statements/tsql-statements.ts'
-import { bracketed, literal, namesOf } from '../tsql/names.ts'
+import { quoteIdentifier, formatLiteral, namesOf } from '../tsql/names.ts'
 import { splitQuery } from '../tsql/statements/assert-single-query.ts'
 import { assertOwnNames } from './assert-own-tables.ts'
 
 /** Storage for small tables and for tables with texts of unlimited length, which a column store rejects. */
-const heap = ' with (heap, distribution = round_robin)'
+const heapStorage = ' with (heap, distribution = round_robin)'
 const columnStore = ' with (clustered columnstore index, distribution = round_robin)'
 
 /** A temporary table of this session. */
-const passing = '[#sluice]'
+const temporaryTable = '[#sluice]'
 
 /** The statements of a dedicated SQL pool, if they differ from those of SQL Server. */
 export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const dropped = (kind: 'U' | 'V', place: TablePlace) =>
     plainSql(
-      `if object_id(${literal(names.place(place))}, N'${kind}') is not null drop ${kind === 'U' ? 'table' : 'view'} ${names.place(place)}`,
+      `if object_id(${formatLiteral(names.place(place))}, N'${kind}') is not null drop ${kind === 'U' ? 'table' : 'view'} ${names.place(place)}`,
     )
   const shared = changesOf(access, ownedViews)
   /**
@@ -30,12 +30,12 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
    */
   const givenAway = (schema: string) => {
     const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]
-    const given = plainSql(`alter authorization on schema::${bracketed(name)} to ${bracketed(owner)}`)
+    const given = plainSql(`alter authorization on schema::${quoteIdentifier(name)} to ${quoteIdentifier(owner)}`)
     // Grants the rights again, because changing the owner of a schema may revoke them.
     const [, ...granted] = shared.createSchema(schema)
-    const give = literal([given, ...granted].map(({ texts }) => texts.join('')).join('; '))
+    const give = formatLiteral([given, ...granted].map(({ texts }) => texts.join('')).join('; '))
     // If the user does not exist, the statement reports it instead of doing nothing.
-    const isOthers = `select 1 from sys.schemas where name = ${literal(name)} and principal_id <> isnull(user_id(${literal(owner)}), 0)`
+    const isOthers = `select 1 from sys.schemas where name = ${formatLiteral(name)} and principal_id <> isnull(user_id(${formatLiteral(owner)}), 0)`
     return ownedViews() ? [plainSql(`if exists (${isOthers}) exec(${give})`)] : []
   }
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
@@ -53,33 +53,33 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     changeView: (place, text) => viewOf('alter', place, text),
     dropSchema(schema) {
       const name = `${access.prefix}${schema}`
-      const drop = literal(`drop schema ${bracketed(name)}`)
-      return [plainSql(`if schema_id(${literal(name)}) is not null exec(${drop})`)]
+      const drop = formatLiteral(`drop schema ${quoteIdentifier(name)}`)
+      return [plainSql(`if schema_id(${formatLiteral(name)}) is not null exec(${drop})`)]
     },
     createTable: (place, columns) =>
       plainSql(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})${keptAs(columns)}`),
     dropTable: (place) => dropped('U', place),
     dropView: (place) => dropped('V', place),
-    rename: (from, to) => plainSql(`rename object ${names.place(from)} to ${bracketed(to)}`),
+    rename: (from, to) => plainSql(`rename object ${names.place(from)} to ${quoteIdentifier(to)}`),
     insert(place, columns, query) {
-      const [list, whole] = [columns.map(bracketed).join(', '), withoutOrder(trimStatementEnd(query))]
+      const [list, whole] = [columns.map(quoteIdentifier).join(', '), withoutOrder(trimStatementEnd(query))]
       const into = `insert into ${names.place(place)} (${list})`
       const { before, body, rest } = splitQuery(whole)
       if (before === '') return [plainSql(`${into}\n${whole}`)]
       // WITH may precede only a SELECT, and a table made from a query needs column names.
       return [
         plainSql(
-          `create table ${passing}${heap} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${rest}`,
+          `create table ${temporaryTable}${heapStorage} as\n${before}select ${list} from (\n${body}\n) as asked(${list}) ${rest}`,
         ),
-        plainSql(`${into} select ${list} from ${passing}`),
-        plainSql(`drop table ${passing}`),
+        plainSql(`${into} select ${list} from ${temporaryTable}`),
+        plainSql(`drop table ${temporaryTable}`),
       ]
     },
     // Takes the publish lock by changing a row, which blocks all other transactions that change it; the server lacks sp_getapplock.
     lockLedger: () => [plainSql(`update ${names.ledger('turn')} set part = 1 - part`)],
-    ledgerOptions: heap,
+    ledgerOptions: heapStorage,
   }
 }
 
 const keptAs = (columns: readonly NewColumn[]): string =>
-  columns.some(({ type }) => type.endsWith('(max)')) ? heap : columnStore
+  columns.some(({ type }) => type.endsWith('(max)')) ? heapStorage : columnStore

@@ -13,17 +13,21 @@ const microsecondsOfDay = 86_400_000_000n
 export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
   switch (dataType) {
     case 'SMALLINT':
-      return fixed(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
+      return fixedWidthWriter(2, (from, at, out) => out.bytes.writeInt16LE(from.getInt16(at), out.at))
     case 'INTEGER':
-      return fixed(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
+      return fixedWidthWriter(4, (from, at, out) => out.bytes.writeInt32LE(from.getInt32(at), out.at))
     case 'BIGINT':
-      return fixed(8, (from, at, out) => out.bytes.writeBigInt64LE(from.getBigInt64(at), out.at))
+      return fixedWidthWriter(8, (from, at, out) => out.bytes.writeBigInt64LE(from.getBigInt64(at), out.at))
     case 'FLOAT':
-      return fixed(4, (from, at, out) => out.bytes.writeFloatLE(finite(from.getFloat32(at)), out.at))
+      return fixedWidthWriter(4, (from, at, out) =>
+        out.bytes.writeFloatLE(assertFiniteNumber(from.getFloat32(at)), out.at),
+      )
     case 'DOUBLE':
-      return fixed(8, (from, at, out) => out.bytes.writeDoubleLE(finite(from.getFloat64(at)), out.at))
+      return fixedWidthWriter(8, (from, at, out) =>
+        out.bytes.writeDoubleLE(assertFiniteNumber(from.getFloat64(at)), out.at),
+      )
     case 'BOOLEAN':
-      return fixed(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
+      return fixedWidthWriter(1, (from, at, out) => (out.bytes[out.at] = from.getUint8(at)))
     case 'DATE':
       return (from, at, length, out) => {
         assertFits(length, 4)
@@ -31,9 +35,9 @@ export function bulkCell(dataType: DataType, type: SqlType): CellWriter {
         writeDay(from.getInt32(at) + epochDays, out)
       }
     case 'TIMESTAMP':
-      return moment(8)
+      return timestampWriter(8)
     case 'TIMESTAMPTZ':
-      return moment(10)
+      return timestampWriter(10)
     case 'DECIMAL':
       return decimalWriter(type)
     case 'JSONB':
@@ -52,7 +56,10 @@ function assertFits(length: number, width: number): void {
 }
 
 /** Writes one byte with the length, then that many bytes. */
-function fixed(width: number, write: (from: DataView, at: number, out: GrowingBuffer) => unknown): CellWriter {
+function fixedWidthWriter(
+  width: number,
+  write: (from: DataView, at: number, out: GrowingBuffer) => unknown,
+): CellWriter {
   return (from, at, length, out) => {
     assertFits(length, width)
     out.bytes[out.at++] = width
@@ -61,7 +68,7 @@ function fixed(width: number, write: (from: DataView, at: number, out: GrowingBu
   }
 }
 
-function finite(value: number): number {
+function assertFiniteNumber(value: number): number {
   if (Number.isFinite(value)) return value
   throw new MisfitCell(
     `SQL Server cannot store the number ${value}. Load the column as text, or correct the value at the source`,
@@ -78,7 +85,7 @@ function writeDay(day: number, out: GrowingBuffer): void {
 }
 
 /** Writes microseconds of the day in five bytes, the date in three, and, for a timestamp with a zone, its UTC offset in two. */
-function moment(width: 8 | 10): CellWriter {
+function timestampWriter(width: 8 | 10): CellWriter {
   return (from, at, length, out) => {
     assertFits(length, 8)
     const ticks = from.getBigInt64(at)

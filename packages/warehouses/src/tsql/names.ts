@@ -10,9 +10,9 @@ export interface DatabaseHome {
   ledger: string
 }
 
-export const bracketed = (name: string): string => `[${name.replaceAll(']', ']]')}]`
+export const quoteIdentifier = (name: string): string => `[${name.replaceAll(']', ']]')}]`
 
-export const literal = (text: string): string => `N'${text.replaceAll("'", "''")}'`
+export const formatLiteral = (text: string): string => `N'${text.replaceAll("'", "''")}'`
 
 /** Names that the server resolves first, with another meaning. */
 const serversOwn = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
@@ -20,11 +20,11 @@ const serversOwn = /^(sys|dbo|guest|information_schema|db_\w+|sluice)$/i
 export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
   const schemaOf = (schema: string) => `${prefix}${schema}`
   return {
-    quoted: bracketed,
+    quoted: quoteIdentifier,
     literal: (value) =>
-      value === null ? 'null' : /^-?(0|[1-9]\d{0,37})(\.\d{1,30})?$/.test(value) ? value : literal(value),
-    place: ({ schema, name }: TablePlace) => `${bracketed(schemaOf(schema))}.${bracketed(name)}`,
-    ledger: (table) => `${bracketed(ledger)}.${bracketed(table)}`,
+      value === null ? 'null' : /^-?(0|[1-9]\d{0,37})(\.\d{1,30})?$/.test(value) ? value : formatLiteral(value),
+    place: ({ schema, name }: TablePlace) => `${quoteIdentifier(schemaOf(schema))}.${quoteIdentifier(name)}`,
+    ledger: (table) => `${quoteIdentifier(ledger)}.${quoteIdentifier(table)}`,
     check(kind, name) {
       // Names of temporary tables begin with it, and name comparison ignores trailing blanks.
       if (name.startsWith('#')) throw refusedName(kind, name, 'begins with #')

@@ -9,7 +9,7 @@ interface DriverError extends Error {
   lineNumber?: number
 }
 
-const sentences = {
+const problemSentences = {
   unavailable: () => 'The warehouse server is unreachable. Try again in a moment.',
   busy: () => 'The warehouse server is overloaded. Try again in a moment.',
   denied: () => 'The warehouse server rejected the credentials of Sluice. An operator has to check its URL.',
@@ -20,31 +20,35 @@ const sentences = {
 
 type ServerReply = Omit<ServerProblem, 'sentence'> & { sentence(place: string, message: string): string }
 
-const unavailable: ServerReply = { code: 'WAREHOUSE_UNAVAILABLE', sentence: sentences.unavailable, retryable: true }
-const paused: ServerReply = { ...unavailable, sentence: sentences.paused }
-const busy: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: sentences.busy, retryable: true }
-const inUse: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: sentences.inUse, retryable: true }
-const denied: ServerReply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: sentences.denied }
-const missing: ServerReply = {
+const unavailableReply: ServerReply = {
+  code: 'WAREHOUSE_UNAVAILABLE',
+  sentence: problemSentences.unavailable,
+  retryable: true,
+}
+const pausedReply: ServerReply = { ...unavailableReply, sentence: problemSentences.paused }
+const busyReply: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.busy, retryable: true }
+const inUse: ServerReply = { code: 'WAREHOUSE_BUSY', sentence: problemSentences.inUse, retryable: true }
+const accessDeniedReply: ServerReply = { code: 'WAREHOUSE_ACCESS_DENIED', sentence: problemSentences.denied }
+const missingDatabaseReply: ServerReply = {
   code: 'WAREHOUSE_MISSING',
   sentence: () => 'The database of the warehouse does not exist. An operator has to check its URL.',
 }
-const diskFull: ServerReply = { code: 'DISK_FULL', sentence: sentences.full }
+const diskFull: ServerReply = { code: 'DISK_FULL', sentence: problemSentences.full }
 const badValue: ServerReply = {
   code: 'BAD_VALUE',
   sentence: (place, message) => `The warehouse cannot store a value of ${place}: ${message}`,
 }
-const forbidden: ServerReply = {
+const forbiddenReply: ServerReply = {
   code: 'WAREHOUSE_FORBIDDEN',
   sentence: (place, message) => `The warehouse denies this operation on ${place}: ${message}`,
 }
-const timeout: ServerReply = {
+const timeoutReply: ServerReply = {
   code: 'QUERY_TIMEOUT',
   sentence: (place) =>
     `The statement on ${place} exceeded its time limit and was stopped. Simplify it or process fewer rows.`,
 }
 
-export const numbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
+export const errorNumbers = { objectExists: 2714, nameTaken: 15_335, loginExists: 15_025, userExists: 15_023 } as const
 
 const byNumber: Record<number, ServerReply> = {
   208: { code: 'TABLE_MISSING', sentence: (place) => `${place} does not exist. Load it first.` },
@@ -54,29 +58,29 @@ const byNumber: Record<number, ServerReply> = {
     sentence: (place) =>
       `A row of ${place} has no value in a primary key column. Correct the source or choose another primary key.`,
   },
-  911: missing,
-  4060: missing,
-  18_456: denied,
-  18_452: denied,
-  18_486: denied,
-  18_487: denied,
-  18_488: denied,
-  229: forbidden,
-  230: forbidden,
-  262: forbidden,
-  297: forbidden,
-  916: forbidden,
+  911: missingDatabaseReply,
+  4060: missingDatabaseReply,
+  18_456: accessDeniedReply,
+  18_452: accessDeniedReply,
+  18_486: accessDeniedReply,
+  18_487: accessDeniedReply,
+  18_488: accessDeniedReply,
+  229: forbiddenReply,
+  230: forbiddenReply,
+  262: forbiddenReply,
+  297: forbiddenReply,
+  916: forbiddenReply,
   1205: inUse,
   1222: inUse,
   [ledgerBusy]: inUse,
-  701: busy,
-  802: busy,
-  8645: busy,
-  10_928: busy,
-  10_929: busy,
-  17_809: busy,
-  40_501: busy,
-  49_918: busy,
+  701: busyReply,
+  802: busyReply,
+  8645: busyReply,
+  10_928: busyReply,
+  10_929: busyReply,
+  17_809: busyReply,
+  40_501: busyReply,
+  49_918: busyReply,
   1101: diskFull,
   1105: diskFull,
   9002: diskFull,
@@ -91,9 +95,9 @@ const byNumber: Record<number, ServerReply> = {
   8114: badValue,
   8115: badValue,
   8152: badValue,
-  40_613: unavailable,
-  40_197: unavailable,
-  596: unavailable,
+  40_613: unavailableReply,
+  40_197: unavailableReply,
+  596: unavailableReply,
 }
 
 export const isNumber = (error: unknown, ...any: readonly number[]): boolean =>
@@ -110,16 +114,20 @@ function replyTo(error: DriverError): ServerReply | undefined {
   // Babelfish, which the tests use, keeps some messages of PostgreSQL, and has its own error numbers.
   const known = byNumber[/^relation .* does not exist$/.test(message) ? 208 : number]
   if (known) return known
-  if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailable : timeout
+  if (code === 'ETIMEOUT') return /connect/i.test(message) ? unavailableReply : timeoutReply
   // For a rejected sign-in the driver keeps the message and drops the number.
   if (code === 'ELOGIN')
-    return /\bpaused\b/i.test(message) ? paused : /cannot open database/i.test(message) ? missing : denied
+    return /\bpaused\b/i.test(message)
+      ? pausedReply
+      : /cannot open database/i.test(message)
+        ? missingDatabaseReply
+        : accessDeniedReply
   if (
     /^(ESOCKET|ECLOSE|ECONNCLOSED|EINVALIDSTATE|ENOTOPEN|ECONN\w+|EPIPE|ETIMEDOUT|EHOST\w+|ENET\w+|ENOTFOUND|EAI_AGAIN)$/.test(
       code,
     )
   )
-    return unavailable
+    return unavailableReply
   if (code === 'EENCRYPT')
     return {
       code: 'WAREHOUSE_UNAVAILABLE',

@@ -2,29 +2,30 @@ import type { Connection } from 'tedious'
 import { plainSql } from '../sql-warehouse/sql-statement.ts'
 import type { ClientAccess, DatabaseLogin } from './tsql-settings.ts'
 import { viewOwner } from './statements/tsql-statements.ts'
-import { connected } from './session/connect.ts'
-import { bracketed, literal } from './names.ts'
-import { isNumber, numbers } from './problems.ts'
-import { send } from './session/send-request.ts'
+import { openConnection } from './session/connect.ts'
+import { quoteIdentifier, formatLiteral } from './names.ts'
+import { isNumber, errorNumbers } from './problems.ts'
+import { sendRequest } from './session/send-request.ts'
 
-const unless = (condition: string, statement: string): string => `if ${condition} exec(${literal(statement)})`
+const conditionalStatement = (condition: string, statement: string): string =>
+  `if ${condition} exec(${formatLiteral(statement)})`
 
 type RunStatement = (text: string) => Promise<void>
 /** Runs a query and returns its single value. */
-type Ask = (text: string) => Promise<unknown>
+type QueryScalar = (text: string) => Promise<unknown>
 
-export async function on<Result>(
+export async function withConnection<Result>(
   login: DatabaseLogin,
-  work: (run: RunStatement, ask: Ask) => Promise<Result>,
+  work: (run: RunStatement, ask: QueryScalar) => Promise<Result>,
 ): Promise<Result> {
-  const connection: Connection = await connected(login)
+  const connection: Connection = await openConnection(login)
   try {
-    const ask: Ask = async (text) => {
+    const ask: QueryScalar = async (text) => {
       let found: unknown
-      await send(connection, plainSql(text), {}, { row: ([cell]) => void (found = cell?.value) }).done
+      await sendRequest(connection, plainSql(text), {}, { row: ([cell]) => void (found = cell?.value) }).done
       return found
     }
-    return await work((text) => send(connection, plainSql(text), {}).done, ask)
+    return await work((text) => sendRequest(connection, plainSql(text), {}).done, ask)
   } finally {
     connection.close()
   }
@@ -38,30 +39,40 @@ export async function on<Result>(
 export async function provisionSqlServer(access: ClientAccess): Promise<{ ownedViews: boolean }> {
   const { database, ledger, key } = access
   const users = [access.logins.load, access.logins.read]
-  await on(access.master, async (run) => {
+  await withConnection(access.master, async (run) => {
     if (access.ownDatabase) {
-      await run(unless(`db_id(${literal(database)}) is null`, `create database ${bracketed(database)}`))
+      await run(
+        conditionalStatement(
+          `db_id(${formatLiteral(database)}) is null`,
+          `create database ${quoteIdentifier(database)}`,
+        ),
+      )
     }
     for (const { user, password } of users) {
-      const identified = `${bracketed(user)} with password = ${literal(password)}`
+      const identified = `${quoteIdentifier(user)} with password = ${formatLiteral(password)}`
       await run(`create login ${identified}`).catch((error: unknown) => {
-        if (!isNumber(error, numbers.loginExists)) throw error
+        if (!isNumber(error, errorNumbers.loginExists)) throw error
         return run(`alter login ${identified}`)
       })
     }
   })
-  return on(access.logins.service, async (run, ask) => {
+  return withConnection(access.logins.service, async (run, ask) => {
     const ownedViews = !(await ask(`select cast(serverproperty('babelfish') as int) as found`))
     for (const { user } of users)
-      await run(`create user ${bracketed(user)} for login ${bracketed(user)}`).catch((error: unknown) => {
-        if (!isNumber(error, numbers.userExists)) throw error
-        return run(`alter user ${bracketed(user)} with login = ${bracketed(user)}`)
+      await run(`create user ${quoteIdentifier(user)} for login ${quoteIdentifier(user)}`).catch((error: unknown) => {
+        if (!isNumber(error, errorNumbers.userExists)) throw error
+        return run(`alter user ${quoteIdentifier(user)} with login = ${quoteIdentifier(user)}`)
       })
     if (ownedViews)
       await run(
-        unless(`user_id(${literal(viewOwner(key))}) is null`, `create user ${bracketed(viewOwner(key))} without login`),
+        conditionalStatement(
+          `user_id(${formatLiteral(viewOwner(key))}) is null`,
+          `create user ${quoteIdentifier(viewOwner(key))} without login`,
+        ),
       )
-    await run(unless(`schema_id(${literal(ledger)}) is null`, `create schema ${bracketed(ledger)}`))
+    await run(
+      conditionalStatement(`schema_id(${formatLiteral(ledger)}) is null`, `create schema ${quoteIdentifier(ledger)}`),
+    )
     return { ownedViews }
   })
 }

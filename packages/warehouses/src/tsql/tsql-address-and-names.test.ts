@@ -5,8 +5,8 @@ import { tsqlAccess } from './tsql-settings.ts'
 import { changesOf } from './statements/tsql-statements.ts'
 import { namesOf } from './names.ts'
 import { assertSingleQuery, splitQuery } from './statements/assert-single-query.ts'
-import { tsql, tsqlTokens } from './statements/tokens.ts'
-import { typeText, types } from './types.ts'
+import { tsqlLanguage, tsqlTokens } from './statements/tokens.ts'
+import { typeText, tsqlTypes } from './types.ts'
 
 const credentials = { key: 'abc', loadPassword: 'password-of-load', readPassword: 'password-of-read' }
 const alone = tsqlAccess('mssql://sa:p%40ss@host', credentials)
@@ -92,7 +92,7 @@ describe('names in T-SQL', () => {
         { schema: 'other', name: 'cases' },
       ],
       whole: true,
-      language: tsql,
+      language: tsqlLanguage,
       address: ({ schema, name }: { schema: string; name: string }) => `[db].[${schema}].[${name}]`,
     }
     const texts = {
@@ -186,15 +186,15 @@ describe('types of SQL Server', () => {
       'TIMESTAMPTZ',
     ] as const
     for (const dataType of [...columns, 'CHARACTER_11', 'VARCHAR_50', 'VARCHAR_255', 'TEXT', 'DECIMAL'] as const)
-      expect(types.describe(types.sqlType({ dataType }))).toEqual({ dataType })
-    expect(types.sqlType({ dataType: 'DECIMAL', precision: 30, scale: 4 })).toBe('decimal(30,4)')
-    expect(types.sqlType({ dataType: 'DECIMAL', precision: 39, scale: 4 })).toBe('nvarchar(max)')
-    expect(types.describe('decimal(30,4)')).toEqual({ dataType: 'DECIMAL', precision: 30, scale: 4 })
-    expect(types.sqlType({ dataType: 'JSONB' })).toBe('nvarchar(max)')
+      expect(tsqlTypes.describe(tsqlTypes.sqlType({ dataType }))).toEqual({ dataType })
+    expect(tsqlTypes.sqlType({ dataType: 'DECIMAL', precision: 30, scale: 4 })).toBe('decimal(30,4)')
+    expect(tsqlTypes.sqlType({ dataType: 'DECIMAL', precision: 39, scale: 4 })).toBe('nvarchar(max)')
+    expect(tsqlTypes.describe('decimal(30,4)')).toEqual({ dataType: 'DECIMAL', precision: 30, scale: 4 })
+    expect(tsqlTypes.sqlType({ dataType: 'JSONB' })).toBe('nvarchar(max)')
   })
 
   it('widen without loss', () => {
-    const widest = (one: string, other: string) => [types.widest(one, other), types.widest(other, one)]
+    const widest = (one: string, other: string) => [tsqlTypes.widest(one, other), tsqlTypes.widest(other, one)]
     expect(widest('int', 'bigint')).toEqual(['bigint', 'bigint'])
     expect(widest('decimal(5,2)', 'bigint')).toEqual(['decimal(21,2)', 'decimal(21,2)'])
     expect(widest('decimal(38,20)', 'bigint')).toEqual(['nvarchar(max)', 'nvarchar(max)'])

@@ -1,6 +1,6 @@
 import type { DialectCatalog, CatalogColumn, CatalogRelation } from '../sql-warehouse/sql-dialect.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
-import { type DatabaseHome, literal } from './names.ts'
+import { type DatabaseHome, formatLiteral } from './names.ts'
 import { type CatalogueType, typeText } from './types.ts'
 
 /** The schemas that every database has, and the service's hidden schema. */
@@ -8,11 +8,11 @@ const serversOwn = ['sys', 'dbo', 'guest', 'INFORMATION_SCHEMA']
 
 /** Returns this client's part of the server's catalogue. */
 export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
-  const apart = sqlList([...serversOwn, ledger].map(literal))
+  const apart = sqlList([...serversOwn, ledger].map(formatLiteral))
   const own = sqlFragment(
     prefix === ''
       ? `s.name not in (${apart.text}) and s.name not like 'db[_]%'`
-      : `left(s.name, ${prefix.length}) = ${literal(prefix)}`,
+      : `left(s.name, ${prefix.length}) = ${formatLiteral(prefix)}`,
   )
   const without = (schema: string) => schema.slice(prefix.length)
   return {
@@ -23,7 +23,7 @@ export function catalogueOf({ prefix, ledger }: DatabaseHome): DialectCatalog {
     async relations(session, schemas) {
       if (schemas?.length === 0) return []
       const among = schemas
-        ? sqlFragment(` and s.name in (${schemas.map((each) => literal(prefix + each)).join(', ')})`)
+        ? sqlFragment(` and s.name in (${schemas.map((each) => formatLiteral(prefix + each)).join(', ')})`)
         : sqlFragment('')
       const rows = await session.rows<{ schema: string; name: string; id: number; type: string }>(
         sql`select s.name as [schema], o.name as name, o.object_id as id, o.type as type

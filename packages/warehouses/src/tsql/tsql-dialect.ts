@@ -1,31 +1,31 @@
-import type { Dialect } from '../sql-warehouse/sql-dialect.ts'
+import type { SqlDialect } from '../sql-warehouse/sql-dialect.ts'
 import { openSqlWarehouse } from '../sql-warehouse/sql-warehouse.ts'
 import type { Warehouse } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
-import { bracketed, namesOf } from './names.ts'
+import { quoteIdentifier, namesOf } from './names.ts'
 import { catalogueOf } from './tsql-catalog.ts'
 import { changesOf } from './statements/tsql-statements.ts'
 import { bulkLoad } from './tsql-loader.ts'
 import { explainSqlServerError, explainQuery } from './problems.ts'
 import { provisionSqlServer } from './provision.ts'
 import { openSession } from './session/session.ts'
-import { tsql } from './statements/tokens.ts'
-import { types } from './types.ts'
+import { tsqlLanguage } from './statements/tokens.ts'
+import { tsqlTypes } from './types.ts'
 
-export const sqlServerDialect = (access: ClientAccess): Dialect => tsqlDialect(access, changesOf)
+export const sqlServerDialect = (access: ClientAccess): SqlDialect => tsqlDialect(access, changesOf)
 
 /** The dialect of SQL Server, except for `statements` that another server needs in a different form. */
-export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): Dialect {
+export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): SqlDialect {
   const names = namesOf(access)
   let ownedViews = true
   return {
     names,
-    types,
+    types: tsqlTypes,
     catalogue: catalogueOf(access),
     changes: statements(access, () => ownedViews),
     publication: 'TRANSACTION',
     bareNames: 'REWRITTEN',
-    language: tsql,
+    language: tsqlLanguage,
     open: (opening) => openSession(access, opening),
     async provision() {
       ;({ ownedViews } = await provisionSqlServer(access))
@@ -34,12 +34,12 @@ export function tsqlDialect(access: ClientAccess, statements: typeof changesOf):
     explain: explainSqlServerError,
     explainQuery,
     page: (place, columns, { limit, offset, order }) =>
-      `select ${columns.map(bracketed).join(', ')} from ${names.place(place)} order by ${orderText(order)} offset ${offset} rows fetch next ${Math.max(1, limit)} rows only`,
+      `select ${columns.map(quoteIdentifier).join(', ')} from ${names.place(place)} order by ${orderText(order)} offset ${offset} rows fetch next ${Math.max(1, limit)} rows only`,
   }
 }
 
 /** Keeps the server's order if none is requested, because the server requires an ORDER BY. */
 export const orderText = (order: readonly string[]): string =>
-  order.length > 0 ? order.map(bracketed).join(', ') : '(select null)'
+  order.length > 0 ? order.map(quoteIdentifier).join(', ') : '(select null)'
 
 export const openSqlServerWarehouse = (access: ClientAccess): Warehouse => openSqlWarehouse(sqlServerDialect(access))

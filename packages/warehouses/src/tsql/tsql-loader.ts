@@ -1,10 +1,10 @@
 import type { Connection } from 'tedious'
 import type { TableFill, NewColumn, SqlType } from '../sql-warehouse/sql-dialect.ts'
-import { type Counted, encodedTuples } from '../rows/encoded-tuples.ts'
+import { type StreamCounts, encodedTuples } from '../rows/encoded-tuples.ts'
 import { type RowContent, WarehouseProblem } from '../warehouse.ts'
 import type { ClientAccess } from './tsql-settings.ts'
 import { bulkCell, decimalBytes } from './bulk-cells.ts'
-import { connected } from './session/connect.ts'
+import { openConnection } from './session/connect.ts'
 import { namesOf } from './names.ts'
 import type { DataType, ParameterData } from 'tedious/lib/data-type.js'
 import type { GrowingBuffer } from '../rows/cell-writer.ts'
@@ -21,8 +21,8 @@ export async function bulkLoad(
   signal: AbortSignal,
 ): Promise<{ rows: number; bytes: number }> {
   signal.throwIfAborted()
-  const connection = await connected(access.logins.service)
-  const counted: Counted = { rows: 0, bytes: 0 }
+  const connection = await openConnection(access.logins.service)
+  const counted: StreamCounts = { rows: 0, bytes: 0 }
   const writers = columns.map(({ label, type, nullable, stored }) => ({
     label,
     value: bulkCell(stored.dataType, type),
@@ -33,7 +33,7 @@ export async function bulkLoad(
   const stopped = AbortSignal.any([signal, over.signal])
   async function* rows() {
     try {
-      const tuples = until(stopped, content.rows(columns.map(({ stored }) => stored)))
+      const tuples = stopOnAbort(stopped, content.rows(columns.map(({ stored }) => stored)))
       for await (const bytes of encodedTuples(tuples, writers, { place: quotedPlace, counted, between: rowToken })) {
         yield [bytes]
       }
@@ -66,7 +66,7 @@ export async function bulkLoad(
 }
 
 /** After an abort, this stops reading a slow source; it does not wait until the chunk is full. */
-async function* until<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
+async function* stopOnAbort<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {
     stopped.throwIfAborted()
     yield chunk
@@ -100,7 +100,7 @@ async function runBulkLoad(
 }
 
 /** The type declarations before the rows of a bulk load: a byte that identifies the type, then its parameters. */
-const announced: Record<SqlType, number[]> = {
+const typeDeclarations: Record<SqlType, number[]> = {
   smallint: [0x26, 2],
   int: [0x26, 4],
   bigint: [0x26, 8],
@@ -115,7 +115,7 @@ const announced: Record<SqlType, number[]> = {
 function typeInfo(type: SqlType, collation: ParameterData['collation']): Buffer {
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return Buffer.from([0x6a, decimalBytes(precision), precision, scale!])
-  const fixed = announced[type]
+  const fixed = typeDeclarations[type]
   if (fixed) return Buffer.from(fixed)
   if (!isText(type)) throw new Error(`Rows of type ${type} are not written.`)
   const [, length] = /\((\d+)\)$/.exec(type) ?? []

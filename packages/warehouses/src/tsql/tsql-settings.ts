@@ -27,7 +27,7 @@ export interface ClientAccess extends DatabaseHome {
 }
 
 /** The passwords of a client's roles in other warehouses. The passwords here are derived from them and do not reveal them. */
-export interface Credentials {
+export interface RoleCredentials {
   key: string
   loadPassword: string
   readPassword: string
@@ -37,7 +37,7 @@ export interface Credentials {
  * From an operator's URL, `mssql://user:password@host:1433/database?encrypt=true&trustServerCertificate=false`. Without a database each
  * client gets one; with one, schemas in it that begin with its name.
  */
-export function tsqlAccess(url: string, { key, loadPassword, readPassword }: Credentials): ClientAccess {
+export function tsqlAccess(url: string, { key, loadPassword, readPassword }: RoleCredentials): ClientAccess {
   const given = new URL(url)
   const named = decodeURIComponent(given.pathname.slice(1))
   const database = named || `c_${key}`

@@ -11,7 +11,7 @@ export const anyDecimal: SqlType = 'decimal(38,20)'
 export const longText: SqlType = 'nvarchar(max)'
 
 /** The server counts text lengths in UTF-16 units, of which a character may take two. */
-const texts: Partial<Record<DataType, SqlType>> = {
+const textTypes: Partial<Record<DataType, SqlType>> = {
   CHARACTER_11: 'nvarchar(22)',
   VARCHAR_50: 'nvarchar(100)',
   VARCHAR_255: 'nvarchar(510)',
@@ -27,11 +27,11 @@ const sqlTypesByDataType: Partial<Record<DataType, SqlType>> = {
   DATE: 'date',
   TIMESTAMP: 'datetime2(6)',
   TIMESTAMPTZ: 'datetimeoffset(6)',
-  ...texts,
+  ...textTypes,
 }
 
 /** Types that queries return although loads never create them. */
-const others: Record<SqlType, DataType> = {
+const queryOnlyTypes: Record<SqlType, DataType> = {
   tinyint: 'SMALLINT',
   money: 'DECIMAL',
   smallmoney: 'DECIMAL',
@@ -40,14 +40,14 @@ const others: Record<SqlType, DataType> = {
   json: 'JSONB',
 }
 
-export const types: DialectTypes = { sqlType, describe, widest, isText, longText }
+export const tsqlTypes: DialectTypes = { sqlType, describe: describeType, widest: widenTypes, isText, longText }
 
 export function sqlType({ dataType, precision, scale = 0 }: StoredType): SqlType {
   if (dataType !== 'DECIMAL') return sqlTypesByDataType[dataType] ?? longText
   return precision === undefined ? anyDecimal : decimalType(precision, scale)
 }
 
-export function describe(type: SqlType): StoredType {
+export function describeType(type: SqlType): StoredType {
   if (type === anyDecimal) return { dataType: 'DECIMAL' }
   const [precision, scale] = digitsOf(type)
   if (precision !== undefined) return { dataType: 'DECIMAL', precision, scale: scale! }
@@ -58,7 +58,7 @@ export function describe(type: SqlType): StoredType {
   if (known) return { dataType: known[0] }
   if (bare === 'datetime2') return { dataType: 'TIMESTAMP' }
   if (bare === 'datetimeoffset') return { dataType: 'TIMESTAMPTZ' }
-  return { dataType: others[bare] ?? 'TEXT' }
+  return { dataType: queryOnlyTypes[bare] ?? 'TEXT' }
 }
 
 export function isText(type: SqlType): boolean {
@@ -67,21 +67,21 @@ export function isText(type: SqlType): boolean {
 
 const integerTypes = ['smallint', 'int', 'bigint']
 const integerDigits: Record<SqlType, number> = { smallint: 5, int: 10, bigint: 19 }
-const times = ['date', 'datetime2(6)', 'datetimeoffset(6)']
-const floats = ['real', 'float']
+const timeFamily = ['date', 'datetime2(6)', 'datetimeoffset(6)']
+const floatTypes = ['real', 'float']
 
 /**
  * Returns the narrowest type that holds every value of both without loss, text as the last resort. A float with a whole number of
  * up to 32 bits is a double; with a number that a double rounds it is text, because a decimal has bounds here.
  */
-export function widest(one: SqlType, other: SqlType): SqlType {
+export function widenTypes(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one
-  for (const family of [integerTypes, times])
+  for (const family of [integerTypes, timeFamily])
     if (family.includes(one) && family.includes(other))
       return family[Math.max(family.indexOf(one), family.indexOf(other))]!
   if (isText(one) && isText(other)) return lengthOf(one) > lengthOf(other) ? one : other
-  if (floats.includes(one) || floats.includes(other)) {
-    const exact = [one, other].every((type) => floats.includes(type) || type === 'smallint' || type === 'int')
+  if (floatTypes.includes(one) || floatTypes.includes(other)) {
+    const exact = [one, other].every((type) => floatTypes.includes(type) || type === 'smallint' || type === 'int')
     return exact ? 'float' : longText
   }
   const shapes = [one, other].map(digitsAround)

@@ -1,4 +1,4 @@
-import type { RefreshBody, Tokens } from '@sluice/contracts'
+import type { RefreshBody, TokenPair } from '@sluice/contracts'
 import { signAccessToken } from '../../sign-in/tokens/access-token.ts'
 import type { IdentityRequestContext, IdentityContext } from '../operation-context.ts'
 import { problems } from '@sluice/http-server'
@@ -15,7 +15,7 @@ interface IssuedSession {
 export async function issueTokens(
   { keys, config }: IdentityContext,
   { user, client, session, refreshToken }: IssuedSession,
-): Promise<Tokens> {
+): Promise<TokenPair> {
   return {
     accessToken: await signAccessToken(keys, config, { user, client, session: session.uid }),
     tokenType: 'Bearer',
@@ -26,7 +26,7 @@ export async function issueTokens(
 }
 
 /** Exchanges a refresh token for the next one and a new access token. Only the audit log has the reason of a refusal. */
-export async function refreshTokens({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<Tokens> {
+export async function refreshTokens({ refreshToken }: RefreshBody, input: IdentityRequestContext): Promise<TokenPair> {
   const refreshed = await input.write.atOnce((db, facts) => exchangeRefreshToken(db, refreshToken, facts))
   if (refreshed) return issueTokens(input, refreshed)
   if (await isRefreshToken(input.db, refreshToken)) {

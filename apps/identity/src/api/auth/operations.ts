@@ -3,7 +3,7 @@ import {
   type LoginAnswer,
   type LoginBody,
   type LoginCodeBody,
-  type Tokens,
+  type TokenPair,
 } from '@sluice/contracts'
 import { addRefreshToken, generateRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { endSession } from '../../sign-in/sessions/sessions.ts'
@@ -44,7 +44,7 @@ export async function loginWithPassword(body: LoginBody, input: IdentityRequestC
 }
 
 /** Completes a sign-in with a code. */
-export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestContext): Promise<Tokens> {
+export async function loginWithCode(body: LoginCodeBody, input: IdentityRequestContext): Promise<TokenPair> {
   const { context, tokensFor } = createTokenSignIn(input)
   return tokensFor(await signInWithCode(body, context))
 }

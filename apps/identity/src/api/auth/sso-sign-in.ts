@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import type { SsoCallbackQuery, SsoStartQuery, Tokens } from '@sluice/contracts'
+import type { SsoCallbackQuery, SsoStartQuery, TokenPair } from '@sluice/contracts'
 import {
   JsonResponse,
   HtmlPage,
@@ -57,7 +57,7 @@ import { createCsrfGuard } from '../../csrf.ts'
 export async function finishSso(
   query: SsoCallbackQuery,
   input: IdentityRequestContext,
-): Promise<JsonResponse<Tokens> | HtmlPage | RedirectResponse> {
+): Promise<JsonResponse<TokenPair> | HtmlPage | RedirectResponse> {
   const { config, request } = input
   const pending = openState(config.SECRET_KEYS, query.state)
   const cookies = createBrowserCookies(new URL(buildCallbackUrl(config)))

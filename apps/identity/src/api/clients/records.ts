@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool, type Transaction } from 'kysely'
-import { type Client, type ClientBody, clientDomains, holds } from '@sluice/contracts'
+import { type Client, type ClientBody, clientDomains, hasRole } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import {
   matchesLineOf,
@@ -56,7 +56,7 @@ export const clientRecords = records<ClientRow, Client, IdentityRequestContext>(
   /** The search text contains id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   /** Callers see their own client; super admins see all. */
-  scope: (caller) => (holds(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
+  scope: (caller) => (hasRole(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
   present: async (rows, { request }) => rows.map((row) => presentClient(row, request.locales)),
 })
 
@@ -122,7 +122,7 @@ function parseTimeZone(name: string | undefined): string | null {
 
 /** Limits a table with a column `client` to the rows of the caller's client; super admins see all rows. */
 export const scopeToClient = ({ roles, client }: Caller): RawBuilder<SqlBool> =>
-  holds(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
+  hasRole(roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.client = ${client}`
 
 const selectFromClient = (column: 'code' | 'name') =>
   sql`(select c.${sql.ref(column)} from clients c where c.uid = r.client)`
@@ -159,7 +159,7 @@ export const presentWithClient =
 export async function resolveClient(trx: Transaction<DB>, caller: Caller, wanted = caller.client): Promise<string> {
   const client = wanted.toLowerCase()
   if (client === caller.client) return client
-  const { rows } = holds(caller.roles, 'ROLE_SUPER_ADMIN')
+  const { rows } = hasRole(caller.roles, 'ROLE_SUPER_ADMIN')
     ? await sql`select from clients where uid = ${client} for key share`.execute(trx)
     : { rows: [] }
   if (rows.length === 0) throw problems.refused('/client/id', 'The client does not exist. Check its id.')

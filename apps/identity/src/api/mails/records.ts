@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type Mail, type MailKind, mailKinds, type MailState, mailStates, type Role } from '@sluice/contracts'
+import { type MailSummary, type MailKind, mailKinds, type MailState, mailStates, type Role } from '@sluice/contracts'
 import { records, type RefinedRow } from '@sluice/records'
 import type { Mails } from '../../database.ts'
 import { scopeToClient } from '../clients/records.ts'
@@ -22,7 +22,7 @@ interface MailRecipient {
 const selectFromUser = (column: 'uid' | 'username') =>
   sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
 
-export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
+export const mailRecords = records<MailRow, MailSummary, IdentityRequestContext>({
   noun: 'mail',
   table: 'mails',
   path: '/mails',
@@ -44,7 +44,7 @@ export const mailRecords = records<MailRow, Mail, IdentityRequestContext>({
   present: (rows, { db }) => presentMails(rows, db),
 })
 
-async function presentMails(rows: MailRow[], db: IdentityRequestContext['db']): Promise<Mail[]> {
+async function presentMails(rows: MailRow[], db: IdentityRequestContext['db']): Promise<MailSummary[]> {
   const recipients = new Map((await listRecipients(rows, db)).map((user) => [user.id, user]))
   return rows.map((row) => presentMail(row, recipients.get(row.user_id)!))
 }
@@ -59,7 +59,7 @@ export async function listRecipients(
   return users
 }
 
-const presentMail = (row: MailRow, { uid, username }: MailRecipient): Mail => ({
+const presentMail = (row: MailRow, { uid, username }: MailRecipient): MailSummary => ({
   id: row.uid,
   created: row.created_at.toISOString(),
   client: row.client,

@@ -2,9 +2,9 @@ import { type Kysely, type RawBuilder, type Selectable, type SqlBool, sql } from
 import {
   type ListQuery,
   type SearchRequest,
-  type Signature,
+  type OperationSignature,
   type TabularResult,
-  holds,
+  hasRole,
   identityOperations,
   searchOf,
 } from '@sluice/contracts'
@@ -33,7 +33,7 @@ const outcomeSql = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
 const summaries: ReadonlyMap<string, string> = new Map(
   Object.values(identityOperations)
-    .flatMap((noun): Signature[] => Object.values(noun))
+    .flatMap((noun): OperationSignature[] => Object.values(noun))
     .map(({ id, summary }) => [id, summary]),
 )
 
@@ -116,7 +116,7 @@ type AuditReader = Pick<Caller, 'roles' | 'client'>
  * rows of other clients that affected it. No row meets two conditions.
  */
 const listVisibilityConditions = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
-  holds(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
+  hasRole(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]
 
 const selectMatchingRows = ({ where }: SearchPlan, visible: RawBuilder<SqlBool>) =>
   sql`from audit as r where ${sql.join([visible, ...where], sql` and `)}`

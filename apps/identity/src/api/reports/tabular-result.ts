@@ -1,9 +1,9 @@
-import { type Header, type TabularResult, holds } from '@sluice/contracts'
+import { type ReportHeader, type TabularResult, hasRole } from '@sluice/contracts'
 import { sql } from 'kysely'
 import type { IdentityRequestContext } from '../operation-context.ts'
 
 /** A column of a report and the source of its cells. */
-export interface ReportColumn<Row> extends Omit<Header, 'hidden' | 'meta'> {
+export interface ReportColumn<Row> extends Omit<ReportHeader, 'hidden' | 'meta'> {
   /** True for an id, which programs use and user interfaces hide. */
   id?: boolean
   cell(row: Row): unknown
@@ -65,7 +65,7 @@ const presentPager = ({ page, pageSize, total, totalIsAtLeast }: ReportPager) =>
 
 /** Returns the subtitle of a report: the name of the caller's client, or `All clients` for a super admin. */
 export async function readScopeName({ db, caller }: IdentityRequestContext): Promise<string> {
-  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
+  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return 'All clients'
   const { rows } = await sql<{ name: string }>`select name from clients where uid = ${caller.client}`.execute(db)
   return rows[0]?.name ?? ''
 }

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { holds, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
+import { hasRole, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
 import { records, type Properties } from '@sluice/records'
 import { splitRoles } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
@@ -73,7 +73,7 @@ const reportColumns: ReportColumn<UserAccessRow>[] = [
     column: 'hasAnalyticsPlatformAccess',
     valueType: 'BOOLEAN',
     cell: ({ analyticsPlatformEnabled = false, auths, client }) =>
-      analyticsPlatformEnabled && client.pipelinesEnabled && holds(auths, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM'),
+      analyticsPlatformEnabled && client.pipelinesEnabled && hasRole(auths, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM'),
   },
   { name: 'Users', column: 'hasUserAccess', valueType: 'BOOLEAN', cell: (user) => user.hasUserAccess },
   { name: 'Clients', column: 'hasClientAccess', valueType: 'BOOLEAN', cell: (user) => user.hasClientAccess },

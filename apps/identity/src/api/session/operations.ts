@@ -1,5 +1,12 @@
 import { sql, type Transaction } from 'kysely'
-import { holds, identityOperations, type Role, type Session, type SwitchClientBody, type User } from '@sluice/contracts'
+import {
+  hasRole,
+  identityOperations,
+  type Role,
+  type CurrentSession,
+  type SwitchClientBody,
+  type User,
+} from '@sluice/contracts'
 import { prepared, rowOf } from '@sluice/database'
 import { type Caller, problems } from '@sluice/http-server'
 import { computeUserAccess } from '../../effective-roles.ts'
@@ -54,7 +61,7 @@ async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<voi
 }
 
 /** Returns the signed-in user, the active client and the start page. The active client determines the access. */
-async function readSession(input: IdentityRequestContext): Promise<Session> {
+async function readSession(input: IdentityRequestContext): Promise<CurrentSession> {
   const { caller, request } = input
   const { row, references, client, rolesAtIssue, intro } = await readSignIn(input)
   const held = listHeldRoles(caller, row)
@@ -105,12 +112,12 @@ const listHeldRoles = ({ inPerson, roles, dormantRoles }: Caller, row: UserRow):
   inPerson ? row.roles : [...roles, ...dormantRoles]
 
 const canReadAnalytics = (row: UserRow, held: readonly Role[], client: ClientRow): boolean =>
-  row.analytics_platform_enabled && client.pipelines_enabled && holds(held, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM')
+  row.analytics_platform_enabled && client.pipelines_enabled && hasRole(held, 'ROLE_VIEW_DATA_ANALYTICS_PLATFORM')
 
 const haveSameRoles = (a: readonly Role[], b: readonly Role[]): boolean =>
   a.length === b.length && a.every((role) => b.includes(role))
 
-type StartPageTarget = NonNullable<Session['forwardTo']>
+type StartPageTarget = NonNullable<CurrentSession['forwardTo']>
 
 /** The start pages, in the order in which they replace a page that the user cannot open. */
 const startPages: { startPage: User['startPage']; target: StartPageTarget; hasAccess(user: User): boolean }[] = [

@@ -4,7 +4,7 @@ import {
   longestApplicationText,
   roleScopes,
   type SsoClientConfigBody,
-  type Violation,
+  type FieldViolation,
 } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import { toClientMetadata } from '../../openid-provider/storage/clients.ts'
@@ -136,7 +136,7 @@ function assertApplicationConsistent(body: SsoClientConfigBody, confidential: bo
   if (violations.length > 0) throw problems.malformed(violations)
 }
 
-function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Violation> {
+function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<FieldViolation> {
   if (ssoClientId.trim() !== ssoClientId)
     yield { pointer: '/ssoClientId', detail: 'must not begin or end with a space' }
   if (toSkeleton(ssoClientId) === toSkeleton(firstParty))
@@ -144,7 +144,7 @@ function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Viola
 }
 
 /** The secret is stored as a fast hash, so it must be random and not chosen by a person. */
-function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<Violation> {
+function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<FieldViolation> {
   if (clientSecret && new Set(clientSecret).size < minDistinctCharacters)
     yield {
       pointer: '/clientSecret',
@@ -152,7 +152,10 @@ function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<
     }
 }
 
-function* listGrantViolations({ grantTypes, scopes }: SsoClientConfigBody, confidential: boolean): Iterable<Violation> {
+function* listGrantViolations(
+  { grantTypes, scopes }: SsoClientConfigBody,
+  confidential: boolean,
+): Iterable<FieldViolation> {
   const granted = new Set(grantTypes.map(({ value }) => value))
   if (granted.size === 0) yield { pointer: '/grantTypes', detail: 'must have at least 1 items' }
   if (granted.has('refresh_token') && !granted.has('authorization_code'))
@@ -165,7 +168,7 @@ function* listGrantViolations({ grantTypes, scopes }: SsoClientConfigBody, confi
     yield { pointer: '/scopes', detail: 'must not have offline_access without the grant type refresh_token' }
 }
 
-function listRedirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): Violation[] {
+function listRedirectViolations({ grantTypes, redirectUris }: SsoClientConfigBody): FieldViolation[] {
   const needed = grantTypes.some(({ value }) => value === 'authorization_code')
   if (needed && redirectUris.length === 0)
     return [{ pointer: '/redirectUris', detail: 'must have at least 1 items for the grant type authorization_code' }]
@@ -192,7 +195,7 @@ function findRedirectUriFault(uri: string): string | undefined {
 }
 
 /** Returns a violation with the reason for each rejected redirect URI. */
-const listRedirectUriViolations = (uris: readonly string[]): Violation[] =>
+const listRedirectUriViolations = (uris: readonly string[]): FieldViolation[] =>
   uris.flatMap((uri, index) => {
     const detail = findRedirectUriFault(uri)
     return detail === undefined ? [] : [{ pointer: `/redirectUris/${index}`, detail }]

@@ -1,6 +1,11 @@
 import { sql, type Transaction } from 'kysely'
 import { randomUUID } from 'node:crypto'
-import { type Role, roles, type SsoProviderConfigBody, type SsoProviderConfigWithCredentials } from '@sluice/contracts'
+import {
+  type Role,
+  allRoles,
+  type SsoProviderConfigBody,
+  type SsoProviderConfigWithCredentials,
+} from '@sluice/contracts'
 import { type Caller, JsonResponse, problems } from '@sluice/http-server'
 import { OutgoingProblem } from '@sluice/http-client'
 import type { DB } from '../../database.ts'
@@ -133,7 +138,7 @@ const isSignInChanged = (before: SsoProviderConfigRow, after: ProviderColumns): 
  * they hold every role of these users.
  */
 async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
-  const lacked = listMissingRoles(caller, roles)
+  const lacked = listMissingRoles(caller, allRoles)
   if (lacked.length === 0) return
   // Read only one user: reading all users of a large client would hold the lock for seconds.
   const { rows } = await sql<{ roles: Role[] }>`

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { holds, identityOperations, type ListQuery, searchOf, type User, type UserBody } from '@sluice/contracts'
+import { hasRole, identityOperations, type ListQuery, searchOf, type User, type UserBody } from '@sluice/contracts'
 import { type Caller, type JsonResponse, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import { type IdentityRequestContext, operation } from '../operation-context.ts'
@@ -121,7 +121,7 @@ export async function replaceGroups(
     trx,
   )
   const [joins, leaves] = [joined.length > 0, left.length > 0]
-  if ((joins || (leaves && user.uid !== caller.uid)) && !holds(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
+  if ((joins || (leaves && user.uid !== caller.uid)) && !hasRole(caller.roles, 'ROLE_MANAGE_USER_GROUP'))
     throw problems.forbidden(
       'Changing the groups of a user requires ROLE_MANAGE_USER_GROUP. Send userGroups unchanged.',
     )
@@ -154,7 +154,7 @@ function assertMembershipAllowed(
   change: 'joining' | 'leaving',
 ): void {
   assertMayManageUser(caller, user)
-  if (change === 'joining' && user.uid === caller.uid && !holds(caller.roles, 'ROLE_SUPER_ADMIN'))
+  if (change === 'joining' && user.uid === caller.uid && !hasRole(caller.roles, 'ROLE_SUPER_ADMIN'))
     throw problems.forbidden('You cannot add yourself to a user group. Ask another administrator who manages groups.')
 }
 

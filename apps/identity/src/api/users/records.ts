@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import {
-  holds,
+  hasRole,
   type Role,
   startPages,
   type User,
@@ -114,7 +114,7 @@ export const userRecords = records<UserRow, User, IdentityRequestContext>({
   },
   /** Other clients have groups of the same names. */
   propertiesOf: ({ roles, client }) =>
-    holds(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`g.client = ${client}`)),
+    hasRole(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`g.client = ${client}`)),
   /** The search text contains id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
   tally: {

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { holds, type Role, type UserBody } from '@sluice/contracts'
+import { hasRole, type Role, type UserBody } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
@@ -94,7 +94,7 @@ export async function assertProviderTrusted(
   const gained = after.sso_auth ? after.roles.filter((role) => !before.sso_auth || !before.roles.includes(role)) : []
   if (gained.length === 0) return
   const held = await findProviderEditorRoles(trx, after.client)
-  const lacked = held ? gained.filter((role) => !holds(held, role)) : []
+  const lacked = held ? gained.filter((role) => !hasRole(held, role)) : []
   if (lacked.length > 0)
     throw problems.refused(
       before.sso_auth || before.roles.length === 0 ? '/auths' : '/ssoAuth',

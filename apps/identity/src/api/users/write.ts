@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import { holds, type User, type UserBody } from '@sluice/contracts'
+import { hasRole, type User, type UserBody } from '@sluice/contracts'
 import { type JsonResponse, problems } from '@sluice/http-server'
 import { assertUnchanged } from '@sluice/records'
 import type { DB } from '../../database.ts'
@@ -64,7 +64,7 @@ export async function hashBodyPassword(
 
 /** Returns the client of a new user; the caller's own client unless the caller may see others. */
 const resolveNewUserClient = ({ client }: UserBody, caller: IdentityRequestContext['caller']): string =>
-  client && holds(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
+  client && hasRole(caller.roles, 'ROLE_SUPER_ADMIN') ? client.id.toLowerCase() : caller.client
 
 /** Inserts a user and their groups: ACTIVE with a password, otherwise INVITATION. `status` overrides that. */
 export async function insertUser(

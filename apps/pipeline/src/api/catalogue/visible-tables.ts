@@ -1,4 +1,4 @@
-import { holds } from '@sluice/contracts'
+import { hasRole } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { isUid, visibleTo } from '@sluice/records'
 import { sql, type SqlBool } from 'kysely'
@@ -16,7 +16,7 @@ interface CatalogueSchema {
   schema_name: string
 }
 
-const maySeeAllData = ({ caller }: CatalogueContext) => holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+const maySeeAllData = ({ caller }: CatalogueContext) => hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
 
 /** Lists the schemas that the caller may read, or only the one with the given uid. Throws 404 if the caller may not read that one. */
 export async function listCatalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
@@ -81,9 +81,9 @@ async function findTableOwners(
   const { db, caller } = context
   const ids = schemas.map(({ id }) => id)
   const visible = visibleTo(caller, 'READ')
-  const seesPipelines = holds(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
+  const seesPipelines = hasRole(caller.roles, 'ROLE_SEE_DATA_PIPELINE')
   const all = maySeeAllData(context)
-  const seesViews = holds(caller.roles, 'ROLE_SEE_VIEW')
+  const seesViews = hasRole(caller.roles, 'ROLE_SEE_VIEW')
   const { rows } = await sql<TableOwner>`
     select r.schema_id, r.table_name as relation, r.name, r.description,
       ${all}::boolean or (${seesPipelines}::boolean and ${visible}) as shown

@@ -1,4 +1,4 @@
-import { holds } from '@sluice/contracts'
+import { hasRole } from '@sluice/contracts'
 import { problems, type Caller } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import type { Kysely, Transaction } from 'kysely'
@@ -23,7 +23,7 @@ export async function qualityGroupColumn(
     .where('r.client', '=', caller.client)
     .executeTakeFirst()
   const kept = found !== undefined && found.id === current?.quality_group_id
-  const readable = found?.readable && holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
+  const readable = found?.readable && hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK_GROUP')
   if (!found || (!kept && !readable))
     throw problems.refused(
       '/dataQualityCheckGroup/id',

@@ -5,10 +5,10 @@ import {
   type PipelineType,
   type TableSummary,
   type UploadedFile,
-  holds,
+  hasRole,
   pipelineTypes,
   runTriggers,
-  systems,
+  connectorNames,
 } from '@sluice/contracts'
 import {
   type AccessLevel,
@@ -55,7 +55,7 @@ async function presentDataPipelines(rows: DataPipelineRow[], context: RequestCon
       ...authors(row),
       ...definition.getResponseFields(row.settings),
       type: row.type,
-      typeName: systems[row.type as PipelineType],
+      typeName: connectorNames[row.type as PipelineType],
       typeKey: row.type.toLowerCase(),
       owner: row.owner ?? undefined,
       url: row.url ?? undefined,
@@ -172,6 +172,6 @@ export const dataPipelines = records(pipelineRecordKind)
 export const loadedPipelines = records({ ...pipelineRecordKind, scope: loadedDataScope })
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {
-  const all = level === 'READ' && holds(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
+  const all = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
   return all ? sql<SqlBool>`r.client = ${caller.client}` : visibleTo(caller, level)
 }

@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, Violation } from '@sluice/contracts'
+import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, FieldViolation } from '@sluice/contracts'
 import { Problem, problems, type Caller, type OperationInput } from '@sluice/http-server'
 import { visibleTo, redactSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
@@ -44,7 +44,7 @@ async function resolveTypes({ body, db, caller }: SaveManyRequest): Promise<Data
           .execute()
   const typeOf = new Map(stored.map(({ name, type }) => [name, type]))
   const typed: DataPipelineBody[] = []
-  const wrong: Violation[] = []
+  const wrong: FieldViolation[] = []
   for (const [index, sent] of body.dataPipelines.entries()) {
     const work = async () => void typed.push(await resolveType(sent, async () => typeOf.get(sent.name)))
     wrong.push(...(await collectViolations(index, work)))
@@ -126,7 +126,7 @@ async function saveEach(
   input: SaveManyRequest,
 ): Promise<SavedPipeline[]> {
   const saved: SavedPipeline[] = []
-  const refused: Violation[] = []
+  const refused: FieldViolation[] = []
   for (const [index, one] of bodies.entries()) {
     await sql`savepoint one`.execute(trx)
     const found = await collectViolations(index, async () => void saved.push(await save(trx, one, input)))
@@ -165,7 +165,7 @@ async function lockByName(
 }
 
 /** Yields a violation for each repeated name. */
-function* findDuplicateNames(bodies: readonly DataPipelineBody[]): Generator<Violation> {
+function* findDuplicateNames(bodies: readonly DataPipelineBody[]): Generator<FieldViolation> {
   const seen = new Set<string>()
   for (const [index, { name }] of bodies.entries()) {
     if (seen.has(name))
@@ -175,7 +175,7 @@ function* findDuplicateNames(bodies: readonly DataPipelineBody[]): Generator<Vio
 }
 
 /** Returns the violations that `work` throws for a pipeline. Rethrows other errors. */
-async function collectViolations(index: number, work: () => Promise<void>): Promise<Violation[]> {
+async function collectViolations(index: number, work: () => Promise<void>): Promise<FieldViolation[]> {
   try {
     await work()
     return []
@@ -190,7 +190,7 @@ async function collectViolations(index: number, work: () => Promise<void>): Prom
   }
 }
 
-function throwViolations(errors: readonly Violation[]): void {
+function throwViolations(errors: readonly FieldViolation[]): void {
   if (errors.length === 0) return
   throw new Problem(422, 'not-saved', 'None of the data pipelines was saved.', {
     detail: `The request has ${errors.length === 1 ? '1 error' : `${errors.length} errors`}: correct them and save again. The first error: ${errors[0]!.detail}`,

@@ -1,4 +1,4 @@
-import { systems, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
+import { connectorNames, type ResultEnvelope, type SourceBody } from '@sluice/contracts'
 import { problems, type OperationInput } from '@sluice/http-server'
 import type { PipelineContext } from '../operation-context.ts'
 import { dataPipelines } from './records.ts'
@@ -57,7 +57,7 @@ async function runTest(
 }
 
 /** Formats the name of a system. A type can stand for several systems; its address determines which one answers. */
-export const formatSystemName = (type: KnownType): string => systems[type].replace(' and ', ' or ')
+export const formatSystemName = (type: KnownType): string => connectorNames[type].replace(' and ', ' or ')
 
 const noConnectionToTest = () =>
   problems.refused('/type', 'A pipeline of this type loads an uploaded file, so it has no connection to test.')

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type PipelineType, type UploadQuery, type UploadedFile, systems } from '@sluice/contracts'
+import { type PipelineType, type UploadQuery, type UploadedFile, connectorNames } from '@sluice/contracts'
 import { type OperationInput, problems } from '@sluice/http-server'
 import { removeUnneededFiles } from '../../runs/files-in-use.ts'
 import { assertFileHeaders, receiveUpload } from '../receive-upload.ts'
@@ -20,7 +20,7 @@ export async function uploadFile(
   if (!upload)
     throw problems.refused(
       '/',
-      `A pipeline of type ${type} reads from ${systems[type as PipelineType]} and accepts no file. Upload the file to a pipeline of type CSV_UPLOAD or PARQUET_UPLOAD.`,
+      `A pipeline of type ${type} reads from ${connectorNames[type as PipelineType]} and accepts no file. Upload the file to a pipeline of type CSV_UPLOAD or PARQUET_UPLOAD.`,
     )
   assertFileHeaders(request.stream.headers, files.uploadLimit)
 

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type DataQualityCheckGroup, type ReferencedCheck, holds } from '@sluice/contracts'
+import { type DataQualityCheckGroup, type ReferencedCheck, hasRole } from '@sluice/contracts'
 import { type RefinedRow, records, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
@@ -52,7 +52,7 @@ async function checksOfGroups(
     .where('id', 'in', [0, ...new Set(members.map((member) => member.check_id))])
     .$castTo<CheckRow & { shown: boolean }>()
     .execute()
-  const maySee = holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
+  const maySee = hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')
   const whole = await presentChecks(found, context)
   const checks = new Map(
     found.map(({ id, shown }, index): [number, ReferencedCheck] => {

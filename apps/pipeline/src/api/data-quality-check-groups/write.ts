@@ -1,4 +1,4 @@
-import { type DataQualityCheckGroup, type DataQualityCheckGroupBody, holds } from '@sluice/contracts'
+import { type DataQualityCheckGroup, type DataQualityCheckGroupBody, hasRole } from '@sluice/contracts'
 import { type JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo, redactSecrets } from '@sluice/records'
 import type { Transaction } from 'kysely'
@@ -112,7 +112,7 @@ async function findGroupChecks(trx: Transaction<DB>, group: number): Promise<Map
 }
 
 async function findReadableChecks(trx: Transaction<DB>, caller: Caller, uids: readonly string[]) {
-  if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Map<string, number>()
+  if (uids.length === 0 || !hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Map<string, number>()
   const rows = await trx
     .selectFrom('data_quality_checks as r')
     .select(['r.uid', 'r.id'])

@@ -1,4 +1,4 @@
-import type { RunInput, Violation } from '@sluice/contracts'
+import type { RunInput, FieldViolation } from '@sluice/contracts'
 import { Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
@@ -24,7 +24,7 @@ export async function assertKnownVariables(
   const known = new Set(stored.map(({ name }) => name))
   // A variable inside quotes counts as used. The result of its check reports that it is misplaced.
   for (const { query } of checks) for (const name of findVariablesInSql(query, 'postgres')) known.add(name)
-  const errors = names.flatMap((name, index): Violation[] => {
+  const errors = names.flatMap((name, index): FieldViolation[] => {
     const isRepeated = names.indexOf(name) < index
     if (known.has(name) && !isRepeated) return []
     const detail = isRepeated ? describeDuplicate(name) : describeUnknown(name, checks.length)

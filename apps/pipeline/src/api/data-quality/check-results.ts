@@ -1,4 +1,4 @@
-import { type CheckResult, type PageQuery, holds } from '@sluice/contracts'
+import { type CheckResult, type PageQuery, hasRole } from '@sluice/contracts'
 import { JsonResponse, type Caller, type OperationInput, problems } from '@sluice/http-server'
 import { type Records, isUid, pageHeaders, visibleTo } from '@sluice/records'
 import type { Kysely } from 'kysely'
@@ -15,7 +15,7 @@ import type { RequestContext, PipelineContext } from '../operation-context.ts'
 
 /** Returns the checks that the caller may read. Responses leave out the rows of all others. */
 export async function findReadableUids(db: Kysely<DB>, caller: Caller, uids: readonly string[]): Promise<Set<string>> {
-  if (uids.length === 0 || !holds(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
+  if (uids.length === 0 || !hasRole(caller.roles, 'ROLE_SEE_DATA_QUALITY_CHECK')) return new Set()
   const rows = await db
     .selectFrom('data_quality_checks as r')
     .select('r.uid')

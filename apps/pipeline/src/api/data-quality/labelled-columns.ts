@@ -1,9 +1,9 @@
-import type { Label } from '@sluice/contracts'
+import type { CheckLabel } from '@sluice/contracts'
 import { accessOf, translatedProperty, type SharedColumns } from '@sluice/records'
 import { recordedFields } from '../record-fields.ts'
 
 /** The columns that checks and groups add to those of shared objects. */
-export type LabelledColumns = SharedColumns & { labels: Label[] }
+export type LabelledColumns = SharedColumns & { labels: CheckLabel[] }
 
 interface LabelledRow extends LabelledColumns {
   uid: string

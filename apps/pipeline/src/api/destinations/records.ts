@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type Destination, type ReferencedView, destinationTypes, holds, runTriggers } from '@sluice/contracts'
+import { type Destination, type ReferencedView, destinationTypes, hasRole, runTriggers } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
@@ -51,7 +51,7 @@ async function viewsOf(rows: readonly DestinationRow[], context: RequestContext)
     .where('id', 'in', [0, ...rows.map((row) => row.view_id)])
     .$castTo<ViewRow & { shown: boolean }>()
     .execute()
-  const maySee = holds(caller.roles, 'ROLE_SEE_VIEW')
+  const maySee = hasRole(caller.roles, 'ROLE_SEE_VIEW')
   const whole = found.filter(({ shown }) => maySee && shown)
   const presented = await presentViews(whole, context)
   return new Map([

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { connectorTypes, type DestinationBody, holds } from '@sluice/contracts'
+import { connectorTypes, type DestinationBody, hasRole } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import { type RecordWriter, visibleTo } from '@sluice/records'
 import type { KeyRing } from '@sluice/database'
@@ -71,7 +71,7 @@ async function chooseView(
     .executeTakeFirst()
   // A caller who may not read the view can keep it, as long as the target stays the same.
   const stays = found?.id === current?.view_id && current !== undefined && !changesAddress(body, current)
-  const may = found && (stays || (found.shown && holds(caller.roles, 'ROLE_SEE_VIEW')))
+  const may = found && (stays || (found.shown && hasRole(caller.roles, 'ROLE_SEE_VIEW')))
   if (!may) throw problems.refused('/viewSource/id', `No view that you may read has the id ${uid}.`)
   return found.id
 }

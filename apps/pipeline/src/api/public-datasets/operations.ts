@@ -1,4 +1,4 @@
-import { holds, pipelineOperations, searchOf } from '@sluice/contracts'
+import { hasRole, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { notLoadedYet, readPage } from '../read-table-page.ts'
 import { type RequestContext, operation } from '../operation-context.ts'
@@ -53,7 +53,7 @@ async function assertMayPublish({
   caller,
   identity,
 }: Pick<RequestContext, 'db' | 'caller' | 'identity'>): Promise<void> {
-  if (holds(caller.roles, 'ROLE_SUPER_ADMIN')) return
+  if (hasRole(caller.roles, 'ROLE_SUPER_ADMIN')) return
   if ((await identity.client(caller.client))?.domain === 'PUBLIC_DATASET_CATALOG') return
   const before = await db
     .selectFrom('dataset_publishers')

@@ -1,5 +1,5 @@
 import { type Selectable, type Transaction, sql } from 'kysely'
-import { type ReferencedSchema, type Schema, holds, providerSchemas } from '@sluice/contracts'
+import { type ReferencedSchema, type Schema, hasRole, providerSchemas } from '@sluice/contracts'
 import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
 import { type Caller, Problem } from '@sluice/http-server'
 import type { DB, Schemas } from '../../database.ts'
@@ -79,7 +79,7 @@ export async function schemasOf(
     .where('id', 'in', [0, ...rows.map((row) => row.schema_id)])
     .$castTo<SchemaRow & { shown: boolean }>()
     .execute()
-  const maySee = holds(caller.roles, 'ROLE_SEE_SCHEMA')
+  const maySee = hasRole(caller.roles, 'ROLE_SEE_SCHEMA')
   const visible = found.filter(({ shown }) => maySee && shown)
   const whole = new Map((await presentSchemas(visible, context)).map((schema) => [schema.id, schema]))
   return new Map(

@@ -1,5 +1,5 @@
 import { type KeyRing, SealProblem } from '@sluice/database'
-import { holds } from '@sluice/contracts'
+import { hasRole } from '@sluice/contracts'
 import { type Caller, problems } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
@@ -74,8 +74,8 @@ async function findChecksUsing(
   return rows.filter(({ query }) => variablesInSql(query).has(name)).slice(0, maxNamedUsers)
 }
 
-const shownTo = (caller: Caller, role: Parameters<typeof holds>[1]) =>
-  sql<boolean>`${holds(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
+const shownTo = (caller: Caller, role: Parameters<typeof hasRole>[1]) =>
+  sql<boolean>`${hasRole(caller.roles, role)} and coalesce(${visibleTo(caller, 'READ')}, false)`.as('shown')
 
 /** Returns at most `most` objects, oldest first. */
 async function findPipelinesUsing(

@@ -1,4 +1,4 @@
-import { type JobType, type Role, holds } from '@sluice/contracts'
+import { type JobType, type Role, hasRole } from '@sluice/contracts'
 import { type Kysely, sql } from 'kysely'
 import type { Caller } from '@sluice/http-server'
 import { type SharedColumns, visibleTo } from '@sluice/records'
@@ -78,9 +78,9 @@ export async function findVisibleObjects(
   const found = await Promise.all(
     [...kinds].map(async (kind) => {
       const { table, see, manage } = jobKinds[kind]
-      if (!holds(caller.roles, see)) return []
+      if (!hasRole(caller.roles, see)) return []
       const ids = objects.filter((one) => one.kind === kind).map(({ id }) => id)
-      const usable = holds(caller.roles, manage) ? visibleTo(caller, 'READ_WRITE') : sql`false`
+      const usable = hasRole(caller.roles, manage) ? visibleTo(caller, 'READ_WRITE') : sql`false`
       const type = kind === 'DATA_PIPELINE' ? sql`r.type` : sql`null`
       const { rows } = await sql<VisibleObject>`
         select r.id, r.translations, r.created_at, ${type} as type, ${usable} as usable

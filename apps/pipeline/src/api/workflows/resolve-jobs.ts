@@ -1,5 +1,5 @@
 import { sql, type Transaction } from 'kysely'
-import type { JobType, Violation, WorkflowBody } from '@sluice/contracts'
+import type { JobType, FieldViolation, WorkflowBody } from '@sluice/contracts'
 import { Problem, problems, type Caller } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
@@ -67,7 +67,7 @@ export async function resolveJobs(
   const seen = await findVisibleObjects(trx, caller, rows)
   const kept = new Set(current.map(({ object }) => object.id))
 
-  const violations: Violation[] = []
+  const violations: FieldViolation[] = []
   const resolved = named.map((step, index) => {
     const parallel = body.steps.steps?.[index]?.executionMode === 'PARALLEL'
     const inStep = new Set<number>()
@@ -94,7 +94,7 @@ export async function resolveJobs(
   function refusal(
     { pointer, jobType, object: uid }: NamedJob,
     object: (typeof rows)[number] | undefined,
-  ): Violation | undefined {
+  ): FieldViolation | undefined {
     const noun = jobType ? jobKindOf(jobType).noun : 'object'
     const at = `${pointer}/object/uid`
     if (uid === undefined) return { pointer: at, detail: `The job has no ${noun} to run. Set object.uid.` }
@@ -116,7 +116,7 @@ export async function resolveJobs(
   }
 }
 
-function jobsRefused(errors: Violation[]): Problem {
+function jobsRefused(errors: FieldViolation[]): Problem {
   const [first] = errors
   const { status, code, title, message } = problems.refused(first!.pointer, first!.detail)
   const more = errors.length > 1 ? ` And ${errors.length - 1} more: see errors.` : ''

@@ -1,5 +1,5 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import {
   ApiToken,
   ApiTokenBody,
@@ -15,8 +15,8 @@ import {
 } from '../account.ts'
 import { ChangePasswordBody } from '../passwords.ts'
 
-export const account = {
-  changePassword: signature({
+export const accountSignatures = {
+  changePassword: defineSignature({
     id: 'account.changePassword',
     summary: 'Change your own password',
     description: 'Ends your other sessions and sends you a notice by email.',
@@ -26,7 +26,7 @@ export const account = {
     body: ChangePasswordBody,
   }),
 
-  changeEmail: signature({
+  changeEmail: defineSignature({
     id: 'account.changeEmail',
     summary: 'Change your own e-mail address',
     description:
@@ -37,7 +37,7 @@ export const account = {
     body: ChangeEmailBody,
   }),
 
-  readSecondFactor: signature({
+  readSecondFactor: defineSignature({
     id: 'account.readSecondFactor',
     summary: 'Whether you have a second factor, and how many recovery codes are left',
     method: 'get',
@@ -45,7 +45,7 @@ export const account = {
     guard: 'in-person',
     response: SecondFactor,
   }),
-  enrolSecondFactor: signature({
+  enrolSecondFactor: defineSignature({
     id: 'account.enrolSecondFactor',
     summary: 'Start the set-up of a second factor',
     description:
@@ -56,7 +56,7 @@ export const account = {
     body: OwnPasswordBody,
     response: SecondFactorEnrolment,
   }),
-  confirmSecondFactor: signature({
+  confirmSecondFactor: defineSignature({
     id: 'account.confirmSecondFactor',
     summary: 'Confirm your second factor with its first code',
     description: 'Returns recovery codes, which are shown only once.',
@@ -66,7 +66,7 @@ export const account = {
     body: CodeBody,
     response: RecoveryCodes,
   }),
-  removeSecondFactor: signature({
+  removeSecondFactor: defineSignature({
     id: 'account.removeSecondFactor',
     summary: 'Remove your second factor',
     method: 'delete',
@@ -74,7 +74,7 @@ export const account = {
     guard: 'in-person',
     body: ProofBody,
   }),
-  renewRecoveryCodes: signature({
+  renewRecoveryCodes: defineSignature({
     id: 'account.renewRecoveryCodes',
     summary: 'Replace your recovery codes',
     method: 'post',
@@ -84,7 +84,7 @@ export const account = {
     response: RecoveryCodes,
   }),
 
-  listApiTokens: signature({
+  listApiTokens: defineSignature({
     id: 'account.listApiTokens',
     summary: 'List your API tokens',
     method: 'get',
@@ -92,7 +92,7 @@ export const account = {
     guard: 'in-person',
     response: listOf(ApiToken),
   }),
-  createApiToken: signature({
+  createApiToken: defineSignature({
     id: 'account.createApiToken',
     summary: 'Create an API token',
     description:
@@ -104,7 +104,7 @@ export const account = {
     body: ApiTokenBody,
     response: NewApiToken,
   }),
-  deleteApiToken: signature({
+  deleteApiToken: defineSignature({
     id: 'account.deleteApiToken',
     summary: 'Delete one of your API tokens',
     method: 'delete',
@@ -112,7 +112,7 @@ export const account = {
     guard: 'in-person',
   }),
 
-  listSessions: signature({
+  listSessions: defineSignature({
     id: 'account.listSessions',
     summary: 'List your open sessions',
     method: 'get',
@@ -120,14 +120,14 @@ export const account = {
     guard: 'in-person',
     response: listOf(OpenSession),
   }),
-  endSession: signature({
+  endSession: defineSignature({
     id: 'account.endSession',
     summary: 'End one of your sessions',
     method: 'delete',
     path: '/users/me/sessions/:uid',
     guard: 'in-person',
   }),
-  endOtherSessions: signature({
+  endOtherSessions: defineSignature({
     id: 'account.endOtherSessions',
     summary: 'End all your sessions but this one',
     method: 'delete',

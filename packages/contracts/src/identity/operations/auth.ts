@@ -1,11 +1,11 @@
-import { signature } from '../../operation-signature.ts'
-import { LoginAnswer, LoginBody, LoginCodeBody, RefreshBody, Tokens } from '../sign-in.ts'
+import { defineSignature } from '../../operation-signature.ts'
+import { LoginAnswer, LoginBody, LoginCodeBody, RefreshBody, TokenPair } from '../sign-in.ts'
 import { SsoCallbackQuery, SsoStartQuery } from '../sso-sign-in.ts'
 import { AcceptInvitationBody, ForgotPasswordBody, ResetPasswordBody } from '../passwords.ts'
 
 /** Operations for users who have no password or have lost it. */
 const authLinks = {
-  acceptInvitation: signature({
+  acceptInvitation: defineSignature({
     id: 'auth.acceptInvitation',
     summary: 'Accept an invitation and set a password',
     description: 'The user becomes ACTIVE and can sign in. Users with single sign-on omit the password.',
@@ -14,7 +14,7 @@ const authLinks = {
     guard: 'anyone',
     body: AcceptInvitationBody,
   }),
-  forgotPassword: signature({
+  forgotPassword: defineSignature({
     id: 'auth.forgotPassword',
     summary: 'Request an email with a password reset link',
     description: 'The response is the same whether the user exists or not.',
@@ -23,7 +23,7 @@ const authLinks = {
     guard: 'anyone',
     body: ForgotPasswordBody,
   }),
-  resetPassword: signature({
+  resetPassword: defineSignature({
     id: 'auth.resetPassword',
     summary: 'Set a new password with an emailed link',
     description: 'Ends every session of the user.',
@@ -34,8 +34,8 @@ const authLinks = {
   }),
 }
 
-export const auth = {
-  login: signature({
+export const authSignatures = {
+  login: defineSignature({
     id: 'auth.login',
     summary: 'Sign in with a password',
     description: 'Returns tokens, or the request for a second factor if the user has one.',
@@ -45,25 +45,25 @@ export const auth = {
     body: LoginBody,
     response: LoginAnswer,
   }),
-  loginWithCode: signature({
+  loginWithCode: defineSignature({
     id: 'auth.loginWithCode',
     summary: 'Complete a sign-in with a code of the second factor',
     method: 'post',
     path: '/auth/login/code',
     guard: 'anyone',
     body: LoginCodeBody,
-    response: Tokens,
+    response: TokenPair,
   }),
-  refresh: signature({
+  refresh: defineSignature({
     id: 'auth.refresh',
     summary: 'Exchange a refresh token for new tokens',
     method: 'post',
     path: '/auth/refresh',
     guard: 'anyone',
     body: RefreshBody,
-    response: Tokens,
+    response: TokenPair,
   }),
-  finishSso: signature({
+  finishSso: defineSignature({
     id: 'auth.finishSso',
     summary: 'Complete a sign-in at the SSO provider',
     description:
@@ -73,11 +73,11 @@ export const auth = {
     guard: 'anyone',
     effect: 'write',
     query: SsoCallbackQuery,
-    response: Tokens,
+    response: TokenPair,
     leadsOn: true,
     hasHtmlPage: true,
   }),
-  startSso: signature({
+  startSso: defineSignature({
     id: 'auth.startSso',
     summary: 'Sign in at the SSO provider of a client',
     description: 'For browsers: redirects to the provider and sets a cookie that the callback requires.',
@@ -88,7 +88,7 @@ export const auth = {
     leadsOn: true,
     query: SsoStartQuery,
   }),
-  logout: signature({
+  logout: defineSignature({
     id: 'auth.logout',
     summary: 'End the session of this token',
     method: 'post',

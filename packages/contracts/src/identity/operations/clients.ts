@@ -1,8 +1,8 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures } from '../../crud-signatures.ts'
 import { Client, ClientBody } from '../client.ts'
 
-export const clients = {
+export const clientSignatures = {
   ...recordSignatures({
     noun: 'client',
     plural: 'clients',
@@ -12,7 +12,7 @@ export const clients = {
     resource: Client,
     body: ClientBody,
   }),
-  updateProfile: signature({
+  updateProfile: defineSignature({
     id: 'clients.updateProfile',
     summary: 'Change the public profile of a client',
     description:

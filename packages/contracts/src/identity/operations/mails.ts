@@ -1,23 +1,23 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { ListQuery } from '../../search.ts'
-import { Mail, ReadMail } from '../mail.ts'
+import { MailSummary, ReadMail } from '../mail.ts'
 
 const manageUsers = ['ROLE_MANAGE_USER'] as const
 
 /** Operations on the emails to users of the last 30 days, including emails that could not be sent. */
-export const mails = {
-  list: signature({
+export const mailSignatures = {
+  list: defineSignature({
     id: 'mails.list',
     summary: 'List emails to users',
     method: 'get',
     path: '/mails',
     guard: manageUsers,
     query: ListQuery,
-    response: listOf(Mail),
+    response: listOf(MailSummary),
     paged: true,
   }),
-  read: signature({
+  read: defineSignature({
     id: 'mails.read',
     summary: 'Read an email',
     description:

@@ -1,11 +1,11 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { ListQuery } from '../../search.ts'
 import { TabularResult } from '../tabular-result.ts'
 import { UserListQuery } from '../user.ts'
 
 /** Reports take the same query parameters as lists. Their totals are in `metaData.pager`. */
-export const reports = {
-  userAccess: signature({
+export const reportSignatures = {
+  userAccess: defineSignature({
     id: 'reports.userAccess',
     summary: 'List users and their access',
     method: 'get',
@@ -14,7 +14,7 @@ export const reports = {
     query: UserListQuery,
     response: TabularResult,
   }),
-  audit: signature({
+  audit: defineSignature({
     id: 'reports.audit',
     summary: 'Audit log',
     description:

@@ -1,5 +1,5 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import {
   ClientSummary,
   Credential,
@@ -11,8 +11,8 @@ import {
 import { UserGroupSummary } from '../user.ts'
 
 /** The pipeline service calls these operations with the shared secret of the services. Users cannot call them. */
-export const lookups = {
-  standing: signature({
+export const lookupSignatures = {
+  standing: defineSignature({
     id: 'lookups.standing',
     summary: 'Read the principal of a credential and its current permissions',
     method: 'post',
@@ -22,7 +22,7 @@ export const lookups = {
     body: Credential,
     response: PrincipalState,
   }),
-  users: signature({
+  users: defineSignature({
     id: 'lookups.users',
     summary: 'List the names of users and applications',
     method: 'post',
@@ -32,7 +32,7 @@ export const lookups = {
     body: LookupBody,
     response: listOf(UserSummary),
   }),
-  userGroups: signature({
+  userGroups: defineSignature({
     id: 'lookups.userGroups',
     summary: 'List the names of user groups',
     method: 'post',
@@ -42,7 +42,7 @@ export const lookups = {
     body: LookupBody,
     response: listOf(UserGroupSummary),
   }),
-  clients: signature({
+  clients: defineSignature({
     id: 'lookups.clients',
     summary: 'List clients by id',
     method: 'post',
@@ -52,7 +52,7 @@ export const lookups = {
     body: LookupBody,
     response: listOf(ClientSummary),
   }),
-  datasetPublishers: signature({
+  datasetPublishers: defineSignature({
     id: 'lookups.datasetPublishers',
     summary: 'Grant these clients the domain that publishing public datasets requires',
     method: 'put',
@@ -60,7 +60,7 @@ export const lookups = {
     guard: 'service',
     body: LookupBody,
   }),
-  deletedClients: signature({
+  deletedClients: defineSignature({
     id: 'lookups.deletedClients',
     summary: 'List which of these clients are deleted, with the times of deletion',
     method: 'post',

@@ -1,16 +1,16 @@
-import { signature } from '../../operation-signature.ts'
-import { Session, SwitchClientBody } from '../session.ts'
+import { defineSignature } from '../../operation-signature.ts'
+import { CurrentSession, SwitchClientBody } from '../session.ts'
 
-export const session = {
-  read: signature({
+export const sessionSignatures = {
+  read: defineSignature({
     id: 'session.read',
     summary: 'Read the signed-in user and the active client',
     method: 'get',
     path: '/session',
     guard: 'signed-in',
-    response: Session,
+    response: CurrentSession,
   }),
-  switchClient: signature({
+  switchClient: defineSignature({
     id: 'session.switchClient',
     summary: 'Switch the active client',
     description: 'Changes only this session. Both services use the new client from the next request on.',
@@ -19,6 +19,6 @@ export const session = {
     guard: ['ROLE_SUPER_ADMIN'],
     inPerson: true,
     body: SwitchClientBody,
-    response: Session,
+    response: CurrentSession,
   }),
 }

@@ -1,4 +1,4 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures } from '../../crud-signatures.ts'
 import { AllowedApplication, SsoClientConfig, SsoClientConfigBody } from '../sso-client-config.ts'
 import { listOf } from '../../contract.ts'
@@ -20,8 +20,8 @@ export const ssoClientConfigs = {
   list,
   create,
   read,
-  update: signature({ ...update, description: keptSecretNote }),
-  updateForClient: signature({
+  update: defineSignature({ ...update, description: keptSecretNote }),
+  updateForClient: defineSignature({
     ...update,
     id: 'ssoClientConfigs.updateForClient',
     summary: 'Replace the SSO client config of a client',
@@ -33,7 +33,7 @@ export const ssoClientConfigs = {
 
 /** Operations on the applications that a user has allowed. */
 export const allowedApplications = {
-  list: signature({
+  list: defineSignature({
     id: 'allowedApplications.list',
     summary: 'List the applications that you allowed to act for you',
     method: 'get',
@@ -41,7 +41,7 @@ export const allowedApplications = {
     guard: 'in-person',
     response: listOf(AllowedApplication),
   }),
-  delete: signature({
+  delete: defineSignature({
     id: 'allowedApplications.delete',
     summary: 'Revoke the access of an application',
     description:

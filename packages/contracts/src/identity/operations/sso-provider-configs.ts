@@ -1,5 +1,5 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures } from '../../crud-signatures.ts'
 import { SsoProviderConfig, SsoProviderConfigBody, SsoProviderConfigWithCredentials } from '../sso-provider-config.ts'
 
@@ -18,13 +18,13 @@ const keptSecretNote =
 
 export const ssoProviderConfigs = {
   list,
-  create: signature({
+  create: defineSignature({
     ...create,
     description: 'A client can have only one provider.',
   }),
   read,
-  update: signature({ ...update, description: keptSecretNote }),
-  updateForClient: signature({
+  update: defineSignature({ ...update, description: keptSecretNote }),
+  updateForClient: defineSignature({
     ...update,
     id: 'ssoProviderConfigs.updateForClient',
     summary: 'Replace the SSO provider config of a client, and read its credentials',
@@ -34,7 +34,7 @@ export const ssoProviderConfigs = {
     response: SsoProviderConfigWithCredentials,
   }),
   delete: rest.delete,
-  test: signature({
+  test: defineSignature({
     id: 'ssoProviderConfigs.test',
     summary: 'Test an SSO provider',
     description:

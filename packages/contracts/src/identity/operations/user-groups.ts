@@ -1,47 +1,47 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures } from '../../crud-signatures.ts'
 import { ListQuery } from '../../search.ts'
 import { UserGroup, UserGroupBody } from '../user-group.ts'
 import { User } from '../user.ts'
 
-const roles = ['ROLE_MANAGE_USER_GROUP'] as const
+const groupManagerRoles = ['ROLE_MANAGE_USER_GROUP'] as const
 
-const membership = { path: '/user-groups/:uid/users/:userUid', guard: roles } as const
+const membershipRoute = { path: '/user-groups/:uid/users/:userUid', guard: groupManagerRoles } as const
 
 export const userGroups = {
   ...recordSignatures({
     noun: 'user group',
     plural: 'userGroups',
     path: '/user-groups',
-    see: roles,
-    manage: roles,
+    see: groupManagerRoles,
+    manage: groupManagerRoles,
     resource: UserGroup,
     body: UserGroupBody,
   }),
-  listMembers: signature({
+  listMembers: defineSignature({
     id: 'userGroups.listMembers',
     summary: 'List the users in a user group',
     method: 'get',
     path: '/user-groups/:uid/users',
-    guard: roles,
+    guard: groupManagerRoles,
     query: ListQuery,
     response: listOf(User),
     paged: true,
   }),
-  addMember: signature({
+  addMember: defineSignature({
     id: 'userGroups.addMember',
     summary: 'Add a user to a user group',
     description:
       'The user must belong to the same client. Members get access to all data that is shared with the group, so only super admins can add themselves or users with roles that the caller lacks. Adding a member again changes nothing.',
     method: 'put',
-    ...membership,
+    ...membershipRoute,
   }),
-  removeMember: signature({
+  removeMember: defineSignature({
     id: 'userGroups.removeMember',
     summary: 'Remove a user from a user group',
     description: 'Users can remove themselves. Removing a user who is not a member changes nothing.',
     method: 'delete',
-    ...membership,
+    ...membershipRoute,
   }),
 }

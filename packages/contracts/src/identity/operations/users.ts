@@ -1,4 +1,4 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures } from '../../crud-signatures.ts'
 import { InvitedUser, User, UserBody, UserListQuery, UserSearchRequest, UserStatusBody } from '../user.ts'
 import { listOf } from '../../contract.ts'
@@ -8,7 +8,7 @@ const manageUsers = ['ROLE_MANAGE_USER'] as const
 
 /** Operations for invitations and password resets by email. */
 const userLife = {
-  invite: signature({
+  invite: defineSignature({
     id: 'users.invite',
     summary: 'Invite a user',
     description:
@@ -21,7 +21,7 @@ const userLife = {
     response: InvitedUser,
     versioned: true,
   }),
-  resendInvitation: signature({
+  resendInvitation: defineSignature({
     id: 'users.resendInvitation',
     summary: 'Invite a user again',
     description: 'Sends a new link by email; the old one becomes invalid.',
@@ -32,7 +32,7 @@ const userLife = {
     response: InvitedUser,
     versioned: true,
   }),
-  copy: signature({
+  copy: defineSignature({
     id: 'users.copy',
     summary: 'Copy a user',
     description:
@@ -45,7 +45,7 @@ const userLife = {
     body: UserBody,
     response: listOf(InvitedUser),
   }),
-  startPasswordReset: signature({
+  startPasswordReset: defineSignature({
     id: 'users.startPasswordReset',
     summary: 'Send a user a password reset link',
     description:
@@ -62,7 +62,7 @@ const userLife = {
  * administrator lacks.
  */
 const userAccess = {
-  removeSecondFactor: signature({
+  removeSecondFactor: defineSignature({
     id: 'users.removeSecondFactor',
     summary: 'Remove the second factor of a user',
     description: 'For users who have lost their second factor. For your own, use DELETE /users/me/second-factor.',
@@ -73,7 +73,7 @@ const userAccess = {
     // The caller must have signed in directly, so that a leaked token cannot weaken the sign-in of a user.
     inPerson: true,
   }),
-  listApiTokens: signature({
+  listApiTokens: defineSignature({
     id: 'users.listApiTokens',
     summary: 'List the API tokens of a user',
     method: 'get',
@@ -81,14 +81,14 @@ const userAccess = {
     guard: ['ROLE_MANAGE_USER'],
     response: listOf(ApiToken),
   }),
-  deleteApiToken: signature({
+  deleteApiToken: defineSignature({
     id: 'users.deleteApiToken',
     summary: 'Delete an API token of a user',
     method: 'delete',
     path: '/users/:uid/api-tokens/:apiToken',
     guard: ['ROLE_MANAGE_USER'],
   }),
-  listSessions: signature({
+  listSessions: defineSignature({
     id: 'users.listSessions',
     summary: 'List the open sessions of a user',
     method: 'get',
@@ -96,7 +96,7 @@ const userAccess = {
     guard: ['ROLE_MANAGE_USER'],
     response: listOf(OpenSession),
   }),
-  endSessions: signature({
+  endSessions: defineSignature({
     id: 'users.endSessions',
     summary: 'End all sessions of a user',
     method: 'delete',
@@ -105,7 +105,7 @@ const userAccess = {
   }),
 }
 
-const records = recordSignatures({
+const userRecordSignatures = recordSignatures({
   noun: 'user',
   plural: 'users',
   path: '/users',
@@ -115,8 +115,8 @@ const records = recordSignatures({
   body: UserBody,
 })
 
-export const users = {
-  me: signature({
+export const userSignatures = {
+  me: defineSignature({
     id: 'users.me',
     summary: 'Read your own user',
     method: 'get',
@@ -127,15 +127,15 @@ export const users = {
     response: User,
     versioned: true,
   }),
-  ...records,
-  list: signature({ ...records.list, query: UserListQuery }),
-  search: signature({ ...records.search, body: UserSearchRequest }),
-  create: signature({
-    ...records.create,
+  ...userRecordSignatures,
+  list: defineSignature({ ...userRecordSignatures.list, query: UserListQuery }),
+  search: defineSignature({ ...userRecordSignatures.search, body: UserSearchRequest }),
+  create: defineSignature({
+    ...userRecordSignatures.create,
     description:
       'Creates users with `ssoAuth`, who sign in at a provider. Use POST /users/invite for all others, who set their own password. If the operator sets `ADMIN_SETS_PASSWORDS`, this operation also accepts users without `ssoAuth`; their `password` is optional.',
   }),
-  setStatus: signature({
+  setStatus: defineSignature({
     id: 'users.setStatus',
     summary: 'Activate or deactivate a user',
     description: 'INACTIVE ends all sessions and tokens of the user immediately.',

@@ -1,22 +1,22 @@
-import { closed } from '../../contract.ts'
+import { noUnknownFields } from '../../contract.ts'
 import { Type, type TProperties } from 'typebox'
-import { Access, AccessPart } from '../../object-access.ts'
+import { ObjectAccess, AccessPart } from '../../object-access.ts'
 import {
-  authored,
-  body,
+  authorFields,
+  defineRequestBody,
   bodyOf,
-  Line,
-  Link,
+  SingleLineText,
+  UrlOrEmpty,
   namedAndDescribed,
   requiredBecause,
-  recorded,
-  Reference,
-  Tags,
-  Text,
+  recordFields,
+  ObjectReference,
+  TagList,
+  LongText,
   Uid,
   WarehouseName,
 } from '../../field-types.ts'
-import { scheduled, scheduledIgnored, scheduledResponse } from '../../schedule.ts'
+import { scheduledBody, scheduledIgnored, scheduledResponse } from '../../schedule.ts'
 import { DataPipelineStatus } from '../run.ts'
 import { ReferencedSchema } from '../schema.ts'
 
@@ -30,39 +30,39 @@ const SchemaChange = Type.Enum([...schemaChanges], {
 
 export const AnonymousAccess = Type.Object(
   { metadata: Type.Boolean(), data: Type.Boolean() },
-  { ...closed, title: 'AnonymousAccess' },
+  { ...noUnknownFields, title: 'AnonymousAccess' },
 )
 
 export const AnonymousAccessBody = Type.Object(
   { metadata: Type.Optional(Type.Boolean()), data: Type.Optional(Type.Boolean()) },
-  { ...closed, title: 'AnonymousAccessBody', description: 'Absent fields mean false.' },
+  { ...noUnknownFields, title: 'AnonymousAccessBody', description: 'Absent fields mean false.' },
 )
 
 const SqlStatements = Type.Array(
   Type.Object(
     {
-      description: Type.Optional(Text),
+      description: Type.Optional(LongText),
       statement: requiredBecause(Type.String({ minLength: 1, maxLength: 100_000 }), 'it is the statement to run'),
     },
-    closed,
+    noUnknownFields,
   ),
   { maxItems: 100 },
 )
 
-const Transformation = Type.Object({ sqlStatements: SqlStatements }, { ...closed, title: 'Transformation' })
+const SqlTransformation = Type.Object({ sqlStatements: SqlStatements }, { ...noUnknownFields, title: 'Transformation' })
 const TransformationBody = Type.Object(
   { sqlStatements: Type.Optional(SqlStatements) },
-  { ...closed, title: 'TransformationBody' },
+  { ...noUnknownFields, title: 'TransformationBody' },
 )
 
 const describedFields = {
-  description: Type.Optional(Text),
-  owner: Type.Optional(Line),
-  url: Type.Optional(Link),
-  reference: Type.Optional(Text),
-  source: Type.Optional(Text),
-  termsOfUse: Type.Optional(Text),
-  tags: Type.Optional(Tags),
+  description: Type.Optional(LongText),
+  owner: Type.Optional(SingleLineText),
+  url: Type.Optional(UrlOrEmpty),
+  reference: Type.Optional(LongText),
+  source: Type.Optional(LongText),
+  termsOfUse: Type.Optional(LongText),
+  tags: Type.Optional(TagList),
 }
 
 const pipelineFields = {
@@ -74,9 +74,9 @@ const pipelineFields = {
 export const baseFields = {
   ...pipelineFields,
   transformation: Type.Optional(TransformationBody),
-  ...scheduled,
+  ...scheduledBody,
   /** The checks that loaded rows must pass before the publication. */
-  dataQualityCheckGroup: Type.Optional(Type.Union([Reference, Type.Null()])),
+  dataQualityCheckGroup: Type.Optional(Type.Union([ObjectReference, Type.Null()])),
   anonymousAccess: Type.Optional(AnonymousAccessBody),
   access: Type.Optional(AccessPart),
   dataWarehouseTarget: Object.assign(
@@ -86,7 +86,7 @@ export const baseFields = {
         /** The name of the target table; derived from the name of the pipeline when absent. */
         tableName: Type.Optional(WarehouseName),
       },
-      { stagingTableName: Line, tableSchema: Line },
+      { stagingTableName: SingleLineText, tableSchema: SingleLineText },
     ),
     { title: 'DataWarehouseTargetBody' },
   ),
@@ -111,7 +111,7 @@ export const baseIgnored = [
  * other fields of a pipeline, so that a form can be sent unchanged. `id` is the saved pipeline whose file or secrets are used.
  */
 export function sourceBody<Fields extends TProperties>(fields: Fields, more: readonly string[] = []) {
-  return body(
+  return defineRequestBody(
     {
       ...fields,
       id: Type.Optional(Uid),
@@ -124,35 +124,35 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
 }
 
 export const baseResponse = {
-  ...recorded,
-  ...authored,
-  client: Line,
+  ...recordFields,
+  ...authorFields,
+  client: SingleLineText,
   ...pipelineFields,
-  transformation: Type.Optional(Transformation),
+  transformation: Type.Optional(SqlTransformation),
   ...scheduledResponse,
-  dataQualityCheckGroup: Type.Optional(Type.Object({ id: Uid, name: Line }, closed)),
+  dataQualityCheckGroup: Type.Optional(Type.Object({ id: Uid, name: SingleLineText }, noUnknownFields)),
   anonymousAccess: AnonymousAccess,
-  access: Access,
+  access: ObjectAccess,
   dataWarehouseTarget: Type.Object(
     {
       schema: ReferencedSchema,
-      tableName: Line,
+      tableName: SingleLineText,
       stagingTableName: Type.Optional({
-        ...Line,
+        ...SingleLineText,
         description:
           'The table with the unpublished rows of a current run, or of a failed run whose rows are retained. Only the response for a single pipeline contains it.',
       }),
-      tableSchema: Line,
+      tableSchema: SingleLineText,
     },
-    { ...closed, title: 'DataWarehouseTarget' },
+    { ...noUnknownFields, title: 'DataWarehouseTarget' },
   ),
   status: DataPipelineStatus,
-  typeName: Line,
-  typeKey: Line,
-  dataWarehouseTargetSchemaName: Line,
-  dataWarehouseTargetTableName: Line,
-  dataPipelineSourceName: Type.Optional(Line),
-  displayDescription: Type.Optional(Text),
-  tagString: Type.Optional(Text),
+  typeName: SingleLineText,
+  typeKey: SingleLineText,
+  dataWarehouseTargetSchemaName: SingleLineText,
+  dataWarehouseTargetTableName: SingleLineText,
+  dataPipelineSourceName: Type.Optional(SingleLineText),
+  displayDescription: Type.Optional(LongText),
+  tagString: Type.Optional(LongText),
   dataDownload: Type.Boolean(),
 }

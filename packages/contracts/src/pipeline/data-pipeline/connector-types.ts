@@ -40,7 +40,7 @@ export const warehouseTypes = {
 export type PipelineType = (typeof connectorTypes)[keyof typeof connectorTypes]
 export const pipelineTypes: readonly PipelineType[] = Object.values(connectorTypes)
 
-export const systems: Readonly<Record<PipelineType, string>> = {
+export const connectorNames: Readonly<Record<PipelineType, string>> = {
   [connectorTypes.azureBlobStorage]: 'Azure Blob Storage',
   [connectorTypes.bhima]: 'BHIMA',
   [connectorTypes.commcare]: 'CommCare',

@@ -1,9 +1,9 @@
 import { Type, type TProperties, type TSchema } from 'typebox'
-import { closed, type TypeOf, contract } from '../../contract.ts'
+import { noUnknownFields, type TypeOf, defineContract } from '../../contract.ts'
 import { dataTypes } from '../../data-type.ts'
-import { Line, Count } from '../../field-types.ts'
+import { SingleLineText, NonNegativeInteger } from '../../field-types.ts'
 
-export const delimiters = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
+export const delimiterNames = ['PIPE', 'COMMA', 'TAB', 'SEMI_COLON'] as const
 
 export const dateFormats = [
   'YYYY-MM-DD',
@@ -17,19 +17,19 @@ export const dateFormats = [
 ] as const
 
 /** ASCII without letters, digits, underscore, quotes, backslash, point, minus, plus, NUL and line ends. */
-const sign = String.raw`[\x01-\x09\x0b\x0c\x0e-!#-&(-*,/:-@\[\]\^\x60{-~]`
+const signPattern = String.raw`[\x01-\x09\x0b\x0c\x0e-!#-&(-*,/:-@\[\]\^\x60{-~]`
 
-const Sign = Type.String({ minLength: 1, maxLength: 1, pattern: `^${sign}$`, examples: ['#'] })
-const Delimiter = Type.String({
+const AsciiSign = Type.String({ minLength: 1, maxLength: 1, pattern: `^${signPattern}$`, examples: ['#'] })
+const CsvDelimiter = Type.String({
   minLength: 1,
   maxLength: 10,
-  pattern: `^(${delimiters.join('|')}|${sign})$`,
+  pattern: `^(${delimiterNames.join('|')}|${signPattern})$`,
   examples: ['SEMI_COLON'],
   description: 'PIPE, COMMA, TAB, SEMI_COLON, or one ASCII sign.',
 })
 
-const Digits = (minimum: number) => Type.Optional(Type.Integer({ minimum, maximum: 38 }))
-const Lines = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 }))
+const digitCountFrom = (minimum: number) => Type.Optional(Type.Integer({ minimum, maximum: 38 }))
+const LineCount = Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 }))
 
 const CsvColumn = Type.Object(
   {
@@ -43,22 +43,22 @@ const CsvColumn = Type.Object(
     dataType: Type.Optional(
       Type.Enum([...dataTypes], { description: 'The type of the column, instead of the detected one.' }),
     ),
-    precision: Digits(1),
-    scale: Digits(0),
+    precision: digitCountFrom(1),
+    scale: digitCountFrom(0),
     dateFormat: Type.Optional(Type.Enum([...dateFormats])),
   },
-  { ...closed, title: 'CsvColumn' },
+  { ...noUnknownFields, title: 'CsvColumn' },
 )
 
-const options = {
-  delimiter: Type.Optional(Delimiter),
+const csvOptionFields = {
+  delimiter: Type.Optional(CsvDelimiter),
   quote: Type.Optional(Type.Enum(['DOUBLE', 'SINGLE', 'NONE'])),
   escape: Type.Optional(Type.Enum(['DOUBLED', 'BACKSLASH'])),
-  comment: Type.Optional(Sign),
+  comment: Type.Optional(AsciiSign),
   headerRow: Type.Optional(Type.Boolean()),
   headerLines: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
-  skipLines: Lines,
-  footerLines: Lines,
+  skipLines: LineCount,
+  footerLines: LineCount,
   trailingDelimiters: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -83,7 +83,7 @@ const options = {
     }),
   ),
   sheet: Type.Optional({
-    ...Line,
+    ...SingleLineText,
     description: 'For a workbook: the name of the sheet; the first visible one with rows when absent.',
   }),
   sheetNumber: Type.Optional(
@@ -93,29 +93,38 @@ const options = {
       description: 'For a workbook: the position of the sheet, from 1, including hidden ones; replaces its name.',
     }),
   ),
-  entry: Type.Optional({ ...Line, description: 'For a zip archive with several files: the file to read.' }),
-  rowsUnder: Type.Optional({ ...Line, description: 'For a JSON document: the key whose value contains the rows.' }),
+  entry: Type.Optional({ ...SingleLineText, description: 'For a zip archive with several files: the file to read.' }),
+  rowsUnder: Type.Optional({
+    ...SingleLineText,
+    description: 'For a JSON document: the key whose value contains the rows.',
+  }),
 }
 
 /** Options for reading a file of rows. Absent options are detected from the file; given options override the detection. */
-export const CsvOptions = contract(
+export const CsvOptions = defineContract(
   'CsvOptions',
-  Type.Object({ ...options, columns: Type.Optional(Type.Array(CsvColumn, { maxItems: 1_600 })) }, closed),
+  Type.Object(
+    { ...csvOptionFields, columns: Type.Optional(Type.Array(CsvColumn, { maxItems: 1_600 })) },
+    noUnknownFields,
+  ),
 )
 export type CsvOptions = TypeOf<typeof CsvOptions>
 
 export const csvOptions = Type.Optional(CsvOptions)
 
 /** The options without `columns`, for the query string of an upload. */
-export const csvOptionsInQuery = options
+export const csvOptionsInQuery = csvOptionFields
 
 /** Returns the schema of a detected option with its confidence, which is 1 for a given option. */
 const guessOf = <Value extends TSchema>(value: Value, more: TProperties = {}) =>
-  Type.Object({ value, given: Type.Boolean(), confidence: Type.Number({ minimum: 0, maximum: 1 }), ...more }, closed)
+  Type.Object(
+    { value, given: Type.Boolean(), confidence: Type.Number({ minimum: 0, maximum: 1 }), ...more },
+    noUnknownFields,
+  )
 
-const Spellings = Type.Array(Type.String({ maxLength: 50 }), { maxItems: 100 })
+const NullValueList = Type.Array(Type.String({ maxLength: 50 }), { maxItems: 100 })
 
-export const CsvGuesses = contract(
+export const CsvGuesses = defineContract(
   'CsvGuesses',
   Type.Object(
     {
@@ -123,17 +132,17 @@ export const CsvGuesses = contract(
       quote: guessOf(Type.Enum(['DOUBLE', 'SINGLE', 'NONE'])),
       escape: guessOf(Type.Enum(['DOUBLED', 'BACKSLASH'])),
       recordEnds: guessOf(Type.Enum(['LF', 'CRLF', 'CR', 'MIXED', 'NONE'])),
-      skipLines: guessOf(Count),
+      skipLines: guessOf(NonNegativeInteger),
       headerRow: guessOf(Type.Boolean()),
-      headerLines: guessOf(Count),
-      trailingDelimiters: guessOf(Count),
+      headerLines: guessOf(NonNegativeInteger),
+      trailingDelimiters: guessOf(NonNegativeInteger),
       trimSpaces: guessOf(Type.Boolean()),
-      footerLines: guessOf(Count),
+      footerLines: guessOf(NonNegativeInteger),
       decimal: guessOf(Type.Enum(['POINT', 'COMMA'])),
       /** Only the texts in `value` are read as missing values. The texts in `suggested` probably also mean a missing value. */
-      nullValues: guessOf(Spellings, { suggested: Spellings }),
+      nullValues: guessOf(NullValueList, { suggested: NullValueList }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type CsvGuesses = TypeOf<typeof CsvGuesses>

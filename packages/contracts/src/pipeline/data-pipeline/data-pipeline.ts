@@ -1,74 +1,74 @@
-import { type TypeOf, discriminated } from '../../contract.ts'
-import { sqlServer, mysql, oracle, postgres, redshift } from './sources/databases.ts'
+import { type TypeOf, discriminatedUnion } from '../../contract.ts'
+import { sqlServer, mysqlVariant, oracleVariant, postgresVariant, redshiftVariant } from './sources/databases.ts'
 import { dhis2 } from './sources/dhis2.ts'
-import { fhir } from './sources/fhir.ts'
+import { fhirVariant } from './sources/fhir.ts'
 import { functionCall } from './sources/function.ts'
-import { bhima, ihris, openlmis, sormas } from './sources/health-systems.ts'
+import { bhimaVariant, ihrisVariant, openlmisVariant, sormasVariant } from './sources/health-systems.ts'
 import { azureBlobStorage, s3 } from './sources/object-stores.ts'
 import { publicDataset } from './sources/public-dataset.ts'
 import { googleSheets } from './sources/spreadsheet.ts'
-import { commcare, kobotoolbox, communityHealthToolkit, odkCentral } from './sources/surveys.ts'
+import { commcareVariant, kobotoolboxVariant, communityHealthToolkit, odkCentral } from './sources/surveys.ts'
 import { csvUpload, parquetUpload } from './sources/uploads.ts'
-import { type ContractCheckResult, checker } from '../../validate.ts'
+import { type ContractCheckResult, createContractChecker } from '../../validate.ts'
 import type { PipelineType } from './connector-types.ts'
 
 /** Every type of pipeline, in the order of `pipelineTypes`. */
 export const pipelineVariants = [
   azureBlobStorage,
-  bhima,
-  commcare,
+  bhimaVariant,
+  commcareVariant,
   csvUpload,
   dhis2,
   functionCall,
-  fhir,
+  fhirVariant,
   googleSheets,
-  ihris,
-  kobotoolbox,
+  ihrisVariant,
+  kobotoolboxVariant,
   communityHealthToolkit,
   sqlServer,
-  mysql,
+  mysqlVariant,
   odkCentral,
-  openlmis,
-  oracle,
+  openlmisVariant,
+  oracleVariant,
   parquetUpload,
-  postgres,
+  postgresVariant,
   publicDataset,
-  redshift,
+  redshiftVariant,
   s3,
-  sormas,
+  sormasVariant,
 ] as const
 
-type Variant = (typeof pipelineVariants)[number]
+type PipelineVariant = (typeof pipelineVariants)[number]
 
 /** A pipeline of any type, as clients send it; the type is optional. `checkPipelineBody` checks a body without a type. */
-export const DataPipelineBody = discriminated(
+export const DataPipelineBody = discriminatedUnion(
   'DataPipelineBody',
   pipelineVariants.map(({ sent }) => sent),
 )
-export type SentDataPipelineBody = TypeOf<Variant['sent']>
+export type SentDataPipelineBody = TypeOf<PipelineVariant['sent']>
 /** A pipeline body with a known type. */
-export type DataPipelineBody = TypeOf<Variant['body']>
+export type DataPipelineBody = TypeOf<PipelineVariant['body']>
 
-export const DataPipeline = discriminated(
+export const DataPipeline = discriminatedUnion(
   'DataPipeline',
   pipelineVariants.map(({ resource }) => resource),
 )
-export type DataPipeline = TypeOf<Variant['resource']>
+export type DataPipeline = TypeOf<PipelineVariant['resource']>
 
 /** A pipeline's source, for a preview before the pipeline is saved. */
-export const SourceBody = discriminated(
+export const SourceBody = discriminatedUnion(
   'SourceBody',
   pipelineVariants.map(({ source }) => source),
 )
-export type SourceBody = TypeOf<Variant['source']>
+export type SourceBody = TypeOf<PipelineVariant['source']>
 
-const checkers = new Map<string, (body: unknown) => ContractCheckResult<DataPipelineBody>>(
-  pipelineVariants.map(({ type, body }) => [type, checker<DataPipelineBody>(body as object)]),
+const bodyCheckers = new Map<string, (body: unknown) => ContractCheckResult<DataPipelineBody>>(
+  pipelineVariants.map(({ type, body }) => [type, createContractChecker<DataPipelineBody>(body as object)]),
 )
 
 /** Checks a body against the contract of `type`; the field `type` of the body is ignored. */
 export function checkPipelineBody(type: string, body: object): ContractCheckResult<DataPipelineBody> {
-  const check = checkers.get(type)
+  const check = bodyCheckers.get(type)
   if (!check) throw new Error(`Unknown pipeline type ${type}.`)
   return check({ ...body, type })
 }

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
-import { closed } from '../../contract.ts'
+import { noUnknownFields } from '../../contract.ts'
 import { requiredBecause } from '../../field-types.ts'
-import { access } from './source-access.ts'
-import { field, Name, secret } from './form-field.ts'
+import { defineSourceAccess } from './source-access.ts'
+import { describeField, SourceName, defineSecretField } from './form-field.ts'
 
 /** Cloud regions of databases. */
-export const regions = [
+export const cloudRegions = [
   'DEFAULT',
   'US_EAST_1',
   'US_EAST_2',
@@ -20,10 +20,10 @@ export const regions = [
   'EU_NORTH_1',
 ] as const
 
-export const databaseAccess = access(
+export const databaseAccess = defineSourceAccess(
   'JdbcSource',
   {
-    hostname: field(
+    hostname: describeField(
       requiredBecause(
         Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9_.:-]+$' }),
         'it is the address of the database server',
@@ -33,23 +33,28 @@ export const databaseAccess = access(
       'db.example.org',
     ),
     port: Type.Optional(
-      field(Type.Integer({ minimum: 1, maximum: 65_535 }), 'Port', 'The default port of the system when absent.', 5432),
+      describeField(
+        Type.Integer({ minimum: 1, maximum: 65_535 }),
+        'Port',
+        'The default port of the system when absent.',
+        5432,
+      ),
     ),
-    database: field(
-      requiredBecause(Name, 'a server can have several databases'),
+    database: describeField(
+      requiredBecause(SourceName, 'a server can have several databases'),
       'Database',
       'The name of the database; for Oracle, of the service.',
       'registry',
     ),
-    username: field(
-      requiredBecause(Name, 'it is the user that reads the database'),
+    username: describeField(
+      requiredBecause(SourceName, 'it is the user that reads the database'),
       'User name',
       'An account with read access is sufficient.',
       'reader',
     ),
-    ssl: Type.Optional(field(Type.Boolean(), 'Encrypted', 'Connect by TLS only; false when absent.', true)),
+    ssl: Type.Optional(describeField(Type.Boolean(), 'Encrypted', 'Connect by TLS only; false when absent.', true)),
     trustServerCertificate: Type.Optional(
-      field(
+      describeField(
         Type.Boolean(),
         'Accept any certificate',
         'With TLS: accept any certificate of the server; false when absent.',
@@ -57,17 +62,17 @@ export const databaseAccess = access(
       ),
     ),
   },
-  { password: secret('Password', 'The password of the account.', 'the password') },
+  { password: defineSecretField('Password', 'The password of the account.', 'the password') },
 )
 
 const TableMetadata = Type.Object(
-  { schema: Type.Optional(Name), name: requiredBecause(Name, 'it is the name of the table to read') },
-  { ...closed, title: 'TableMetadata' },
+  { schema: Type.Optional(SourceName), name: requiredBecause(SourceName, 'it is the name of the table to read') },
+  { ...noUnknownFields, title: 'TableMetadata' },
 )
 
-const question = {
+const querySelectionFields = {
   sqlQuery: Type.Optional(
-    field(
+    describeField(
       Type.String({ minLength: 1, maxLength: 100_000 }),
       'Query',
       'One statement that only reads data. Set either this or tables.',
@@ -75,7 +80,7 @@ const question = {
     ),
   ),
   tables: Type.Optional(
-    field(
+    describeField(
       Type.Array(TableMetadata, { maxItems: 100 }),
       'Tables',
       'Set either these or a query. One table fills the target table. Several fill one table each, `<target>__<name>`; this version loads one.',
@@ -84,47 +89,52 @@ const question = {
   ),
 }
 
-const roleIdentifier = field(
-  Name,
+const roleIdentifier = describeField(
+  SourceName,
   'Role',
   'The ARN of the role that reads and writes files on behalf of the warehouse.',
   'arn:aws:iam::123456789012:role/unload',
 )
-const region = field(
-  Type.Enum([...regions]),
+const regionField = describeField(
+  Type.Enum([...cloudRegions]),
   'Region',
   'The region of the warehouse. DEFAULT is the region of the service.',
   'EU_WEST_1',
 )
 
-const computed = {
+const computedFields = {
   defaultPort: Type.Integer({ minimum: 1, maximum: 65_535 }),
   /** The JDBC URL, without credentials. */
   jdbcConnectionUrl: Type.String({ maxLength: 2000 }),
 }
 
 // Fields that only Redshift uses. The service also stores and returns them for other databases.
-const redshiftFields = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(region) }
+const redshiftFields = { roleIdentifier: Type.Optional(roleIdentifier), region: Type.Optional(regionField) }
 
-export const databaseQuery = { jdbcSource: databaseAccess.given, ...question, ...redshiftFields }
+export const databaseQuery = { jdbcSource: databaseAccess.given, ...querySelectionFields, ...redshiftFields }
 
 /** Response fields that a body may contain and that are ignored. */
 export const databaseQueryIgnored = ['defaultPort', 'jdbcConnectionUrl']
 
 export const databaseQueryResponse = {
   jdbcSource: databaseAccess.answered,
-  ...question,
+  ...querySelectionFields,
   ...redshiftFields,
-  ...computed,
+  ...computedFields,
 }
 
 /** Body fields of a pipeline that queries Redshift, which requires the role and the region. */
-export const warehouseQuery = { jdbcSource: databaseAccess.given, ...question, roleIdentifier, region }
+export const warehouseQuery = {
+  jdbcSource: databaseAccess.given,
+  ...querySelectionFields,
+  roleIdentifier,
+  region: regionField,
+}
 
 export const warehouseQueryResponse = {
   jdbcSource: databaseAccess.answered,
-  ...question,
+  ...querySelectionFields,
   roleIdentifier,
-  region,
-  ...computed,
+  region: regionField,
+  ...computedFields,
 }

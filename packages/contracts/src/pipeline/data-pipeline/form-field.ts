@@ -1,22 +1,27 @@
 import { Type, type TSchema } from 'typebox'
 
 /** Adds the label, the description and examples of a form field to a schema. */
-export function field<S extends TSchema>(schema: S, title: string, description: string, ...examples: unknown[]): S {
+export function describeField<S extends TSchema>(
+  schema: S,
+  title: string,
+  description: string,
+  ...examples: unknown[]
+): S {
   return { ...schema, title, description, examples }
 }
 
 const oneLine = '^\\P{Cc}*$'
 
 /** A name, id or code, exactly as the source writes it. */
-export const Name = Type.String({ minLength: 1, maxLength: 255, pattern: oneLine })
+export const SourceName = Type.String({ minLength: 1, maxLength: 255, pattern: oneLine })
 
 /** The URL of a system. Each request to it checks whether the address is allowed. */
-export const Address = Type.String({ minLength: 8, maxLength: 2000, pattern: '^https?://[^\\s\\p{Cc}]+$' })
+export const SourceUrl = Type.String({ minLength: 8, maxLength: 2000, pattern: '^https?://[^\\s\\p{Cc}]+$' })
 
-export const Day = Type.String({ format: 'date', maxLength: 10 })
+export const CalendarDate = Type.String({ format: 'date', maxLength: 10 })
 
 /** Returns the schema of a secret. Responses omit it, an absent or null value keeps the stored one, and an empty text deletes it. */
-export function secret(title: string, description: string, example: string, most = 1000, pattern = oneLine) {
+export function defineSecretField(title: string, description: string, example: string, most = 1000, pattern = oneLine) {
   return Type.Optional(
     Type.Union([Type.String({ minLength: 1, maxLength: most, pattern }), Type.Null()], {
       title,

@@ -1,10 +1,10 @@
 import { Type, type TProperties } from 'typebox'
-import { closed, contract } from '../../contract.ts'
-import { body } from '../../field-types.ts'
+import { noUnknownFields, defineContract } from '../../contract.ts'
+import { defineRequestBody } from '../../field-types.ts'
 import { baseFields, baseIgnored, baseResponse, sourceBody } from './base-fields.ts'
 import type { PipelineType } from './connector-types.ts'
 
-interface Own<Given extends TProperties, Answered extends TProperties> {
+interface VariantFields<Given extends TProperties, Answered extends TProperties> {
   /** Body fields. */
   given: Given
   /** Response fields. */
@@ -14,21 +14,25 @@ interface Own<Given extends TProperties, Answered extends TProperties> {
 }
 
 /** Returns the contracts of one pipeline type: the body, the source for previews, and the response. */
-export function variant<const Token extends PipelineType, Given extends TProperties, Answered extends TProperties>(
-  token: Token,
-  { given, answered, ignored = [] }: Own<Given, Answered>,
-) {
+export function definePipelineVariant<
+  const Token extends PipelineType,
+  Given extends TProperties,
+  Answered extends TProperties,
+>(token: Token, { given, answered, ignored = [] }: VariantFields<Given, Answered>) {
   const type = Type.Literal(token)
   const title = titleOf(token)
   const ignoredInBody = [...baseIgnored, ...ignored]
   return {
     type: token,
     own: Object.keys(given),
-    body: contract(`${title}PipelineBody`, body({ ...baseFields, type, ...given }, ignoredInBody)),
+    body: defineContract(`${title}PipelineBody`, defineRequestBody({ ...baseFields, type, ...given }, ignoredInBody)),
     /** The body as a client sends it. The type is optional if other fields identify it. */
-    sent: contract(`${title}PipelineBody`, body({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody)),
-    source: contract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
-    resource: contract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, closed)),
+    sent: defineContract(
+      `${title}PipelineBody`,
+      defineRequestBody({ ...baseFields, type: Type.Optional(type), ...given }, ignoredInBody),
+    ),
+    source: defineContract(`${title}SourceBody`, sourceBody({ type, ...given }, ignored)),
+    resource: defineContract(`${title}Pipeline`, Type.Object({ ...baseResponse, type, ...answered }, noUnknownFields)),
   }
 }
 

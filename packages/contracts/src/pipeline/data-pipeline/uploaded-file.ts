@@ -1,39 +1,39 @@
 import { Type } from 'typebox'
-import { type TypeOf, closed, contract } from '../../contract.ts'
-import { Count, Line, Text, Timestamp } from '../../field-types.ts'
+import { type TypeOf, noUnknownFields, defineContract } from '../../contract.ts'
+import { NonNegativeInteger, SingleLineText, LongText, Timestamp } from '../../field-types.ts'
 
-export const UploadedFile = contract(
+export const UploadedFile = defineContract(
   'UploadedFile',
   Type.Object(
     {
-      name: Line,
+      name: SingleLineText,
       /** Bytes. */
-      size: Count,
+      size: NonNegativeInteger,
       /** SHA-256 digest of the received bytes, in hexadecimal. */
       sha256: Type.String({ maxLength: 64 }),
       uploaded: Timestamp,
-      uploadedBy: Type.Optional(Line),
+      uploadedBy: Type.Optional(SingleLineText),
       mismatch: Type.Optional({
-        ...Text,
+        ...LongText,
         description:
           'Only in the response to an upload: the columns that have changed since the last load and what a run will do, or the reason why a run would fail.',
       }),
       checkSkipped: Type.Optional({
-        ...Text,
+        ...LongText,
         description:
           'Only in the response to an upload: why the stored file was not checked. It may be damaged or have other columns.',
       }),
     },
-    closed,
+    noUnknownFields,
   ),
 )
 export type UploadedFile = TypeOf<typeof UploadedFile>
 
-export const UploadQuery = contract(
+export const UploadQuery = defineContract(
   'UploadQuery',
   Type.Object(
     { name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The file's name." })) },
-    closed,
+    noUnknownFields,
   ),
 )
 export type UploadQuery = TypeOf<typeof UploadQuery>

@@ -1,23 +1,23 @@
 import { listOf, type Contract, type TypeOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { TableListQuery } from '../catalogue.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 import { Column, Table } from '../table.ts'
 
-const see = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
+const catalogueReaderRoles = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
-const shown =
+const visibleTablesNote =
   'Returns the tables of the data pipelines and views that the caller may see. Other tables require the permission to see all loaded data.'
 
 /** A table can have more than a thousand columns, so this response has its own limit. */
-const Columns = { type: 'array', items: Column, maxItems: 1600 } as Contract<TypeOf<typeof Column>[]>
+const ColumnList = { type: 'array', items: Column, maxItems: 1600 } as Contract<TypeOf<typeof Column>[]>
 
 const SchemaBodies = { type: 'array', items: SchemaBody, minItems: 1, maxItems: 1000 } as Contract<
   TypeOf<typeof SchemaBody>[]
 >
 
 export const catalogueSignatures = {
-  saveSchemas: signature({
+  saveSchemas: defineSignature({
     id: 'schemas.saveAll',
     summary: 'Create or replace schemas by name',
     description: 'Saves all schemas or none. The pointers of violations refer to the list.',
@@ -27,47 +27,47 @@ export const catalogueSignatures = {
     body: SchemaBodies,
     response: listOf(Schema),
   }),
-  tables: signature({
+  tables: defineSignature({
     id: 'schemas.tables',
     summary: 'List the tables of a schema',
-    description: shown,
+    description: visibleTablesNote,
     method: 'get',
     path: '/schemas/:uid/tables',
-    guard: see,
+    guard: catalogueReaderRoles,
     query: TableListQuery,
     response: listOf(Table),
     paged: true,
   }),
-  allTables: signature({
+  allTables: defineSignature({
     id: 'tables.list',
     summary: 'List the tables of all schemas',
-    description: shown,
+    description: visibleTablesNote,
     method: 'get',
     path: '/tables',
-    guard: see,
+    guard: catalogueReaderRoles,
     query: TableListQuery,
     response: listOf(Table),
     paged: true,
   }),
-  table: signature({
+  table: defineSignature({
     id: 'schemas.table',
     summary: 'Read a table of a schema: columns, keys, rows, size',
     method: 'get',
     path: '/schemas/:uid/tables/:name',
-    guard: see,
+    guard: catalogueReaderRoles,
     response: Table,
   }),
-  columns: signature({
+  columns: defineSignature({
     id: 'schemas.columns',
     summary: 'Read the columns of a table',
     description:
       'Distinct values (an estimate), nulls, minimum and maximum are those of the last load. They are absent if the rows have changed since then. For dates and times, minimum and maximum are milliseconds since 1970-01-01T00:00:00Z.',
     method: 'get',
     path: '/schemas/:uid/tables/:name/columns',
-    guard: see,
-    response: Columns,
+    guard: catalogueReaderRoles,
+    response: ColumnList,
   }),
-  stagingTable: signature({
+  stagingTable: defineSignature({
     id: 'dataPipelines.stagingTable',
     summary: 'Read the rows that a current or failed run has loaded but not published',
     method: 'get',

@@ -1,6 +1,6 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataPipelinesBody, SavedDataPipelines } from '../data-pipelines-bulk.ts'
 import { DataPipeline, DataPipelineBody, SourceBody } from '../data-pipeline/data-pipeline.ts'
@@ -13,7 +13,7 @@ import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
 import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 
-const pipeline = {
+const pipelineResource = {
   noun: 'data pipeline',
   plural: 'dataPipelines',
   path: '/data-pipelines',
@@ -23,11 +23,11 @@ const pipeline = {
   body: DataPipelineBody,
 } as const
 
-const { see, manage } = pipeline
+const { see, manage } = pipelineResource
 const seeData = [...see, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
 export const dataPipelineSignatures = {
-  saveMany: signature({
+  saveMany: defineSignature({
     id: 'dataPipelines.saveMany',
     summary: 'Save several data pipelines',
     description:
@@ -38,10 +38,10 @@ export const dataPipelineSignatures = {
     body: DataPipelinesBody,
     response: SavedDataPipelines,
   }),
-  ...recordSignatures(pipeline),
-  ...sharingSignatures(pipeline),
-  ...runSignatures(pipeline),
-  resetCursor: signature({
+  ...recordSignatures(pipelineResource),
+  ...sharingSignatures(pipelineResource),
+  ...runSignatures(pipelineResource),
+  resetCursor: defineSignature({
     id: 'dataPipelines.resetCursor',
     summary: 'Reset the cursor of incremental loads',
     description:
@@ -52,7 +52,7 @@ export const dataPipelineSignatures = {
     body: CursorResetBody,
     response: ResultEnvelope,
   }),
-  restore: signature({
+  restore: defineSignature({
     id: 'dataPipelines.restore',
     summary: 'Restore the rows before the last load',
     description:
@@ -63,7 +63,7 @@ export const dataPipelineSignatures = {
     status: 202,
     response: ResultEnvelope,
   }),
-  upload: signature({
+  upload: defineSignature({
     id: 'dataPipelines.upload',
     summary: 'Upload the file that the next run loads',
     description: 'The body is the file. A complete upload replaces an earlier one.',
@@ -75,7 +75,7 @@ export const dataPipelineSignatures = {
     query: UploadQuery,
     response: UploadedFile,
   }),
-  preview: signature({
+  preview: defineSignature({
     id: 'dataPipelines.preview',
     summary: 'Preview a source before it is saved',
     description:
@@ -87,7 +87,7 @@ export const dataPipelineSignatures = {
     body: SourceBody,
     response: SourcePreview,
   }),
-  previewFile: signature({
+  previewFile: defineSignature({
     id: 'dataPipelines.previewFile',
     summary: 'Preview a file before it is saved',
     description:
@@ -100,7 +100,7 @@ export const dataPipelineSignatures = {
     query: FilePreviewQuery,
     response: SourcePreview,
   }),
-  testSource: signature({
+  testSource: defineSignature({
     id: 'dataPipelines.testSource',
     summary: 'Test the connection to a source before it is saved',
     description:
@@ -112,7 +112,7 @@ export const dataPipelineSignatures = {
     body: SourceBody,
     response: ResultEnvelope,
   }),
-  testConnection: signature({
+  testConnection: defineSignature({
     id: 'dataPipelines.testConnection',
     summary: 'Test the connection to the source of a pipeline',
     description: 'A failed test returns status 200 with `status` ERROR, a code and a message.',
@@ -122,7 +122,7 @@ export const dataPipelineSignatures = {
     effect: 'read',
     response: ResultEnvelope,
   }),
-  lookup: signature({
+  lookup: defineSignature({
     id: 'dataPipelines.lookup',
     summary: 'List the options of a source before it is saved',
     description: `Databases have the kind \`tables\`. DHIS2 (\`${connectorTypes.dhis2}\`) has the kinds that a destination looks up. The answer has at most 1,000 items; \`query\` narrows it.`,
@@ -133,7 +133,7 @@ export const dataPipelineSignatures = {
     body: SourceLookupBody,
     response: listOf(LookedUp),
   }),
-  lookupSaved: signature({
+  lookupSaved: defineSignature({
     id: 'dataPipelines.lookupSaved',
     summary: 'List the options of the source of a pipeline',
     description:
@@ -145,9 +145,9 @@ export const dataPipelineSignatures = {
     body: SourceLookupBody,
     response: listOf(LookedUp),
   }),
-  ...rejectedRowsSignature(pipeline, 'List the rejected rows of a run, with their positions and the reasons'),
-  ...qualityResultsSignature(pipeline),
-  logs: signature({
+  ...rejectedRowsSignature(pipelineResource, 'List the rejected rows of a run, with their positions and the reasons'),
+  ...qualityResultsSignature(pipelineResource),
+  logs: defineSignature({
     id: 'dataPipelines.logs',
     summary: 'Read the log',
     method: 'get',
@@ -157,7 +157,7 @@ export const dataPipelineSignatures = {
     response: listOf(LogEntry),
     paged: true,
   }),
-  followLogs: signature({
+  followLogs: defineSignature({
     id: 'dataPipelines.followLogs',
     summary: 'Stream the log and the progress',
     description:
@@ -169,7 +169,7 @@ export const dataPipelineSignatures = {
     response: LogEntry,
     events: true,
   }),
-  table: signature({
+  table: defineSignature({
     id: 'dataPipelines.table',
     summary: 'Read the loaded table: columns, rows, size',
     method: 'get',
@@ -177,7 +177,7 @@ export const dataPipelineSignatures = {
     guard: seeData,
     response: Table,
   }),
-  data: signature({
+  data: defineSignature({
     id: 'dataPipelines.data',
     summary: 'Read the loaded rows',
     method: 'get',

@@ -1,12 +1,12 @@
 import { ResultEnvelope } from '../../result-envelope.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheckGroup, DataQualityCheckGroupBody } from '../data-quality-check.ts'
 import { GroupResult, RunInput } from '../data-quality-result.ts'
 import { qualityResultsSignature } from '../quality-results-signature.ts'
 import { runSignatures } from '../run-signatures.ts'
 
-const group = {
+const checkGroupResource = {
   noun: 'data quality check group',
   plural: 'dataQualityCheckGroups',
   path: '/data-quality-check-groups',
@@ -16,34 +16,34 @@ const group = {
   body: DataQualityCheckGroupBody,
 } as const
 
-const { cancel, runs } = runSignatures(group)
+const { cancel, runs } = runSignatures(checkGroupResource)
 
 export const dataQualityCheckGroupSignatures = {
-  ...recordSignatures(group),
-  ...sharingSignatures(group),
-  run: signature({
+  ...recordSignatures(checkGroupResource),
+  ...sharingSignatures(checkGroupResource),
+  run: defineSignature({
     id: 'dataQualityCheckGroups.run',
     summary: 'Run all checks of a group and return their results',
     description:
       'Runs the checks one after the other. A run that takes more than one minute continues in the background. Returns and stores at most 100 violations of each check that the caller may read.',
     method: 'post',
     path: '/data-quality-check-groups/:uid/run',
-    guard: group.manage,
+    guard: checkGroupResource.manage,
     body: RunInput,
     response: GroupResult,
   }),
-  start: signature({
+  start: defineSignature({
     id: 'dataQualityCheckGroups.start',
     summary: 'Queue a run of all checks of a group',
     description: 'Returns the current run of the group if one is queued or running.',
     method: 'post',
     path: '/data-quality-check-groups/:uid/start',
-    guard: group.manage,
+    guard: checkGroupResource.manage,
     status: 202,
     body: RunInput,
     response: ResultEnvelope,
   }),
   cancel,
   runs,
-  ...qualityResultsSignature(group),
+  ...qualityResultsSignature(checkGroupResource),
 }

@@ -1,9 +1,9 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { DataQualityCheck, DataQualityCheckBody } from '../data-quality-check.ts'
 import { CheckResult, RunInput } from '../data-quality-result.ts'
 
-const check = {
+const checkResource = {
   noun: 'data quality check',
   plural: 'dataQualityChecks',
   path: '/data-quality-checks',
@@ -14,16 +14,16 @@ const check = {
 } as const
 
 export const dataQualityCheckSignatures = {
-  ...recordSignatures(check),
-  ...sharingSignatures(check),
-  run: signature({
+  ...recordSignatures(checkResource),
+  ...sharingSignatures(checkResource),
+  run: defineSignature({
     id: 'dataQualityChecks.run',
     summary: 'Run a check and return its violations',
     description:
       'The rows of the query are the violations. `data` contains at most 1,000 of them. If the query cannot be run, the response has status 200 with `status` ERROR and a message.',
     method: 'post',
     path: '/data-quality-checks/:uid/run',
-    guard: check.see,
+    guard: checkResource.see,
     effect: 'read',
     body: RunInput,
     response: CheckResult,

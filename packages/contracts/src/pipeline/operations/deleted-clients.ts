@@ -1,12 +1,12 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { DeletedClient } from '../deleted-client.ts'
 
 const superAdmin = ['ROLE_SUPER_ADMIN'] as const
 
 /** Operations on the data that is still stored for deleted organisations. */
 export const deletedClientSignatures = {
-  list: signature({
+  list: defineSignature({
     id: 'deletedClients.list',
     summary: 'List deleted clients with stored data',
     description: 'Users cannot reach this data. Maintenance erases it 30 days after the deletion.',
@@ -15,7 +15,7 @@ export const deletedClientSignatures = {
     guard: superAdmin,
     response: listOf(DeletedClient),
   }),
-  erase: signature({
+  erase: defineSignature({
     id: 'deletedClients.erase',
     summary: 'Erase the data of a deleted client',
     description:

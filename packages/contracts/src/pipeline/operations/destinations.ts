@@ -1,12 +1,12 @@
 import { listOf } from '../../contract.ts'
 import { ResultEnvelope } from '../../result-envelope.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Destination, DestinationBody, TargetBody, TargetLookupBody } from '../destination.ts'
 import { LookedUp } from '../source-lookup.ts'
 import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
 
-const destination = {
+const destinationResource = {
   noun: 'destination',
   plural: 'destinations',
   path: '/destinations',
@@ -16,14 +16,17 @@ const destination = {
   body: DestinationBody,
 } as const
 
-const { manage } = destination
+const { manage } = destinationResource
 
 export const destinationSignatures = {
-  ...recordSignatures(destination),
-  ...sharingSignatures(destination),
-  ...runSignatures(destination),
-  ...rejectedRowsSignature(destination, 'List the rejected values of a run, with their positions and the reasons'),
-  testTarget: signature({
+  ...recordSignatures(destinationResource),
+  ...sharingSignatures(destinationResource),
+  ...runSignatures(destinationResource),
+  ...rejectedRowsSignature(
+    destinationResource,
+    'List the rejected values of a run, with their positions and the reasons',
+  ),
+  testTarget: defineSignature({
     id: 'destinations.testTarget',
     summary: 'Test the connection to a target before it is saved',
     description: 'A failed test returns status 200 with `status` ERROR, a code and a message.',
@@ -34,7 +37,7 @@ export const destinationSignatures = {
     body: TargetBody,
     response: ResultEnvelope,
   }),
-  testConnection: signature({
+  testConnection: defineSignature({
     id: 'destinations.testConnection',
     summary: 'Test the connection to the target of a destination',
     description:
@@ -46,7 +49,7 @@ export const destinationSignatures = {
     body: TargetBody,
     response: ResultEnvelope,
   }),
-  lookup: signature({
+  lookup: defineSignature({
     id: 'destinations.lookup',
     summary: 'List the options of the target of a destination',
     description:

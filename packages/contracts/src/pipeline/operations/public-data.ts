@@ -1,24 +1,24 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { PublicData, PublicDataQuery, PublicMetadata } from '../public-data.ts'
 
-const open = 'Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request.'
+const publicAccessNote = 'Requires no token. Returns 404 if `anonymousAccess` of the object does not allow the request.'
 
-const metadata = <const Path extends string>(id: string, what: string, path: Path) =>
-  signature({
+const defineMetadataSignature = <const Path extends string>(id: string, what: string, path: Path) =>
+  defineSignature({
     id,
     summary: `Read the public metadata of ${what}`,
-    description: open,
+    description: publicAccessNote,
     method: 'get',
     path,
     guard: 'anyone',
     response: PublicMetadata,
   })
 
-const data = <const Path extends string>(id: string, what: string, path: Path) =>
-  signature({
+const defineRowsSignature = <const Path extends string>(id: string, what: string, path: Path) =>
+  defineSignature({
     id,
     summary: `Read the public rows of ${what}`,
-    description: open,
+    description: publicAccessNote,
     method: 'get',
     path,
     guard: 'anyone',
@@ -27,8 +27,12 @@ const data = <const Path extends string>(id: string, what: string, path: Path) =
   })
 
 export const publicSignatures = {
-  dataPipeline: metadata('public.dataPipeline', 'a data pipeline', '/public/data-pipelines/:uid'),
-  dataPipelineData: data('public.dataPipelineData', 'a data pipeline', '/public/data-pipelines/:uid/data'),
-  view: metadata('public.view', 'a view', '/public/views/:uid'),
-  viewData: data('public.viewData', 'a view', '/public/views/:uid/data'),
+  dataPipeline: defineMetadataSignature('public.dataPipeline', 'a data pipeline', '/public/data-pipelines/:uid'),
+  dataPipelineData: defineRowsSignature(
+    'public.dataPipelineData',
+    'a data pipeline',
+    '/public/data-pipelines/:uid/data',
+  ),
+  view: defineMetadataSignature('public.view', 'a view', '/public/views/:uid'),
+  viewData: defineRowsSignature('public.viewData', 'a view', '/public/views/:uid/data'),
 }

@@ -1,5 +1,5 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { ListQuery } from '../../search.ts'
 import {
   PublicDataset,
@@ -10,11 +10,11 @@ import {
 } from '../public-dataset.ts'
 import { DataQuery, QueryResult } from '../table.ts'
 
-const manage = ['ROLE_MANAGE_PUBLIC_DATASET_CATALOG'] as const
-const one = '/public-datasets/:key'
+const datasetManagerRoles = ['ROLE_MANAGE_PUBLIC_DATASET_CATALOG'] as const
+const datasetPath = '/public-datasets/:key'
 
 export const publicDatasetSignatures = {
-  list: signature({
+  list: defineSignature({
     id: 'publicDatasets.list',
     summary: 'List public datasets',
     description: 'Returns the datasets of all organisations, without their tables.',
@@ -25,14 +25,14 @@ export const publicDatasetSignatures = {
     response: listOf(PublicDataset),
     paged: true,
   }),
-  create: signature({
+  create: defineSignature({
     id: 'publicDatasets.create',
     summary: 'Upload a public dataset',
     description:
       'The body is a form whose last part is `file`. The file is loaded like a CSV_UPLOAD while the request waits. If the load takes longer, it continues in the background, and the response has no table. A file that cannot be loaded is rejected, and no dataset is created.',
     method: 'post',
     path: '/public-datasets',
-    guard: manage,
+    guard: datasetManagerRoles,
     status: 201,
     upload: 'multipart/form-data',
     form: PublicDatasetForm,
@@ -40,50 +40,50 @@ export const publicDatasetSignatures = {
     response: PublicDataset,
     versioned: true,
   }),
-  read: signature({
+  read: defineSignature({
     id: 'publicDatasets.read',
     summary: 'Read a public dataset',
     method: 'get',
-    path: one,
+    path: datasetPath,
     guard: 'signed-in',
     response: PublicDataset,
     versioned: true,
   }),
-  update: signature({
+  update: defineSignature({
     id: 'publicDatasets.update',
     summary: 'Replace the metadata of a public dataset',
     description:
       'You can only change datasets of your organisation. A change of headerRow loads the file again; other changes keep the rows.',
     method: 'put',
-    path: one,
-    guard: manage,
+    path: datasetPath,
+    guard: datasetManagerRoles,
     body: PublicDatasetBody,
     response: PublicDataset,
     versioned: true,
   }),
-  delete: signature({
+  delete: defineSignature({
     id: 'publicDatasets.delete',
     summary: 'Delete a public dataset',
     description: 'You can only delete datasets of your organisation that no data pipeline loads.',
     method: 'delete',
-    path: one,
-    guard: manage,
+    path: datasetPath,
+    guard: datasetManagerRoles,
     versioned: true,
   }),
-  upload: signature({
+  upload: defineSignature({
     id: 'publicDatasets.upload',
     summary: 'Replace the rows of a public dataset',
     description:
       'The body is the file. The old rows stay until the file is loaded, and also if it cannot be loaded. A file with mostly different columns is rejected unless the query contains rebuild=true.',
     method: 'post',
     path: '/public-datasets/:key/file',
-    guard: manage,
+    guard: datasetManagerRoles,
     ifMatch: true,
     upload: 'application/octet-stream',
     query: PublicDatasetFileQuery,
     response: PublicDataset,
   }),
-  data: signature({
+  data: defineSignature({
     id: 'publicDatasets.data',
     summary: 'Read the rows of a public dataset',
     method: 'get',

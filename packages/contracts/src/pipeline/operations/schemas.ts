@@ -1,7 +1,7 @@
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { Schema, SchemaBody } from '../schema.ts'
 
-const schema = {
+const schemaResource = {
   noun: 'schema',
   plural: 'schemas',
   path: '/schemas',
@@ -11,4 +11,4 @@ const schema = {
   body: SchemaBody,
 } as const
 
-export const schemaSignatures = { ...recordSignatures(schema), ...sharingSignatures(schema) }
+export const schemaSignatures = { ...recordSignatures(schemaResource), ...sharingSignatures(schemaResource) }

@@ -1,11 +1,11 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { Setting, SettingBody } from '../setting.ts'
 
 const manageSettings = ['ROLE_MANAGE_SETTING'] as const
 
 export const settingSignatures = {
-  list: signature({
+  list: defineSignature({
     id: 'settings.list',
     summary: 'List settings',
     description: 'Returns all settings. Settings that were never changed have their default values.',
@@ -14,7 +14,7 @@ export const settingSignatures = {
     guard: manageSettings,
     response: listOf(Setting),
   }),
-  read: signature({
+  read: defineSignature({
     id: 'settings.read',
     summary: 'Read a setting',
     method: 'get',
@@ -23,7 +23,7 @@ export const settingSignatures = {
     response: Setting,
     versioned: true,
   }),
-  update: signature({
+  update: defineSignature({
     id: 'settings.update',
     summary: 'Change a setting',
     method: 'put',

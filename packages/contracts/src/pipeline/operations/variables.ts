@@ -1,9 +1,9 @@
 import { listOf } from '../../contract.ts'
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures } from '../../crud-signatures.ts'
 import { Variable, VariableBodies, VariableBody } from '../variable.ts'
 
-const variable = {
+const variableResource = {
   noun: 'variable',
   plural: 'variables',
   path: '/variables',
@@ -14,14 +14,14 @@ const variable = {
 } as const
 
 export const variableSignatures = {
-  ...recordSignatures(variable),
-  save: signature({
+  ...recordSignatures(variableResource),
+  save: defineSignature({
     id: 'variables.save',
     summary: 'Create or replace variables by name',
     description: 'Saves all variables or none. Other variables stay unchanged.',
     method: 'put',
     path: '/variables',
-    guard: variable.manage,
+    guard: variableResource.manage,
     body: VariableBodies,
     response: listOf(Variable),
   }),

@@ -1,10 +1,10 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 import { View, ViewBody, ViewPreviewBody } from '../view.ts'
 
-const view = {
+const viewResource = {
   noun: 'view',
   plural: 'views',
   path: '/views',
@@ -14,13 +14,13 @@ const view = {
   body: ViewBody,
 } as const
 
-const { see, manage } = view
+const { see, manage } = viewResource
 
 export const viewSignatures = {
-  ...recordSignatures(view),
-  ...sharingSignatures(view),
-  ...runSignatures(view),
-  preview: signature({
+  ...recordSignatures(viewResource),
+  ...sharingSignatures(viewResource),
+  ...runSignatures(viewResource),
+  preview: defineSignature({
     id: 'views.preview',
     summary: 'Preview a query before it is saved as a view',
     description: 'All other fields of a view are accepted and ignored.',
@@ -31,7 +31,7 @@ export const viewSignatures = {
     body: ViewPreviewBody,
     response: QueryResult,
   }),
-  table: signature({
+  table: defineSignature({
     id: 'views.table',
     summary: 'Read the table of a view: columns, and rows and size if it is materialised',
     description: 'A view that is not materialised stores no rows, so its rowCount and size are 0.',
@@ -40,7 +40,7 @@ export const viewSignatures = {
     guard: see,
     response: Table,
   }),
-  data: signature({
+  data: defineSignature({
     id: 'views.data',
     summary: 'Read the rows of a view',
     method: 'get',

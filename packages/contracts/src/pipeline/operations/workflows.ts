@@ -1,9 +1,9 @@
-import { signature } from '../../operation-signature.ts'
+import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
 import { Workflow, WorkflowBody, WorkflowSearchResult } from '../workflow.ts'
 
-const workflow = {
+const workflowResource = {
   noun: 'workflow',
   plural: 'workflows',
   path: '/workflows',
@@ -13,13 +13,13 @@ const workflow = {
   body: WorkflowBody,
 } as const
 
-const { list, search, ...records } = recordSignatures(workflow)
-const paged = { paged: false, response: WorkflowSearchResult }
+const { list, search, ...records } = recordSignatures(workflowResource)
+const unpagedResponse = { paged: false, response: WorkflowSearchResult }
 
 export const workflowSignatures = {
-  list: signature({ ...list, ...paged }),
-  search: signature({ ...search, ...paged }),
+  list: defineSignature({ ...list, ...unpagedResponse }),
+  search: defineSignature({ ...search, ...unpagedResponse }),
   ...records,
-  ...sharingSignatures(workflow),
-  ...runSignatures(workflow),
+  ...sharingSignatures(workflowResource),
+  ...runSignatures(workflowResource),
 }

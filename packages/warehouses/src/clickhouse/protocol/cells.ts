@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type CellWriter, type GrowingBuffer, MisfitCell, wholeNumber } from '../../rows/cell-writer.ts'
 import { digitsOf } from '../types.ts'
-import { type Counted, encodedTuples } from '../../rows/encoded-tuples.ts'
+import { type StreamCounts, encodedTuples } from '../../rows/encoded-tuples.ts'
 import type { StoredType, TupleChunk } from '../../warehouse.ts'
 
 /** Days from 1970-01-01 to 2000-01-01, PostgreSQL's epoch. */
@@ -60,17 +60,17 @@ function fixedWriter(width: number, write: (from: DataView, at: number, out: Gro
 
 function writeDay(from: DataView, at: number, out: GrowingBuffer): void {
   const day = from.getInt32(at) + epochDays
-  if (day < firstDay || day > lastDay) throw outside('date', BigInt(day) * microsecondsOfDay, 10)
+  if (day < firstDay || day > lastDay) throw misfitDate('date', BigInt(day) * microsecondsOfDay, 10)
   out.bytes.writeInt32LE(day, out.at)
 }
 
 function writeMoment(from: DataView, at: number, out: GrowingBuffer): void {
   const ticks = from.getBigInt64(at) + epochMicroseconds
-  if (ticks < firstMoment || ticks > lastMoment) throw outside('time', ticks, 19)
+  if (ticks < firstMoment || ticks > lastMoment) throw misfitDate('time', ticks, 19)
   out.bytes.writeBigInt64LE(ticks, out.at)
 }
 
-function outside(what: string, microseconds: bigint, length: number): MisfitCell {
+function misfitDate(what: string, microseconds: bigint, length: number): MisfitCell {
   const date = new Date(Number(microseconds / 1000n))
   const formatted = Number.isNaN(date.getTime()) ? 'infinity' : date.toISOString().slice(0, length).replace('T', ' ')
   return new MisfitCell(
@@ -134,7 +134,7 @@ export function rowBinary(
   chunks: AsyncIterable<TupleChunk>,
   columns: readonly BinaryColumn[],
   place: string,
-  counted: Counted,
+  counted: StreamCounts,
 ): AsyncGenerator<Buffer> {
   const writers = columns.map(({ label, stored, sqlType, nullable }) => {
     const value = cellWriter(stored.dataType, sqlType)

@@ -1,7 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import { buffer, text as wholeText } from 'node:stream/consumers'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
-import { literal } from '../names.ts'
+import { formatLiteral } from '../names.ts'
 
 /**
  * The server's address and the user. `url` is the HTTP interface, `http://host:8123` or `https://host:8443`, and contains no user
@@ -44,7 +44,7 @@ export class ClickHouseError extends Error {
  * Milliseconds without any byte in either direction until the connection is closed: a live server responds earlier, or sends its
  * progress.
  */
-const silence = 900_000
+const socketTimeoutMs = 900_000
 const mostErrorText = 64 * 1024
 
 /** Returns the error with which the server ended a result after it had sent the first rows. */
@@ -72,7 +72,7 @@ function clientOf({ url, user, password }: ServerAccess, { database, body }: Sta
     ...(database !== undefined && { database }),
     application: 'sluice',
     keep_alive: { enabled: body !== undefined },
-    request_timeout: silence,
+    request_timeout: socketTimeoutMs,
     log: { level: ClickHouseLogLevel.OFF },
   })
 }
@@ -105,7 +105,7 @@ export async function sendStatement(
       stream.once('close', () => void client.close())
       return signal ? addAbortSignal(signal, stream) : stream
     }
-    const error = errorIn((await beginning(stream)) || `HTTP status ${status}`)
+    const error = errorIn((await readErrorText(stream)) || `HTTP status ${status}`)
     throw Number(code) > 0 && error.code === 0 ? new ClickHouseError(Number(code), error.message) : error
   } catch (error) {
     values?.destroy()
@@ -115,7 +115,7 @@ export async function sendStatement(
   }
 }
 
-async function beginning(stream: Readable): Promise<string> {
+async function readErrorText(stream: Readable): Promise<string> {
   const parts: Buffer[] = []
   let length = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -129,7 +129,11 @@ async function beginning(stream: Readable): Promise<string> {
 /** The statement is complete, or has failed, when this stream ends. */
 const toItsEnd = { wait_end_of_query: 1, http_write_exception_in_output_format: 0, max_query_size: 16 * 1024 * 1024 }
 
-export async function execute(access: ServerAccess, sql: string, options: StatementOptions = {}): Promise<void> {
+export async function executeStatement(
+  access: ServerAccess,
+  sql: string,
+  options: StatementOptions = {},
+): Promise<void> {
   const response = await sendStatement(access, sql, { ...options, settings: { ...toItsEnd, ...options.settings } })
   await buffer(response)
 }
@@ -144,4 +148,4 @@ export async function rowsOf<Row>(access: ServerAccess, sql: string, options: St
 
 /** Requests the stop without waiting for it: the connection that ran the query is already closed. */
 export const stopAtServer = (service: ServerAccess, queryId: string): Promise<void> =>
-  execute(service, `kill query where query_id = ${literal(queryId)} async`).catch(() => {})
+  executeStatement(service, `kill query where query_id = ${formatLiteral(queryId)} async`).catch(() => {})

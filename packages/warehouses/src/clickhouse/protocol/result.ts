@@ -5,7 +5,7 @@ import { errorIn } from './http.ts'
 import { anyDecimal, describeType, withoutWrappers } from '../types.ts'
 
 /** The format of result rows: one line of JSON per row, after one line of names and one of types. It rounds no value. */
-export const format = 'JSONCompactEachRowWithNamesAndTypes'
+export const resultFormat = 'JSONCompactEachRowWithNamesAndTypes'
 export const exactNumberSettings = {
   output_format_json_quote_64bit_integers: 1,
   output_format_json_quote_decimals: 1,
@@ -135,7 +135,7 @@ function resultColumns(labels: readonly string[], types: readonly string[]): War
   }))
 }
 
-const spelled: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
+const floatSpellings: Record<string, string> = { nan: 'NaN', '-nan': 'NaN', inf: 'Infinity', '-inf': '-Infinity' }
 
 /**
  * Formats a value as the other warehouses do: fractional seconds with trailing zeros removed, timestamps with their zone, NaN as
@@ -147,7 +147,7 @@ function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, 
   if (typeof cell === 'number') return cell
   const text = cell as string
   if (dataType === 'JSONB') return JSON.parse(text) as RowCell
-  if (dataType === 'FLOAT' || dataType === 'DOUBLE') return spelled[text] ?? text
+  if (dataType === 'FLOAT' || dataType === 'DOUBLE') return floatSpellings[text] ?? text
   if (dataType === 'DECIMAL' && withoutWrappers(type) === anyDecimal) return withoutNoughts(text)
   if (dataType === 'TIMESTAMP') return withoutNoughts(text)
   if (dataType === 'TIMESTAMPTZ') return `${withoutNoughts(text)}+00`

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { execute, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type PublishedRow, listLastPublication } from '../ledger.ts'
-import { databaseOf, keptPrefix, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
-import { codes, isCode } from '../problems.ts'
+import { databaseOf, keptPrefix, formatLiteral, qualifyName, quoteIdentifier, runPrefix, quotePlace } from '../names.ts'
+import { errorCodes, isCode } from '../problems.ts'
 import { type TableMark, markIn, readShape } from '../table-shape.ts'
 
 /** A replaced table under a hidden name. */
@@ -20,7 +20,7 @@ export interface PreviousPublication {
   tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
 }
 
-const day = 86_400_000
+const millisecondsOfDay = 86_400_000
 
 /**
  * Returns the tables that a restore would publish: all those that the last publication of the table replaced. `replaced` is absent
@@ -67,7 +67,7 @@ export async function keepReplaced(access: ClientAccess, database: string, days:
     const previous = await findPrevious(access, { schema, table })
     const replaced = previous?.tables.flatMap((one) => one.replaced ?? []) ?? []
     const moving = replaced.filter((one) => one.database === database)
-    if (days > 0 && moving.length > 0) await move(access, moving, previous!.tables[0]!.publication)
+    if (days > 0 && moving.length > 0) await keepTables(access, moving, previous!.tables[0]!.publication)
     const keeps = new Set(days > 0 ? replaced.map(({ uuid }) => uuid) : [])
     const tables = new Set(previous?.tables.map(placeOf) ?? [placeOf({ schema, table })])
     await dropKept(access, (mark, uuid) => tables.has(placeOf(mark)) && !keeps.has(uuid))
@@ -76,20 +76,25 @@ export async function keepReplaced(access: ClientAccess, database: string, days:
 
 const placeOf = ({ schema = '', table = '' }: { schema?: string; table?: string }): string => quotePlace(schema, table)
 
-async function move(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {
+async function keepTables(access: ClientAccess, tables: readonly ReplacedTable[], publication: string): Promise<void> {
   const hash = createHash('sha256').update(publication).digest('hex').slice(0, 16)
   const database = `${keptPrefix(access.key)}${hash}`
-  const comment = literal(JSON.stringify({ kept: publication, at: Date.now() }))
-  await execute(access.service, `create database if not exists ${quoted(database)} comment ${comment}`)
-  for (const table of tables) await moveTable(access, table, qualified(database, `kept_${table.uuid}`))
+  const comment = formatLiteral(JSON.stringify({ kept: publication, at: Date.now() }))
+  await executeStatement(
+    access.service,
+    `create database if not exists ${quoteIdentifier(database)} comment ${comment}`,
+  )
+  for (const table of tables) await moveTable(access, table, qualifyName(database, `kept_${table.uuid}`))
 }
 
 /** Moves a table, unless it was moved or dropped since it was listed. */
 export async function moveTable(access: ClientAccess, { database, name }: ReplacedTable, place: string): Promise<void> {
-  await execute(access.service, `rename table ${qualified(database, name)} to ${place}`).catch((error: unknown) => {
-    // Another process moved the table, and may already have dropped the database that it left empty.
-    if (!isCode(error, codes.unknownTable) && !isCode(error, codes.unknownDatabase)) throw error
-  })
+  await executeStatement(access.service, `rename table ${qualifyName(database, name)} to ${place}`).catch(
+    (error: unknown) => {
+      // Another process moved the table, and may already have dropped the database that it left empty.
+      if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.unknownDatabase)) throw error
+    },
+  )
 }
 
 /** Drops the kept tables for which the predicate is true, and then empty databases of kept tables. */
@@ -97,10 +102,11 @@ export async function dropKept(access: ClientAccess, goes: (mark: TableMark, uui
   const kept = (await hiddenTables(access)).filter(({ database }) => database.startsWith(keptPrefix(access.key)))
   const going = kept.filter(({ mark, uuid }) => mark && goes(mark, uuid))
   for (const { database, name } of going)
-    await execute(access.service, `drop table if exists ${qualified(database, name)}`)
+    await executeStatement(access.service, `drop table if exists ${qualifyName(database, name)}`)
   const staying = new Set(kept.filter((table) => !going.includes(table)).map(({ database }) => database))
   for (const database of new Set(going.map((table) => table.database)))
-    if (!staying.has(database)) await execute(access.service, `drop database if exists ${quoted(database)}`)
+    if (!staying.has(database))
+      await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
 }
 
 /** Drops tables kept for more than this many days; returns the number of publications. */
@@ -110,8 +116,8 @@ export async function dropExpired({ key, service }: ClientAccess, days: number):
     'select name, comment from system.databases where startsWith(name, {prefix:String})',
     { parameters: { prefix: keptPrefix(key) } },
   )
-  const old = rows.filter(({ comment }) => keptSince(comment) <= Date.now() - days * day)
-  for (const { name } of old) await execute(service, `drop database if exists ${quoted(name)}`)
+  const old = rows.filter(({ comment }) => keptSince(comment) <= Date.now() - days * millisecondsOfDay)
+  for (const { name } of old) await executeStatement(service, `drop database if exists ${quoteIdentifier(name)}`)
   return old.length
 }
 

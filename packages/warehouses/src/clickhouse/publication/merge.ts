@@ -3,13 +3,17 @@ import type { StagedRecords } from '../../load-target.ts'
 import { replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
-import { execute, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type ClickHouseStagedTable, uuidOf } from '../staging/staged-table.ts'
-import { qualified, quoted } from '../names.ts'
+import { qualifyName, quoteIdentifier } from '../names.ts'
 import { type ClickHouseShape, createTable } from '../table-shape.ts'
 
 /** Joins spill to disk if their hash tables outgrow the memory limit. */
-const joining = { join_use_nulls: 1, join_algorithm: 'grace_hash,hash', max_bytes_before_external_group_by: 2 ** 31 }
+const joinSettings = {
+  join_use_nulls: 1,
+  join_algorithm: 'grace_hash,hash',
+  max_bytes_before_external_group_by: 2 ** 31,
+}
 
 /** An increment in a staging table, and the rule that merges its rows with those of the published table. */
 interface MergeInput {
@@ -27,18 +31,18 @@ interface MergeInput {
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
 export function buildMergeQuery({ staging, columns, keys, replaced, live, records }: MergeInput): string {
   const liveColumns = new Set(live.columns.map(({ name }) => name))
-  const table = qualified(live.database, live.name)
-  const sameKey = keys.map((key) => `incoming.${quoted(key)} = live.${quoted(key)}`).join(' and ')
+  const table = qualifyName(live.database, live.name)
+  const sameKey = keys.map((key) => `incoming.${quoteIdentifier(key)} = live.${quoteIdentifier(key)}`).join(' and ')
   const cast = ({ name, type, nullable }: MergeInput['columns'][number], of: string) => {
     const whole = nullable ? `Nullable(${type})` : type
-    return liveColumns.has(name) ? `cast(${of}.${quoted(name)} as ${whole})` : `cast(null as ${whole})`
+    return liveColumns.has(name) ? `cast(${of}.${quoteIdentifier(name)} as ${whole})` : `cast(null as ${whole})`
   }
   const incoming = columns.map((column) =>
     replaced.includes(column.name) || !liveColumns.has(column.name)
-      ? `incoming.${quoted(column.name)} as ${quoted(column.name)}`
-      : `${cast(column, 'live')} as ${quoted(column.name)}`,
+      ? `incoming.${quoteIdentifier(column.name)} as ${quoteIdentifier(column.name)}`
+      : `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`,
   )
-  const kept = columns.map((column) => `${cast(column, 'live')} as ${quoted(column.name)}`)
+  const kept = columns.map((column) => `${cast(column, 'live')} as ${quoteIdentifier(column.name)}`)
   const needsLive = columns.some(({ name }) => !replaced.includes(name) && liveColumns.has(name))
   const joined = needsLive ? ` left join ${table} as live on ${sameKey}` : ''
   return `select ${incoming.join(', ')} from ${staging} as incoming${joined}
@@ -52,9 +56,9 @@ export function buildMergeQuery({ staging, columns, keys, replaced, live, record
  * have different types for them.
  */
 function isPartOf({ staging, keys, column }: StagedRecords): string {
-  const parts = keys.map((key) => `toString(${quoted(key)})`)
+  const parts = keys.map((key) => `toString(${quoteIdentifier(key)})`)
   const id = parts.length === 1 ? parts[0] : `concat(${parts.join(`, '/', `)})`
-  return `ifNull(toString(live.${quoted(column)}), '') in (select ${id} from ${staging})`
+  return `ifNull(toString(live.${quoteIdentifier(column)}), '') in (select ${id} from ${staging})`
 }
 
 function mergedColumns(load: ClickHouseStagedTable, staging: ClickHouseShape) {
@@ -96,7 +100,7 @@ export async function countMerged(
   const [row] = await rowsOf<{ rows: number }>(
     access.load,
     `select count() as rows from (${buildTableMergeQuery(load, records, staging, live)})`,
-    { signal, settings: { ...joining, max_execution_time: maxStatementSeconds } },
+    { signal, settings: { ...joinSettings, max_execution_time: maxStatementSeconds } },
   )
   return row!.rows
 }
@@ -118,13 +122,13 @@ export async function writeMergedTable(
   const rows = buildTableMergeQuery(load, records, staging, live)
   const merged = randomUUID()
   const name = `merged_${merged}`
-  const place = qualified(load.database, name)
-  await execute(access.service, createTable(place, columns, { ...load.mark, load: merged }))
+  const place = qualifyName(load.database, name)
+  await executeStatement(access.service, createTable(place, columns, { ...load.mark, load: merged }))
   const uuid = await uuidOf(access, load.database, name)
-  const list = columns.map((column) => quoted(column.name)).join(', ')
-  await execute(access.load, `insert into ${place} (${list}) ${rows}`, {
+  const list = columns.map((column) => quoteIdentifier(column.name)).join(', ')
+  await executeStatement(access.load, `insert into ${place} (${list}) ${rows}`, {
     signal,
-    settings: { ...joining, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
+    settings: { ...joinSettings, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
   })
   return { load: merged, uuid }
 }

@@ -16,7 +16,7 @@ import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
-import { execute, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { keepReplaced } from './kept-tables.ts'
 import {
   type ProposedTable,
@@ -30,7 +30,7 @@ import {
 } from '../ledger.ts'
 import { assertTableOwned, type ClickHouseStagedTable, completeStaging, loadedOf } from '../staging/staged-table.ts'
 import { countMerged, writeMergedTable } from './merge.ts'
-import { databaseOf, quoted } from '../names.ts'
+import { databaseOf, quoteIdentifier } from '../names.ts'
 import { feedOf, planTableAfterLoad } from '../staging/plan-load.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
@@ -51,7 +51,7 @@ const decisionRetries = { tries: 40, wait: 250 }
  * See `Loader.publish`; `recovery.ts` describes the commit protocol. The run is published or not as a whole, and each table has its
  * old rows or its new rows, but a reader may see one table before another one is swapped.
  */
-export async function publish(
+export async function publishRun(
   access: ClientAccess,
   given: readonly ClickHouseStagedTable[],
   isCurrentAttempt: () => Promise<boolean>,
@@ -151,7 +151,7 @@ async function runCleanup(
   const cleanup = Promise.allSettled(
     [...databases].map(async (database) => {
       await keepReplaced(access, database, options.keepDays)
-      await execute(access.service, `drop database if exists ${quoted(database)}`)
+      await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
     }),
   ).then(() => {})
   if (options.onBackgroundWork) options.onBackgroundWork(cleanup)
@@ -165,10 +165,10 @@ async function findDuplicateKey(
   load: ClickHouseStagedTable,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const keys = load.keys.map((name) => quoted(name)).join(', ')
+  const keys = load.keys.map((name) => quoteIdentifier(name)).join(', ')
   const [twice] = await rowsOf<{ shown: string }>(
     read,
-    `select arrayStringConcat([${load.keys.map((name) => `toString(${quoted(name)})`).join(', ')}], ', ') as shown
+    `select arrayStringConcat([${load.keys.map((name) => `toString(${quoteIdentifier(name)})`).join(', ')}], ', ') as shown
      from ${load.stagingTable} group by ${keys} having count() > 1 limit 1`,
     {
       signal,

@@ -3,10 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type WarehouseProblem, busyProblem, isBusy } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { recreateViews, retireViews, affectsViews } from '../views/dependent-views.ts'
-import { execute, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { type ProposedTable, recordFence, recordPublished, isFenced, readProposal, findPublication } from '../ledger.ts'
-import { databaseOf, ledgerDatabase, literal, qualified, quoted, runPrefix, quotePlace } from '../names.ts'
-import { codes, isCode } from '../problems.ts'
+import {
+  databaseOf,
+  ledgerDatabase,
+  formatLiteral,
+  qualifyName,
+  quoteIdentifier,
+  runPrefix,
+  quotePlace,
+} from '../names.ts'
+import { errorCodes, isCode } from '../problems.ts'
 import { hasRows, markIn, readShape, type ClickHouseShape } from '../table-shape.ts'
 
 /**
@@ -25,11 +33,14 @@ const swapRetries = { tries: 40, wait: 250 }
 /** Makes this publication the pending decision, which is the commit point. Returns false if another decision is pending. */
 export async function recordDecision(access: ClientAccess, publication: string): Promise<boolean> {
   try {
-    const place = qualified(ledgerDatabase(access.key), decisionTable)
-    await execute(access.service, `create table ${place} (none UInt8) engine = Null comment ${literal(publication)}`)
+    const place = qualifyName(ledgerDatabase(access.key), decisionTable)
+    await executeStatement(
+      access.service,
+      `create table ${place} (none UInt8) engine = Null comment ${formatLiteral(publication)}`,
+    )
     return true
   } catch (error) {
-    if (isCode(error, codes.tableExists)) return false
+    if (isCode(error, errorCodes.tableExists)) return false
     throw error
   }
 }
@@ -111,16 +122,17 @@ async function swapTable(access: ClientAccess, one: ProposedTable): Promise<void
     }
     const claim = { database: staged.database, name: `${claimPrefix}${randomBytes(8).toString('hex')}` }
     try {
-      await execute(access.service, `rename table ${quotedName(staged)} to ${quotedName(claim)}`)
+      await executeStatement(access.service, `rename table ${quotedName(staged)} to ${quotedName(claim)}`)
       const claimed = await readShape(access.service, claim.database, claim.name)
       if (!claimed || !isDecided(one, { ...claimed, load: claimed.mark?.load })) continue
       const existing = await readShape(access.service, target.database, target.name)
-      if (existing) await execute(access.service, `exchange tables ${quotedName(claim)} and ${quotedName(target)}`)
-      else await execute(access.service, `rename table ${quotedName(claim)} to ${quotedName(target)}`)
+      if (existing)
+        await executeStatement(access.service, `exchange tables ${quotedName(claim)} and ${quotedName(target)}`)
+      else await executeStatement(access.service, `rename table ${quotedName(claim)} to ${quotedName(target)}`)
       return
     } catch (error) {
       // Another process renamed the table first. The loop reads the state again.
-      if (!isCode(error, codes.unknownTable) && !isCode(error, codes.tableExists)) throw error
+      if (!isCode(error, errorCodes.unknownTable) && !isCode(error, errorCodes.tableExists)) throw error
     }
   }
   throw concurrentlyChanged(one)
@@ -131,7 +143,7 @@ interface NamedTable {
   name: string
 }
 
-const quotedName = ({ database, name }: NamedTable) => qualified(database, name)
+const quotedName = ({ database, name }: NamedTable) => qualifyName(database, name)
 
 /** A client's SQL can copy the comment of the staging table or put a view in its place, but cannot forge its uuid. */
 const isDecided = (
@@ -153,15 +165,15 @@ async function findStagedTable(access: ClientAccess, one: ProposedTable): Promis
 /** Deletes the decision after it was applied or abandoned, unless another decision has taken its place. */
 async function deleteDecision(access: ClientAccess, publication: string): Promise<void> {
   if ((await findDecision(access)) !== publication) return
-  const database = quoted(ledgerDatabase(access.key))
+  const database = quoteIdentifier(ledgerDatabase(access.key))
   const aside = `settled_${randomBytes(8).toString('hex')}`
   try {
-    await execute(access.service, `rename table ${database}.${decisionTable} to ${database}.${aside}`)
+    await executeStatement(access.service, `rename table ${database}.${decisionTable} to ${database}.${aside}`)
     if ((await findDecision(access, aside)) !== publication)
-      await execute(access.service, `rename table ${database}.${aside} to ${database}.${decisionTable}`)
-    else await execute(access.service, `drop table if exists ${database}.${aside}`)
+      await executeStatement(access.service, `rename table ${database}.${aside} to ${database}.${decisionTable}`)
+    else await executeStatement(access.service, `drop table if exists ${database}.${aside}`)
   } catch (error) {
-    if (!isCode(error, codes.unknownTable)) throw error
+    if (!isCode(error, errorCodes.unknownTable)) throw error
   }
 }
 
@@ -174,7 +186,7 @@ export function ignoreBusy(error: unknown): void {
 export async function finishDecisionDeletions(access: ClientAccess): Promise<void> {
   for (const { name, comment } of await listDecisionTables(access, 'settled_')) {
     await applyDecision(access, comment).catch(ignoreBusy)
-    await execute(access.service, `drop table if exists ${qualified(ledgerDatabase(access.key), name)}`)
+    await executeStatement(access.service, `drop table if exists ${qualifyName(ledgerDatabase(access.key), name)}`)
   }
 }
 

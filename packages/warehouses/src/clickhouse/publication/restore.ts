@@ -9,10 +9,10 @@ import {
 } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
 import { affectsViews } from '../views/dependent-views.ts'
-import { execute } from '../protocol/http.ts'
+import { executeStatement } from '../protocol/http.ts'
 import { findPrevious, keepReplaced, moveTable, nothingKept, type PreviousPublication } from './kept-tables.ts'
 import { type ProposedTable, findLedgerEntry, writeProposal, findPublication } from '../ledger.ts'
-import { databaseOf, literal, qualified, quoted, runDatabase, quotePlace } from '../names.ts'
+import { databaseOf, formatLiteral, qualifyName, quoteIdentifier, runDatabase, quotePlace } from '../names.ts'
 import { assertViewsCompile, listPlainReaders } from '../views/replace-view.ts'
 import { warehouseProblem } from '../problems.ts'
 import { waitForDecision } from './publish.ts'
@@ -38,7 +38,7 @@ interface RestoreRequest {
  * See `Loader.restore`. It moves the kept tables to the database of this run, and then publishes them with the commit protocol in
  * `recovery.ts`, which looks for staging tables there.
  */
-export async function restore(
+export async function restoreKeptTables(
   access: ClientAccess,
   { target, isCurrentAttempt, options, keepDays }: RestoreRequest,
   signal: AbortSignal,
@@ -53,8 +53,11 @@ export async function restore(
     if (earlier) return earlier
     const previous = await findPrevious(access, target)
     if (!previous) throw nothingKept(place)
-    const comment = literal(JSON.stringify({ run, attempt }))
-    await execute(access.service, `create database if not exists ${quoted(database)} comment ${comment}`)
+    const comment = formatLiteral(JSON.stringify({ run, attempt }))
+    await executeStatement(
+      access.service,
+      `create database if not exists ${quoteIdentifier(database)} comment ${comment}`,
+    )
     const publication = randomUUID()
     const decisions: ProposedTable[] = []
     for (const one of previous.tables)
@@ -83,7 +86,7 @@ export async function restore(
 async function dropRunDatabase(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   try {
     await keepReplaced(access, database, keepDays)
-    await execute(access.service, `drop database if exists ${quoted(database)}`)
+    await executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
   } catch {}
 }
 
@@ -103,7 +106,7 @@ async function makeProposal(
   const live = await readShape(access.service, databaseOf({ key: access.key, schema }), table)
   if (!live) throw nothingKept(place)
   const name = `restored_${replaced?.uuid ?? randomUUID()}`
-  const restoredTable = qualified(database, name)
+  const restoredTable = qualifyName(database, name)
   if (replaced) await moveTable(access, replaced, restoredTable)
   else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
@@ -115,7 +118,7 @@ async function makeProposal(
   // Keeps columns that were added since then, without values, if views read them.
   const stay = readers.length > 0 ? live.columns.filter((column) => !names.has(column.name)) : []
   if (stay.length > 0)
-    await execute(
+    await executeStatement(
       access.service,
       `alter table ${restoredTable} ${stay.map((column) => `add column ${columnText(emptyColumn(column))}`).join(', ')}`,
       { settings: { alter_sync: 2, mutations_sync: 2 } },
@@ -155,7 +158,7 @@ async function makeProposal(
 /** The restored version of a table that the last publication created is an empty table. */
 async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
   const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
-  await execute(access.service, createTable(place, live.columns, mark))
+  await executeStatement(access.service, createTable(place, live.columns, mark))
 }
 
 function changesOf(live: ClickHouseShape, kept: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {

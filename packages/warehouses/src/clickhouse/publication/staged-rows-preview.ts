@@ -2,9 +2,18 @@ import { createHash } from 'node:crypto'
 import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { execute, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http.ts'
 import { buildMergeQuery } from './merge.ts'
-import { databaseOf, literal, qualified, quoted, runDatabase, schemaPrefix, quotePlace, shownPrefix } from '../names.ts'
+import {
+  databaseOf,
+  formatLiteral,
+  qualifyName,
+  quoteIdentifier,
+  runDatabase,
+  schemaPrefix,
+  quotePlace,
+  shownPrefix,
+} from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { prepareQuery } from '../clickhouse-queries.ts'
 import { markIn, readShape } from '../table-shape.ts'
@@ -20,16 +29,19 @@ export async function exposeStagedRows(
     .digest('hex')
     .slice(0, 16)
   const database = `${shownPrefix(access.key)}${hash}`
-  const drop = () => execute(access.service, `drop database if exists ${quoted(database)}`)
+  const drop = () => executeStatement(access.service, `drop database if exists ${quoteIdentifier(database)}`)
   const place = quotePlace(tables[0]!.schema, tables[0]!.table)
   try {
     await drop()
-    await execute(access.service, `create database ${quoted(database)} comment ${literal(JSON.stringify(of))}`)
+    await executeStatement(
+      access.service,
+      `create database ${quoteIdentifier(database)} comment ${formatLiteral(JSON.stringify(of))}`,
+    )
     // Creating a view may evaluate parts of it, so the client's user creates it.
     for (const table of tables)
-      await execute(
+      await executeStatement(
         access.load,
-        `create view ${qualified(database, table.table)} sql security invoker as ${await rowsAfterPublication(access, table, of)}`,
+        `create view ${qualifyName(database, table.table)} sql security invoker as ${await rowsAfterPublication(access, table, of)}`,
       )
   } catch (error) {
     await drop().catch(() => {})

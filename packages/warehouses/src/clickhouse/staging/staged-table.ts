@@ -10,15 +10,15 @@ import {
   WarehouseProblem,
 } from '../../warehouse.ts'
 import { type ClientAccess, maxStatementSeconds } from '../clickhouse-settings.ts'
-import { execute, rowsOf } from '../protocol/http.ts'
+import { executeStatement, rowsOf } from '../protocol/http.ts'
 import {
   checkColumnName,
   checkSchemaName,
   checkTableName,
   databaseOf,
-  literal,
-  qualified,
-  quoted,
+  formatLiteral,
+  qualifyName,
+  quoteIdentifier,
   runDatabase,
   quotePlace,
 } from '../names.ts'
@@ -26,8 +26,8 @@ import { findLedgerEntry } from '../ledger.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import type { LoadedFeed } from '../../shape/load-shape.ts'
 import { feedOf, planTableAfterLoad, type LoadPlan } from './plan-load.ts'
-import { codes, isCode, warehouseProblem } from '../problems.ts'
-import type { Counted } from '../../rows/encoded-tuples.ts'
+import { errorCodes, isCode, warehouseProblem } from '../problems.ts'
+import type { StreamCounts } from '../../rows/encoded-tuples.ts'
 import { rowBinary } from '../protocol/cells.ts'
 import {
   type ClickHouseShape,
@@ -63,7 +63,7 @@ export class ClickHouseStagedTable implements StagedTable {
   /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined
   readonly place: string
-  written: Counted | undefined
+  written: StreamCounts | undefined
   /** True after a transformation changed the source's rows. */
   transformed = false
   /** The columns that the source fed before, according to the latest read of the table. */
@@ -80,7 +80,7 @@ export class ClickHouseStagedTable implements StagedTable {
     this.columns = columns
     this.ignored = planned.filter(({ ignored }) => ignored).map(stagingColumn)
     this.database = runDatabase(access.key, target)
-    this.stagingTable = qualified(this.database, target.table)
+    this.stagingTable = qualifyName(this.database, target.table)
     this.place = quotePlace(target.schema, target.table)
     const { run, attempt, schema, table } = target
     this.mark = { load: randomUUID(), run, attempt, schema, table, texts: textColumnsOf(columns) }
@@ -102,8 +102,8 @@ export class ClickHouseStagedTable implements StagedTable {
       nullable: !primaryKey,
       stored: stored[index]!,
     }))
-    const counted: Counted = { rows: 0, bytes: 0 }
-    const names = fed.map(({ name }) => quoted(name)).join(', ')
+    const counted: StreamCounts = { rows: 0, bytes: 0 }
+    const names = fed.map(({ name }) => quoteIdentifier(name)).join(', ')
     let failure: unknown
     /** Rethrows an error of the source unchanged, even if the broken connection causes another error. */
     async function* body() {
@@ -116,7 +116,7 @@ export class ClickHouseStagedTable implements StagedTable {
     }
     const { place } = this
     try {
-      await execute(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
+      await executeStatement(this.#access.load, `insert into ${this.stagingTable} (${names}) format RowBinary`, {
         body: body(),
         signal,
         settings: { async_insert: 0, insert_deduplicate: 0, max_execution_time: maxStatementSeconds },
@@ -150,8 +150,8 @@ export class ClickHouseStagedTable implements StagedTable {
 
   async #dropIgnored(): Promise<void> {
     if (this.ignored.length === 0) return
-    const drops = this.ignored.map(({ name }) => `drop column ${quoted(name)}`)
-    await execute(this.#access.service, `alter table ${this.stagingTable} ${drops.join(', ')}`, {
+    const drops = this.ignored.map(({ name }) => `drop column ${quoteIdentifier(name)}`)
+    await executeStatement(this.#access.service, `alter table ${this.stagingTable} ${drops.join(', ')}`, {
       settings: { alter_sync: 2, mutations_sync: 2 },
     }).catch((error: unknown) => {
       throw warehouseProblem(error, this.place)
@@ -174,12 +174,13 @@ export class ClickHouseStagedTable implements StagedTable {
     if (this.decided) return
     const { service } = this.#access
     try {
-      await execute(service, `drop table if exists ${this.stagingTable}`)
+      await executeStatement(service, `drop table if exists ${this.stagingTable}`)
       const parameters = { database: this.database }
       const left = await rowsOf(service, 'select 1 from system.tables where database = {database:String} limit 1', {
         parameters,
       })
-      if (left.length === 0) await execute(service, `drop database if exists ${quoted(this.database)}`)
+      if (left.length === 0)
+        await executeStatement(service, `drop database if exists ${quoteIdentifier(this.database)}`)
     } catch {}
   }
 }
@@ -216,13 +217,16 @@ export async function stageTable(access: ClientAccess, target: LoadTarget): Prom
     load.fedBefore = fedColumns(feedOf(existing, entry))
     const fed = new Set(load.fed)
     const columns = [...load.columns.filter(({ name }) => fed.has(name)), ...load.ignored]
-    const comment = literal(JSON.stringify({ run, attempt }))
-    await execute(access.service, `create database if not exists ${quoted(load.database)} comment ${comment}`)
-    await execute(access.service, createTable(load.stagingTable, columns, load.mark))
+    const comment = formatLiteral(JSON.stringify({ run, attempt }))
+    await executeStatement(
+      access.service,
+      `create database if not exists ${quoteIdentifier(load.database)} comment ${comment}`,
+    )
+    await executeStatement(access.service, createTable(load.stagingTable, columns, load.mark))
     load.uuid = await uuidOf(access, load.database, table)
     return load
   } catch (error) {
-    if (isCode(error, codes.tableExists))
+    if (isCode(error, errorCodes.tableExists))
       throw new LeaseLost(`Attempt ${attempt} of run ${run} already has a staging table of another process.`)
     throw warehouseProblem(error, place)
   }
@@ -278,11 +282,11 @@ export async function completeStaging(
     ...plan.restaged.map((column) => `modify column ${columnText(column)}`),
     ...plan.missing.map((column) => {
       const before = plan.columns[plan.columns.findIndex(({ name }) => name === column.name) - 1]
-      return `add column ${columnText(column)} ${before ? `after ${quoted(before.name)}` : 'first'}`
+      return `add column ${columnText(column)} ${before ? `after ${quoteIdentifier(before.name)}` : 'first'}`
     }),
   ]
   if (changes.length > 0)
-    await execute(access.service, `alter table ${load.stagingTable} ${changes.join(', ')}`, {
+    await executeStatement(access.service, `alter table ${load.stagingTable} ${changes.join(', ')}`, {
       settings: { alter_sync: 2, mutations_sync: 2 },
     })
 }

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { resolveNames } from '../../sql-text/sql-names.ts'
 import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { ClickHouseError, execute, stopAtServer } from '../protocol/http.ts'
+import { ClickHouseError, executeStatement, stopAtServer } from '../protocol/http.ts'
 import type { ClickHouseStagedTable } from './staged-table.ts'
-import { databaseOf, literal, qualified } from '../names.ts'
-import { codes, warehouseProblem } from '../problems.ts'
+import { databaseOf, formatLiteral, qualifyName } from '../names.ts'
+import { errorCodes, warehouseProblem } from '../problems.ts'
 import { hasRows, listRelations, listSchemas, readShape } from '../table-shape.ts'
 
 /** The time limit in seconds for all statements together. */
@@ -15,7 +15,7 @@ const transformationSeconds = 7_200
  * See `Loader.transform`. The statements run in the database with the staging tables under their targets' names, as the user
  * who may write only there. The server finishes row mutations before a statement returns.
  */
-export async function transform(
+export async function runTransformation(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],
   statements: readonly TransformationStatement[],
@@ -50,12 +50,12 @@ async function runStatement(
   const { text } = resolveNames(statement, {
     schemas: [],
     relations: there,
-    address: ({ schema, name }) => qualified(databaseOf({ key: access.key, schema }), name),
+    address: ({ schema, name }) => qualifyName(databaseOf({ key: access.key, schema }), name),
   })
   const queryId = randomUUID()
   const settings = { max_execution_time: seconds, mutations_sync: 2, alter_sync: 2, lightweight_deletes_sync: 2 }
   try {
-    await execute(access.load, text, { database, signal, queryId, settings })
+    await executeStatement(access.load, text, { database, signal, queryId, settings })
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
     signal.throwIfAborted()
@@ -67,7 +67,7 @@ function statementProblem(error: unknown, named: string): unknown {
   const known = warehouseProblem(error, named)
   if (!(error instanceof ClickHouseError) || !(known instanceof WarehouseProblem)) return known
   if (known.retryable || known.code === 'DISK_FULL') return known
-  if (error.code === codes.timeout)
+  if (error.code === errorCodes.timeout)
     return transformationFailed(
       `${named} was stopped because the transformation exceeded ${transformationSeconds / 3_600} hours. Process fewer rows or simplify it.`,
       error,
@@ -97,7 +97,10 @@ async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTab
       `After the transformation, "${table}" has computed columns (${shape.computed.join(', ')}). Replace them by ordinary columns, filled by INSERT or UPDATE.`,
     )
   const mark = { ...load.mark, load: randomUUID() }
-  await execute(access.service, `alter table ${load.stagingTable} modify comment ${literal(JSON.stringify(mark))}`)
+  await executeStatement(
+    access.service,
+    `alter table ${load.stagingTable} modify comment ${formatLiteral(JSON.stringify(mark))}`,
+  )
   load.mark = mark
   load.uuid = shape.uuid
   load.transformed = true

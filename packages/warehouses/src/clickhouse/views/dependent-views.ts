@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { type TableChange, WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { ClickHouseError, execute, rowsOf } from '../protocol/http.ts'
+import { ClickHouseError, executeStatement, rowsOf } from '../protocol/http.ts'
 import type { ProposedTable } from '../ledger.ts'
-import { databaseOf, qualified, runDatabase, runPrefix } from '../names.ts'
+import { databaseOf, qualifyName, runDatabase, runPrefix } from '../names.ts'
 import { listPlainReaders, replaceView } from './replace-view.ts'
-import { codes, isCode } from '../problems.ts'
+import { errorCodes, isCode } from '../problems.ts'
 import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 
 /** The time limit in seconds for creating a view without rows. */
-const seconds = 60
+const viewTimeoutSeconds = 60
 
 /** Returns whether the dependents of the table must change with it. */
 export const affectsViews = (changes: readonly TableChange[]): boolean =>
@@ -22,10 +22,10 @@ export const affectsViews = (changes: readonly TableChange[]): boolean =>
 export async function retireViews(access: ClientAccess, { schema, table, run, attempt }: ProposedTable): Promise<void> {
   const aside = runDatabase(access.key, { run, attempt })
   for (const { at } of await allAbove(access, { schema, name: table })) {
-    const place = qualified(databaseOf({ key: access.key, schema: at[0] }), at[1])
-    const hidden = qualified(aside, `aside_${randomUUID()}`)
-    await execute(access.service, `rename table ${place} to ${hidden}`).catch((error: unknown) => {
-      if (!isCode(error, codes.unknownTable)) throw error
+    const place = qualifyName(databaseOf({ key: access.key, schema: at[0] }), at[1])
+    const hidden = qualifyName(aside, `aside_${randomUUID()}`)
+    await executeStatement(access.service, `rename table ${place} to ${hidden}`).catch((error: unknown) => {
+      if (!isCode(error, errorCodes.unknownTable)) throw error
     })
   }
 }
@@ -60,7 +60,7 @@ export async function recreateViews(access: ClientAccess, of: { run: string; att
     const pending = new Set(left.map(({ mark }) => JSON.stringify(mark.at)))
     const ready = left.filter(({ mark }) => mark.reads.every((read) => !pending.has(JSON.stringify(read))))
     for (const { name, mark } of ready.length > 0 ? ready : left)
-      await recreateView(access, qualified(database, name), mark)
+      await recreateView(access, qualifyName(database, name), mark)
     const after = await listRetiredViews(access, database)
     if (after.length >= left.length) return
     left = after
@@ -69,15 +69,15 @@ export async function recreateViews(access: ClientAccess, of: { run: string; att
 
 async function recreateView(access: ClientAccess, hidden: string, mark: ViewMark): Promise<void> {
   try {
-    await replaceView(access, mark, { seconds }, AbortSignal.timeout(seconds * 2_000))
-    await execute(access.service, `drop table if exists ${hidden}`)
+    await replaceView(access, mark, { seconds: viewTimeoutSeconds }, AbortSignal.timeout(viewTimeoutSeconds * 2_000))
+    await executeStatement(access.service, `drop table if exists ${hidden}`)
   } catch (error) {
     const senseless = error instanceof ClickHouseError || (error instanceof WarehouseProblem && !error.retryable)
     if (!senseless) throw error
     const [schema, name] = mark.at
     const database = databaseOf({ key: access.key, schema })
     if (!(await readShape(access.service, database, name)))
-      await execute(access.service, `rename table ${hidden} to ${qualified(database, name)}`)
+      await executeStatement(access.service, `rename table ${hidden} to ${qualifyName(database, name)}`)
   }
 }
 

@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto'
 import type { TablePlace } from '../../catalog.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import type { ClientAccess } from '../clickhouse-settings.ts'
-import { ClickHouseError, execute, rowsOf, stopAtServer } from '../protocol/http.ts'
+import { ClickHouseError, executeStatement, rowsOf, stopAtServer } from '../protocol/http.ts'
 import {
   databaseOf,
-  literal,
+  formatLiteral,
   temporaryComment,
-  qualified,
-  quoted,
+  qualifyName,
+  quoteIdentifier,
   runPrefix,
   schemaPrefix,
   quotePlace,
 } from '../names.ts'
-import { codes, isCode } from '../problems.ts'
+import { errorCodes, isCode } from '../problems.ts'
 import { markIn, readShape, type ViewMark } from '../table-shape.ts'
 
 /**
@@ -30,31 +30,36 @@ export async function replaceView(
   const [schema, name] = mark.at
   const database = databaseOf({ key: access.key, schema })
   const temporaryDatabase = `${runPrefix(access.key)}view_${randomUUID()}`
-  const [made, target] = [qualified(temporaryDatabase, name), qualified(database, name)]
+  const [made, target] = [qualifyName(temporaryDatabase, name), qualifyName(database, name)]
   const body = `select * from (\n${mark.query}\n)${mark.materialized && empty ? ' limit 0' : ''}`
-  const comment = literal(JSON.stringify({ view: mark }))
+  const comment = formatLiteral(JSON.stringify({ view: mark }))
   const statement = mark.materialized
     ? `create table ${made} engine = MergeTree order by tuple() comment ${comment} as ${body}`
     : `create view ${made} sql security invoker as ${body} comment ${comment}`
   const queryId = randomUUID()
   try {
-    await execute(
+    await executeStatement(
       access.service,
-      `create database ${quoted(temporaryDatabase)} comment ${temporaryComment('view', seconds + 600)}`,
+      `create database ${quoteIdentifier(temporaryDatabase)} comment ${temporaryComment('view', seconds + 600)}`,
     )
     const settings = { max_execution_time: seconds }
-    await execute(access.load, statement, { database, signal, queryId, settings })
+    await executeStatement(access.load, statement, { database, signal, queryId, settings })
     signal.throwIfAborted()
     const above = await listPlainReaders(access, { schema, name })
     await assertViewsCompile(access, above, { schema, name }, made)
     const there = await readShape(access.service, database, name)
-    await execute(access.service, there ? `exchange tables ${made} and ${target}` : `rename table ${made} to ${target}`)
+    await executeStatement(
+      access.service,
+      there ? `exchange tables ${made} and ${target}` : `rename table ${made} to ${target}`,
+    )
     for (const reader of above) await replaceView(access, reader, { seconds }, signal)
   } catch (error) {
     if (signal.aborted) await stopAtServer(access.service, queryId)
-    throw isCode(error, codes.tableExists) ? viewNameTaken(schema, name) : error
+    throw isCode(error, errorCodes.tableExists) ? viewNameTaken(schema, name) : error
   } finally {
-    await execute(access.service, `drop database if exists ${quoted(temporaryDatabase)}`).catch(() => {})
+    await executeStatement(access.service, `drop database if exists ${quoteIdentifier(temporaryDatabase)}`).catch(
+      () => {},
+    )
   }
 }
 
@@ -83,12 +88,12 @@ export async function assertViewsCompile(
   place: TablePlace,
   instead: string,
 ): Promise<void> {
-  const named = qualified(databaseOf({ key: access.key, schema: place.schema }), place.name)
+  const named = qualifyName(databaseOf({ key: access.key, schema: place.schema }), place.name)
   for (const { at, query } of views)
     try {
-      await execute(access.load, `describe table (select * from (\n${query.replaceAll(named, instead)}\n))`)
+      await executeStatement(access.load, `describe table (select * from (\n${query.replaceAll(named, instead)}\n))`)
     } catch (error) {
-      if (!(error instanceof ClickHouseError) || error.code === codes.timeout) throw error
+      if (!(error instanceof ClickHouseError) || error.code === errorCodes.timeout) throw error
       throw new WarehouseProblem(
         'VIEWS_DEPEND',
         `The view ${quotePlace(...at)} would be invalid over the new ${quotePlace(place.schema, place.name)}: ${error.message.slice(0, 500)} Nothing has changed; change or drop this view and try again.`,

@@ -1,5 +1,5 @@
 import type { Connection, Pool, Submittable } from 'pg'
-import { type Borrowed, borrow } from '../postgres-connections.ts'
+import { type BorrowedConnection, borrowConnection } from '../postgres-connections.ts'
 
 /** The application name of connections that copy. They read no table, so loads do not wait for their snapshots (`older-snapshots.ts`). */
 export const copyApplicationName = 'sluice copy'
@@ -13,8 +13,8 @@ export interface CopyStatement {
 }
 
 /** The header of binary COPY: signature, flags, and no extension. The trailer is a field count of -1. */
-const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
-const trailer = Buffer.from([0xff, 0xff])
+const copyHeader = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
+const copyTrailer = Buffer.from([0xff, 0xff])
 
 /** A connection with one transaction that runs one COPY. Disposing of it before the commit closes the connection. */
 export class CopyConnection implements Disposable {
@@ -22,10 +22,10 @@ export class CopyConnection implements Disposable {
   pending = 0
   /** Total bytes written to this connection. */
   bytes = 0
-  readonly #borrowed: Borrowed
+  readonly #borrowed: BorrowedConnection
   readonly #copy: CopyInRequest
 
-  private constructor(borrowed: Borrowed, copy: CopyInRequest) {
+  private constructor(borrowed: BorrowedConnection, copy: CopyInRequest) {
     this.#borrowed = borrowed
     this.#copy = copy
   }
@@ -33,14 +33,14 @@ export class CopyConnection implements Disposable {
   /** Starts COPY. FREEZE requires a TRUNCATE in the same transaction, and its lock excludes other connections. */
   static async open(pool: Pool, statement: CopyStatement, signal: AbortSignal): Promise<CopyConnection> {
     const { table, columns, freeze } = statement
-    const borrowed = await borrow(pool, signal)
+    const borrowed = await borrowConnection(pool, signal)
     try {
       const settings = `set local timezone = 'UTC'; set local datestyle = 'ISO, YMD'; set local application_name = '${copyApplicationName}'`
       await borrowed.client.query(`begin; ${settings}${freeze ? `; truncate ${table}` : ''}`)
       const options = `format binary${freeze ? ', freeze' : ''}`
       const copy = borrowed.client.query(new CopyInRequest(`copy ${table} (${columns}) from stdin with (${options})`))
       const connection = new CopyConnection(borrowed, copy)
-      await copy.write(header)
+      await copy.write(copyHeader)
       return connection
     } catch (error) {
       borrowed[Symbol.dispose]()
@@ -65,7 +65,7 @@ export class CopyConnection implements Disposable {
 
   /** Resolves to the rows that the server counted; they are not committed yet. */
   async end(): Promise<number> {
-    await this.#copy.write(trailer)
+    await this.#copy.write(copyTrailer)
     return this.#copy.end()
   }
 

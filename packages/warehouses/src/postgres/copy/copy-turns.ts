@@ -1,10 +1,14 @@
 import { availableParallelism } from 'node:os'
 import { Semaphore } from '@sluice/process'
 
-const cores = Math.max(2, availableParallelism())
+const coreCount = Math.max(2, availableParallelism())
 
 /** Limits concurrent copies in this process, fairly per client. Each copy uses one or two cores, so more would be slower. */
-const copying = new Semaphore({ total: cores, waiting: Number.MAX_SAFE_INTEGER, title: 'All copy slots are in use.' })
+const copySemaphore = new Semaphore({
+  total: coreCount,
+  waiting: Number.MAX_SAFE_INTEGER,
+  title: 'All copy slots are in use.',
+})
 
 /**
  * Bytes that a load may copy before another load gets the slot. Each connection's socket buffers up to 10 MB that the server has
@@ -34,7 +38,7 @@ export class CopyTurns implements Disposable {
 
   /** Returns whether another client copies or waits for a slot. */
   get isShared(): boolean {
-    return copying.isShared(this.#client)
+    return copySemaphore.isShared(this.#client)
   }
 
   /** Waits for the next chunk of the source. Releases the slot if that takes long. */
@@ -51,7 +55,7 @@ export class CopyTurns implements Disposable {
   async take(bytes: number): Promise<void> {
     if (this.#bytes >= turnBytes || performance.now() - this.#began > longestTurnMs) this[Symbol.dispose]()
     if (!this.#slot) {
-      this.#slot = await copying.acquire(this.#client, { signal: this.#signal })
+      this.#slot = await copySemaphore.acquire(this.#client, { signal: this.#signal })
       this.#began = performance.now()
     }
     this.#bytes += bytes

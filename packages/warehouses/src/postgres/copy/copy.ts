@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { RowContent, StoredType, TupleChunk } from '../../warehouse.ts'
 import { checkWhileWriting } from '../server/database-size-limit.ts'
 import { type CopyConnection, openCopyConnections } from './copy-connection.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { type ProblemContext, warehouseProblem } from '../problems.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { failpoint } from '@sluice/process'
@@ -41,7 +41,7 @@ export async function copyInto(
   signal: AbortSignal,
 ): Promise<CopyResult> {
   const { columns, types, content, assertFree } = copying
-  const statement = { table: qualified('sluice', copying.staging), columns }
+  const statement = { table: qualifyName('sluice', copying.staging), columns }
   const rows = content.rows(types)
   const chunks = assertFree ? checkWhileWriting(rows, assertFree) : rows
   using distributor = new ChunkDistributor(chunks, signal, pool.options.database ?? '')

@@ -15,7 +15,7 @@ const pollIntervalMs = 50
 const notifyAfterMs = 6_000
 
 /** Sessions without a user are server processes such as autovacuum, which never read with an old snapshot. */
-const readers = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
+const fromReaderSessions = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
   where l.locktype = 'virtualxid' and a.datid = (select oid from pg_database where datname = current_database())
     and a.usesysid is not null and a.pid <> pg_backend_pid() and a.backend_xmin is not null
     and not (a.usename = current_user and a.application_name = '${copyApplicationName}')`
@@ -28,7 +28,7 @@ const readers = `from pg_locks l join pg_stat_activity a on a.pid = l.pid
 export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnapshots> {
   const { rows } = await client.query(
     `select pg_snapshot_xmax(pg_current_snapshot())::text as horizon,
-       array(select l.virtualtransaction ${readers}) as transactions`,
+       array(select l.virtualtransaction ${fromReaderSessions}) as transactions`,
   )
   return rows[0]
 }
@@ -51,7 +51,7 @@ export async function waitForOlderSnapshots(
   while (transactions.length > 0) {
     const left = await withClient(pool, signal, async (client) => {
       const { rows } = await client.query<{ left: number }>(
-        `select count(*)::int as left ${readers} and l.virtualtransaction = any($1) and age(a.backend_xmin) > age($2::xid8::xid)`,
+        `select count(*)::int as left ${fromReaderSessions} and l.virtualtransaction = any($1) and age(a.backend_xmin) > age($2::xid8::xid)`,
         [transactions, horizon],
       )
       return rows[0]!.left

@@ -1,7 +1,7 @@
 import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
@@ -28,14 +28,14 @@ export async function indexAndAnalyze(
   signal: AbortSignal,
 ): Promise<void> {
   if (!load.written) throw new Error('A load is published after it is written.')
-  const staging = qualified('sluice', load.stagingTable)
+  const staging = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(transactions, signal, async (client) => {
       const shape = await readShape(client, 'sluice', load.stagingTable)
       if (!shape) throw stagingTableMissing(load)
       const keys = missingKey(load, shape)
       if (keys.length > 0) await client.query(`alter table ${staging} add primary key (${keys.join(', ')})`)
-      await analyze(client, load, staging, shape)
+      await analyzeStagingTable(client, load, staging, shape)
     })
   } catch (error) {
     if (signal.aborted) throw error
@@ -52,7 +52,7 @@ function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): 
 }
 
 /** With a list of columns, PostgreSQL does not count the table as analysed, so autovacuum collects full statistics later. */
-async function analyze(
+async function analyzeStagingTable(
   client: ClientBase,
   load: PostgresStagedTable,
   staging: string,
@@ -74,7 +74,7 @@ function rowsOf({ written, copiedRows }: PostgresStagedTable): number {
  * throws, because the next load collects them again. Before PostgreSQL 18, ANALYZE of a parent also analyses its partitions.
  */
 export function analyzeParent(pools: PostgresPools, load: PostgresStagedTable): Promise<void> {
-  return analyzeTable(pools, qualified(load.target.schema, load.target.table), rowsOf(load))
+  return analyzeTable(pools, qualifyName(load.target.schema, load.target.table), rowsOf(load))
 }
 
 export async function analyzeTable({ statements }: PostgresPools, table: string, rows = Infinity): Promise<void> {
@@ -99,7 +99,7 @@ export async function completeStagingTable(
   signal: AbortSignal,
 ): Promise<void> {
   const { schema, table } = load.target
-  const here = qualified('sluice', load.stagingTable)
+  const here = qualifyName('sluice', load.stagingTable)
   try {
     await withClient(pools.transactions, signal, async (client) => {
       const staging = await readShape(client, 'sluice', load.stagingTable)

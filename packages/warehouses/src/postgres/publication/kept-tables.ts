@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { withClient } from '../postgres-connections.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { freeBytes } from '../server/database-size-limit.ts'
 
 /** A table version that a publication replaced. Its rows are in a detached partition; null means that no table existed before. */
@@ -57,11 +57,16 @@ export async function keepReplaced(
     forgotten.push(...(await takeKeptRun(client, retention, earlier)))
   const isFirst = replaced.every(({ partition }) => partition === null)
   const keeps = retention.days > 0 && !isFirst
-  if (keeps) await keep(client, retention, run, replaced)
+  if (keeps) await keepTables(client, retention, run, replaced)
   return [...forgotten, ...(keeps ? [] : replaced)].flatMap(({ partition }) => partition ?? [])
 }
 
-async function keep(client: ClientBase, { ledgerKey }: RetentionPolicy, run: string, tables: readonly KeptTable[]) {
+async function keepTables(
+  client: ClientBase,
+  { ledgerKey }: RetentionPolicy,
+  run: string,
+  tables: readonly KeptTable[],
+) {
   for (const { schema, table, partition } of tables)
     await client.query('select sluice.keep_table($1::text, $2::text, $3::text, $4::text, $5::text)', [
       ledgerKey,
@@ -83,10 +88,10 @@ export async function takeKeptTables(
   return tables?.length ? tables.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1)) : undefined
 }
 
-export const placeOf = ({ schema, table }: { schema: string; table: string }): string => qualified(schema, table)
+export const placeOf = ({ schema, table }: { schema: string; table: string }): string => qualifyName(schema, table)
 
 /** Records that the tables which a restore replaced are kept, so that the restore can be undone. */
-export const keepRestored = keep
+export const keepRestored = keepTables
 
 /** Returns when the kept rows of this table were published, and the run that replaced them. */
 export async function findKeptPublication(
@@ -135,7 +140,7 @@ export async function dropKeptIn(client: ClientBase, retention: Pick<RetentionPo
 
 async function dropKept(client: ClientBase, retention: Pick<RetentionPolicy, 'ledgerKey'>, run: string): Promise<void> {
   for (const { partition } of await takeKeptRun(client, retention, run))
-    if (partition !== null) await client.query(`drop table if exists ${qualified('sluice', partition)}`)
+    if (partition !== null) await client.query(`drop table if exists ${qualifyName('sluice', partition)}`)
 }
 
 /** Drops kept tables whose retention has expired. Returns the number of publications. */

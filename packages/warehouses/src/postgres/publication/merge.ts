@@ -8,7 +8,7 @@ import { tableBytes } from '../server/database-size-limit.ts'
 import { completeStaging, planPublication } from './plan-publication.ts'
 import { findLastEntry } from './ledger.ts'
 import { assertFree, type PostgresStagedTable } from '../staged-table.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
@@ -109,7 +109,7 @@ export async function mergeInPlace(
   partition: string,
   staging: PostgresShape,
 ): Promise<number> {
-  const [into, from] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
+  const [into, from] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const columns = mergedColumns(load, staging).map(({ name }) => escapeIdentifier(name))
   const keys = load.keys.map((name) => escapeIdentifier(name))
   const rest = columns.filter((column) => !keys.includes(column))
@@ -141,7 +141,7 @@ export async function mergeInPlace(
  */
 export function isPartOf({ staging, keys, column }: StagedRecords, alias: string): string {
   const id = keys.map((key) => `record.${escapeIdentifier(key)}::text`).join(` || '/' || `)
-  return `exists (select from ${qualified('sluice', staging)} as record where ${id} = ${alias}.${escapeIdentifier(column)}::text)`
+  return `exists (select from ${qualifyName('sluice', staging)} as record where ${id} = ${alias}.${escapeIdentifier(column)}::text)`
 }
 
 async function readColumnNames(client: ClientBase, partition: string): Promise<ReadonlySet<string>> {
@@ -159,7 +159,7 @@ async function copyRowsToStaging(
   const last = await findLastEntry(client, partition)
   if (!last) throw concurrentlyChanged(load)
   load.fedBefore = fedColumns(feedOf(live, last))
-  const [old, here] = [qualified('sluice', partition), qualified('sluice', load.stagingTable)]
+  const [old, here] = [qualifyName('sluice', partition), qualifyName('sluice', load.stagingTable)]
   const { table } = planPublication(load, { live, staging, last, merging: true })
   for (const statement of completeStaging(here, table)) await client.query(statement)
   const completed = (await readShape(client, 'sluice', load.stagingTable))!

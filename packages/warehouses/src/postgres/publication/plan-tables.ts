@@ -6,7 +6,7 @@ import { findLastEntry } from './ledger.ts'
 import { stagingTableMissing, type PostgresStagedTable } from '../staged-table.ts'
 import { tableNotOwned, warehouseProblem } from '../problems.ts'
 import { mergeModeOf } from './merge.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { prepareLoads, readyTableOf } from './publish.ts'
 import { rowsAfterPublication } from './staged-rows-preview.ts'
 import { readShape } from '../table-shape.ts'
@@ -56,7 +56,7 @@ async function planLoadedTable(
       )
       const rowsAfter = rows[0]!.count
       if (live && (!merging || load.copiedRows)) {
-        const { rebuild } = planEvolution(qualified(schema, table), live, plan, load.fed)
+        const { rebuild } = planEvolution(qualifyName(schema, table), live, plan, load.fed)
         await findBlockingViews(client, load.problemContext, live, plan, rebuild)
       }
       const falls = live && !merging ? fallOfRows(load.target, last?.tableRows, load.written!.rows) : []

@@ -52,7 +52,7 @@ interface PublishRequest {
  * still owns the run, and the swap of all tables. An abort rolls back any step, including a long merge; once the swap has started,
  * an abort takes effect after it, a few milliseconds or one lock time-out later.
  */
-export async function publish(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
+export async function publishRun(publishing: PublishRequest, signal: AbortSignal): Promise<Publication> {
   const { options } = publishing
   const [first] = publishing.loads
   if (!first) throw new Error('Nothing to publish.')

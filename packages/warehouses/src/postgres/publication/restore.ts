@@ -23,7 +23,7 @@ import {
 import { enterLedger, enterRun, type LedgerEntry, findLastEntry, idleTransactionTimeout } from './ledger.ts'
 import { tableNotOwned } from '../problems.ts'
 import { blockAutovacuum, findBlockingViews } from './table-swap.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { analyzeTable } from './index-and-analyze.ts'
 import { readEarlierPublication, type SwapOptions, sumTables, retryWhileTableIsRead } from './publish.ts'
 import { readShape, type PostgresShape } from '../table-shape.ts'
@@ -53,9 +53,9 @@ interface RestoredTable {
  * See `Loader.restore`. The kept partitions and the published ones change places with the same DDL statements as in a load, so no
  * row is copied. The ledger's data about a partition (cursor, load memory, profile) becomes valid again with the partition.
  */
-export function restore(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
+export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal): Promise<Publication> {
   const { pools, target, options } = restoring
-  const scene = { place: qualified(target.schema, target.table) }
+  const scene = { place: qualifyName(target.schema, target.table) }
   return retryWhileTableIsRead(scene, options, signal, async (wait) => {
     const { publication, returned } = await restoreAll(restoring, wait, signal)
     await failpoint('published')
@@ -108,7 +108,7 @@ async function planRestoredTable(
   read: string,
   wait: number,
 ): Promise<RestoredTable> {
-  const place = qualified(schema, table)
+  const place = qualifyName(schema, table)
   const scene = { place }
   const kept = partition === null ? undefined : await readShape(client, 'sluice', partition)
   if (partition !== null && !kept) throw nothingKept(place)
@@ -116,16 +116,16 @@ async function planRestoredTable(
     await client.query(`lock table only ${place} in share update exclusive mode`)
   const live = await readShape(client, schema, table)
   if (live && !live.owned) throw tableNotOwned(scene)
-  if (live?.partition) await client.query(blockAutovacuum(qualified('sluice', live.partition), wait))
-  if (partition !== null) await client.query(blockAutovacuum(qualified('sluice', partition), wait))
+  if (live?.partition) await client.query(blockAutovacuum(qualifyName('sluice', live.partition), wait))
+  if (partition !== null) await client.query(blockAutovacuum(qualifyName('sluice', partition), wait))
   const last = await findLastEntry(client, partition ?? undefined)
   const attached =
-    partition === null ? [] : [`alter table ${place} attach partition ${qualified('sluice', partition)} default`]
+    partition === null ? [] : [`alter table ${place} attach partition ${qualifyName('sluice', partition)} default`]
   const detached = live?.partition
-    ? [`alter table ${place} detach partition ${qualified('sluice', live.partition)}`]
+    ? [`alter table ${place} detach partition ${qualifyName('sluice', live.partition)}`]
     : []
   const change =
-    kept && partition !== null ? await planShapeChange(client, { place, live, kept, partition, read }) : unchanged
+    kept && partition !== null ? await planShapeChange(client, { place, live, kept, partition, read }) : noShapeChange
   const feed = rememberVanished(last?.feed ?? { columns: [] }, change.stay)
   const rows = last?.tableRows ?? 0
   const published: PublishedTable = { schema, table, rows, bytes: last?.bytes ?? 0, changes: change.changes }
@@ -157,7 +157,7 @@ interface ShapeChange {
   stay: ReturnType<typeof columnsOf>
 }
 
-const unchanged: ShapeChange = { statements: [], views: [], changes: [], stay: [] }
+const noShapeChange: ShapeChange = { statements: [], views: [], changes: [], stay: [] }
 
 interface RestoredShapes {
   place: string
@@ -173,7 +173,7 @@ async function planShapeChange(
   { place, live, kept, partition, read }: RestoredShapes,
 ): Promise<ShapeChange> {
   const before = columnsOf(kept)
-  if (!live) return { ...unchanged, statements: createTable(place, before, read) }
+  if (!live) return { ...noShapeChange, statements: createTable(place, before, read) }
   const now = columnsOf(live)
   const names = new Set(before.map(({ name }) => name))
   const stay: typeof now = []
@@ -186,7 +186,7 @@ async function planShapeChange(
   const retyped = before.filter(({ name, type }) => there.has(name) && there.get(name)!.type !== type)
   const plan = { columns: [...before, ...stay], dropped, retyped, missing: [], restaged: [], changes: [], memory: [] }
   const { forTable, rebuild } = planEvolution(place, live, plan, [...names])
-  const here = qualified('sluice', partition)
+  const here = qualifyName('sluice', partition)
   const completed =
     stay.length === 0
       ? []

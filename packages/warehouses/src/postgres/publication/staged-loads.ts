@@ -2,7 +2,7 @@ import { type ClientBase, escapeIdentifier } from 'pg'
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { idleTransactionTimeout } from './ledger.ts'
 import { stagingTableMissing, PostgresStagedTable } from '../staged-table.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
 import { warehouseProblem } from '../problems.ts'
 import { originComment, parseOrigin } from '../staging-origin.ts'
@@ -35,7 +35,7 @@ export async function describeStaged(
           `select oid::int8::float8 as oid, pg_relation_filenode(oid)::int8::float8 as file,
              array(select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum) as brought
            from pg_class c where oid = to_regclass($1)`,
-          [qualified('sluice', load.stagingTable)],
+          [qualifyName('sluice', load.stagingTable)],
         ),
       )
       if (!rows[0]) throw stagingTableMissing(load)
@@ -94,7 +94,7 @@ async function renameForAttempt(
     [oid],
   )
   if (!named[0]) return false
-  const table = qualified('sluice', named[0].name)
+  const table = qualifyName('sluice', named[0].name)
   await client.query(`lock table only ${table} in access exclusive mode`)
   const { rows: locked } = await client.query<{ file: number; comment: string | null }>(
     `select pg_relation_filenode(oid)::int8::float8 as file, obj_description(oid, 'pg_class') as comment from pg_class

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type ClientBase, escapeIdentifier, escapeLiteral } from 'pg'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import { type PostgresPools, type WarehouseAccess, withClient } from '../postgres-connections.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 import { dropRunSchema } from '../transformation/transformation-schema.ts'
@@ -10,7 +10,7 @@ import { withQueryPlanner } from '../queries/query-planning.ts'
 import { isPartOf } from './merge.ts'
 
 /** Short time-outs: each table is locked only while its columns are read, so the preview does not block readers. */
-const brief = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
+const shortTimeouts = `set local lock_timeout = '5s'; set local statement_timeout = '1min'`
 
 /**
  * See `Loader.exposeStagedRows`. It creates two schemas for this run: `shown` has views over the rows that are about to be
@@ -31,9 +31,9 @@ export async function exposeStagedRows(
   const drop = async () => {
     for (const schema of [shown, bare]) await dropPersistently(pools, schema)
   }
-  const place = qualified(tables[0]!.schema, tables[0]!.table)
+  const place = qualifyName(tables[0]!.schema, tables[0]!.table)
   const live = await withClient(pools.statements, undefined, async (client) => {
-    await client.query(`begin; ${brief}`)
+    await client.query(`begin; ${shortTimeouts}`)
     await client.query(
       [shown, bare].flatMap((schema) => schemaFor(schema, access.read.user, { run, attempt, ...tables[0]! })).join(';'),
     )
@@ -73,7 +73,7 @@ async function dropPersistently({ statements }: PostgresPools, schema: string): 
 }
 
 /** The comment lets maintenance drop the schema after a worker crash. */
-function schemaFor(schema: string, read: string, { run, attempt, schema: of, table }: Origin): string[] {
+function schemaFor(schema: string, read: string, { run, attempt, schema: of, table }: StagedTableOrigin): string[] {
   const name = escapeIdentifier(schema)
   const origin = escapeLiteral(JSON.stringify({ run, attempt, schema: of, table }))
   return [
@@ -84,7 +84,7 @@ function schemaFor(schema: string, read: string, { run, attempt, schema: of, tab
   ]
 }
 
-interface Origin extends ReadyTable {
+interface StagedTableOrigin extends ReadyTable {
   run: string
   attempt: number
 }
@@ -97,7 +97,7 @@ async function createPreviewRelations(
 ): Promise<number[]> {
   const staging = (await readShape(client, 'sluice', ready.staging))!
   const live = await readShape(client, ready.schema, ready.table)
-  const [view, empty] = [qualified(shown, ready.table), qualified(bare, ready.table)]
+  const [view, empty] = [qualifyName(shown, ready.table), qualifyName(bare, ready.table)]
   const reader = escapeIdentifier(read)
   await client.query(
     [
@@ -114,7 +114,7 @@ async function createPreviewRelations(
   return rows.map(({ oid }) => oid)
 }
 
-const seconds = 30
+const previewTimeoutSeconds = 30
 
 /**
  * Selects relations that the preceding EXPLAIN has locked and that contain or show published rows: the tables themselves, views
@@ -143,7 +143,7 @@ function findOldRows(
   query: UserQuery,
   signal: AbortSignal,
 ): Promise<OldRows | undefined> {
-  return withQueryPlanner(access, query, { seconds, signal }, async (client, plan) => {
+  return withQueryPlanner(access, query, { seconds: previewTimeoutSeconds, signal }, async (client, plan) => {
     await plan(query.schemas ?? [])
     const { rows } = await client.query<OldRows>(lockedOldRelations, [live])
     return rows[0]
@@ -159,7 +159,7 @@ export function rowsAfterPublication(
   staging: PostgresShape,
   live: PostgresShape | undefined,
 ): string {
-  const here = qualified('sluice', name)
+  const here = qualifyName('sluice', name)
   const known = new Set(staging.columns.map((column) => column.name))
   const isMerged = merge !== undefined && live?.partition !== undefined
   const before = (live?.columns ?? []).map((column) => column.name).filter((column) => isMerged || known.has(column))
@@ -167,7 +167,7 @@ export function rowsAfterPublication(
   const columns = [...before, ...added]
   if (merge === undefined || live?.partition === undefined) return `select ${formatColumnList(columns)} from ${here}`
 
-  const old = qualified('sluice', live.partition)
+  const old = qualifyName('sluice', live.partition)
   const same = merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
   const brought = new Set(merge.columns ?? known)
   const merged = columns.map((column) => `${brought.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`)

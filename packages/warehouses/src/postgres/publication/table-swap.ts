@@ -12,7 +12,7 @@ import { type PostgresStagedTable, stagingTableMissing } from '../staged-table.t
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { type ProblemContext, tableNotOwned, viewsDepend } from '../problems.ts'
 import { concurrentlyChanged, fitsInPlace, mergeInPlace } from './merge.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { type PostgresShape, readShape } from '../table-shape.ts'
 
 export interface TableSwap {
@@ -40,7 +40,7 @@ export async function planSwap(
   wait: number,
 ): Promise<TableSwap> {
   const { schema, table } = load.target
-  const names = { table: qualified(schema, table), staging: qualified('sluice', load.stagingTable) }
+  const names = { table: qualifyName(schema, table), staging: qualifyName('sluice', load.stagingTable) }
   const attach = `alter table ${names.table} attach partition ${names.staging} default`
   const staging = await readShape(client, 'sluice', load.stagingTable)
   if (!staging) throw stagingTableMissing(load)
@@ -62,7 +62,7 @@ export async function planSwap(
   const current = await readShape(client, schema, table)
   if (!current?.owned) throw tableNotOwned(load.problemContext)
 
-  if (current.partition) await client.query(blockAutovacuum(qualified('sluice', current.partition), wait))
+  if (current.partition) await client.query(blockAutovacuum(qualifyName('sluice', current.partition), wait))
   const last = await findLastEntry(client, current.partition)
   const merging = mode === 'MERGE' && current.partition !== undefined
   const { table: plan, feed } = planPublication(load, { live: current, staging, last, merging })
@@ -82,7 +82,7 @@ export async function planSwap(
   if (published.changes.some(({ kind }) => kind === 'TYPE_WIDENED' || kind === 'TYPE_CHANGED'))
     published.changes.push(...describeRecreated(views))
   const detach = current.partition
-    ? [`alter table ${names.table} detach partition ${qualified('sluice', current.partition)}`]
+    ? [`alter table ${names.table} detach partition ${qualifyName('sluice', current.partition)}`]
     : []
   return {
     ...swap,
@@ -180,7 +180,7 @@ export async function interruptAutovacuum(
     const partition = (await readShape(client, target.schema, target.table))?.partition
     if (partition === undefined) return
     await client.query(
-      `begin; set local lock_timeout = '2s'; ${lockAgainstAutovacuum(qualified('sluice', partition))}; commit`,
+      `begin; set local lock_timeout = '2s'; ${lockAgainstAutovacuum(qualifyName('sluice', partition))}; commit`,
     )
   }).catch(() => {})
 }

@@ -7,7 +7,7 @@ const copyData = 0x64
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 /** Bytes of the type and the length of a message. */
-const headerBytes = 5
+const messageHeaderBytes = 5
 const chunkBytes = 256 * 1024
 /** Bytes that wait for the consumer before the socket is paused. */
 const maxWaitingBytes = 1024 * 1024
@@ -91,14 +91,14 @@ export class CopyText implements Submittable {
     while (at < bytes.length) {
       if (this.#rowLeft > 0) at = this.#copyRow(bytes, at)
       else if (this.#driverLeft > 0) at = this.#passToDriver(bytes, at)
-      else if (bytes.length - at < headerBytes) {
+      else if (bytes.length - at < messageHeaderBytes) {
         this.#cutHeader = Buffer.from(bytes.subarray(at))
         break
       } else {
         const length = bytes.readUInt32BE(at + 1)
         if (bytes[at] === copyData) {
           this.#rowLeft = length - 4
-          at += headerBytes
+          at += messageHeaderBytes
         } else this.#driverLeft = length + 1
       }
     }

@@ -52,10 +52,10 @@ export const isSyntaxOrNameError = (error: unknown): boolean =>
   error instanceof DatabaseError && error.code?.startsWith('42') === true
 
 /** Planning needs no long time limit: if locks delay it, the query itself will report that. */
-const seconds = 10
+const planningTimeoutSeconds = 10
 
 /** Returns the tables and views that the last plan has locked and that have namesakes in other schemas of the list. */
-const namesakes = `
+const ambiguousRelationsQuery = `
   select c.oid::int8::float8 as oid, c.relname::text as name, found.schemas
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
   cross join lateral (
@@ -84,7 +84,7 @@ export function ambiguousTable(
   const schemas = query.schemas ?? []
   const [first, others] = [schemas.slice(0, preferred), schemas.slice(preferred)]
   if (others.length < 2) return Promise.resolve(undefined)
-  return withQueryPlanner(access, query, { seconds, signal }, async (client, plan) => {
+  return withQueryPlanner(access, query, { seconds: planningTimeoutSeconds, signal }, async (client, plan) => {
     const planned = (order: readonly string[]) =>
       plan(order).then(
         () => namesakesOf(client, others),
@@ -114,7 +114,7 @@ const findMissing = (
 ): AmbiguousRelation | undefined => some.find(({ oid }) => others.every((other) => other.oid !== oid))
 
 const namesakesOf = async (client: Client, schemas: readonly string[]): Promise<AmbiguousRelation[]> =>
-  (await client.query<AmbiguousRelation>(namesakes, [schemas])).rows
+  (await client.query<AmbiguousRelation>(ambiguousRelationsQuery, [schemas])).rows
 
 /** Returns whether the text contains the unqualified name. */
 const hasBareName = (text: string, name: string): boolean =>

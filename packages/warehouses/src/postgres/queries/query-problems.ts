@@ -56,14 +56,14 @@ export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (forbiddenStates.has(code))
     return problem(
       'SQL_NOT_ALLOWED',
-      `The query contains an operation that is not allowed${place(error, context)}: ${words}`,
+      `The query contains an operation that is not allowed${describePosition(error, context)}: ${words}`,
     )
   if (code === '08P01')
     return problem('QUERY_FAILED', 'The query uses a parameter such as $1. Write ${name} for a variable instead.')
   if (queryFaultClasses.has(code.slice(0, 2)))
     return problem(
       'QUERY_FAILED',
-      `The query failed${place(error, context)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
+      `The query failed${describePosition(error, context)}: ${words}${isMissingTable(error) ? ` ${missingTableAdvice}` : ''}`,
     )
   return warehouseProblem(error, { place: 'the warehouse' })
 }
@@ -87,7 +87,7 @@ const isMissingTable = ({ code, message }: DatabaseError): boolean =>
   code === '42P01' && message.startsWith('relation ')
 
 /** Line and column in the user's text, from 1. The server counts characters, not UTF-16 units. */
-function place({ position }: DatabaseError, { query, prefix }: QueryContext): string {
+function describePosition({ position }: DatabaseError, { query, prefix }: QueryContext): string {
   const before = Number(position) - 1 - prefix
   if (!position || before < 0) return ''
   const lines = [...query.text].slice(0, before).join('').split('\n')

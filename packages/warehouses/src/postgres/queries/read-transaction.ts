@@ -119,7 +119,7 @@ function fetchBatch(client: Client, wanted: number, into: FetchedRows): Promise<
   })
 }
 
-const numbers = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
+const numericDataTypes = new Set(['SMALLINT', 'INTEGER', 'FLOAT', 'DOUBLE'])
 
 export function toCells(rows: (string | null)[][], columns: readonly WarehouseColumn[]): RowCell[][] {
   return rows.map((row) => row.map((text, index) => toCell(text, columns[index]!)))
@@ -129,7 +129,7 @@ function toCell(text: string | null, { dataType }: WarehouseColumn): RowCell {
   if (text === null) return null
   if (dataType === 'BOOLEAN') return text === 't'
   if (dataType === 'JSONB') return JSON.parse(text)
-  if (!numbers.has(dataType)) return text
+  if (!numericDataTypes.has(dataType)) return text
   const number = Number(text)
   // JSON cannot represent NaN and Infinity, so they are returned as text.
   return Number.isFinite(number) ? number : text

@@ -3,7 +3,7 @@ import type { WarehouseColumn } from '../../warehouse.ts'
 import { describeType, type SqlType } from '../types.ts'
 
 /** Types of `pg_type` that map to a DataType; their OIDs are the same on every server. All other types are text. */
-const plain: Record<number, SqlType> = {
+const dataTypeByOid: Record<number, SqlType> = {
   16: 'boolean',
   20: 'bigint',
   21: 'smallint',
@@ -36,5 +36,5 @@ function resultTypeOf({ dataTypeID, dataTypeModifier }: FieldDef): SqlType {
   if (dataTypeID === 1042) return modifier > 0 ? `character(${modifier})` : 'text'
   if (dataTypeID === 1043) return modifier > 0 ? `character varying(${modifier})` : 'character varying'
   if (dataTypeID === 1700) return modifier >= 0 ? `numeric(${modifier >> 16},${(modifier << 21) >> 21})` : 'numeric'
-  return plain[dataTypeID] ?? 'text'
+  return dataTypeByOid[dataTypeID] ?? 'text'
 }

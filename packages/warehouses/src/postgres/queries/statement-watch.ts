@@ -9,7 +9,7 @@ import { endReadSession } from './read-transaction.ts'
 const mostLocks = 2_000
 
 /** Milliseconds between two checks, and the number of checks between two measurements of the database size. */
-const interval = 250
+const checkIntervalMs = 250
 const looksForSize = 12
 
 export interface WatchLimits {
@@ -60,7 +60,7 @@ export class StatementWatch {
     let failed = false
     try {
       for (let look = 1; ; look += 1) {
-        await sleep(interval)
+        await sleep(checkIntervalMs)
         if (this.#watched.size === 0) return
         client ??= await this.#pool.connect()
         await this.#assertFewLocks(client)
@@ -101,12 +101,12 @@ export class StatementWatch {
   }
 }
 
-const watches = new WeakMap<object, StatementWatch>()
+const watchesByPool = new WeakMap<object, StatementWatch>()
 const readPools = new WeakMap<WarehouseAccess, Pool>()
 
 /** Sets the limits for sessions that are opened from this pool. */
 export function limitStatements(pool: Pool, limits: WatchLimits): void {
-  watches.set(pool, new StatementWatch(pool, limits))
+  watchesByPool.set(pool, new StatementWatch(pool, limits))
 }
 
 /** Returns the watch over sessions of role `load`, which uses a connection of that role. */
@@ -126,16 +126,16 @@ export function readWatch(access: WarehouseAccess): StatementWatch {
 
 /** Closes the connection that watches readers, if there is one. */
 export async function endReadWatch(access: WarehouseAccess): Promise<void> {
-  watches.delete(access)
+  watchesByPool.delete(access)
   await readPools.get(access)?.end()
   readPools.delete(access)
 }
 
 function watchOf(key: object, poolOf: () => Pool): StatementWatch {
-  const known = watches.get(key)
+  const known = watchesByPool.get(key)
   if (known) return known
   const watch = new StatementWatch(poolOf())
-  watches.set(key, watch)
+  watchesByPool.set(key, watch)
   return watch
 }
 
@@ -171,7 +171,7 @@ export async function endSession(access: WarehouseAccess, session: number | unde
 }
 
 /** Seconds in which the server should stop a statement itself. */
-const grace = 3
+const graceSeconds = 3
 
 interface StatementLimits {
   seconds: number
@@ -203,7 +203,7 @@ export async function runStoppable<T>(
       late = true
       stop()
     },
-    (seconds + grace) * 1_000,
+    (seconds + graceSeconds) * 1_000,
   )
   signal.addEventListener('abort', stop, { once: true })
   using _watch = loadWatch(others).watch(session, {

@@ -3,7 +3,7 @@ import type { Client, ClientBase } from 'pg'
 import { WarehouseProblem } from '../../warehouse.ts'
 
 /** Increases with every change below: a worker that finds a lower number provisions that warehouse again. */
-const version = 6
+const ledgerVersion = 6
 
 /** The parameter types of `sluice.enter_table`. A call casts to all of them; otherwise it could resolve to a user's overload. */
 export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint', 'text[]', 'jsonb'].concat([
@@ -138,7 +138,7 @@ export async function createLedger(client: Client, load: string, key: string): P
     grant usage, create on schema sluice to ${load};
     grant select on sluice.ledger, sluice.ledger_table, sluice.kept_table to ${load};
     revoke insert on sluice.ledger, sluice.ledger_table from ${load};
-    comment on schema sluice is '${version}';
+    comment on schema sluice is '${ledgerVersion}';
   `)
 }
 
@@ -146,7 +146,7 @@ export async function assertLedgerCurrent(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ version: number }>(
     `select coalesce(obj_description(to_regnamespace('sluice'), 'pg_namespace'), '0')::int as version`,
   )
-  if (rows[0]!.version < version)
+  if (rows[0]!.version < ledgerVersion)
     throw new WarehouseProblem(
       'WAREHOUSE_OUTDATED',
       'The warehouse was provisioned by an older version of Sluice. Provision it again.',

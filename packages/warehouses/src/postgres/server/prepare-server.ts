@@ -56,7 +56,7 @@ async function createTemplate(client: Client, superuserUrl: string): Promise<voi
 }
 
 /** Time-outs in milliseconds. This process measures the last one, for a server that stops responding. */
-const timeouts = {
+const adminTimeouts = {
   connectionTimeoutMillis: 5_000,
   lock_timeout: 10_000,
   statement_timeout: 30_000,
@@ -64,12 +64,12 @@ const timeouts = {
 }
 
 /** Returns a connection for preparing servers and warehouses. Every wait on it is limited; end it with `endAdmin`. */
-export function adminClient(connectionString: string, changed: Partial<typeof timeouts> = {}): Client {
+export function adminClient(connectionString: string, changed: Partial<typeof adminTimeouts> = {}): Client {
   const client = new Client({
     connectionString,
     application_name: 'sluice provisioning',
     keepAlive: true,
-    ...timeouts,
+    ...adminTimeouts,
     ...changed,
   })
   // Without a listener a connection that breaks between two statements would end the process.

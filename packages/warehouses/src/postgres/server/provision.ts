@@ -176,7 +176,7 @@ function databaseNotOwned(database: string): string {
   return `Database ${database} or its roles already exist and belong to another role, or the administrator’s role lacks CREATEDB or CREATEROLE. Choose another key, or grant these rights.`
 }
 
-const iterations = 4096
+const scramIterations = 4096
 
 /**
  * The verifier PostgreSQL keeps for a password (RFC 5803, RFC 7677). Sent instead of the password, so that no server
@@ -186,12 +186,12 @@ async function scramVerifier(password: string): Promise<string> {
   if (!/^[\x21-\x7e]{8,128}$/.test(password))
     throw new Error('A warehouse password has 8 to 128 printable ASCII characters.')
   const salt = randomBytes(16)
-  const salted = await promisify(pbkdf2)(password, salt, iterations, 32, 'sha256')
-  const storedKey = createHash('sha256').update(hmac(salted, 'Client Key')).digest('base64')
-  const serverKey = hmac(salted, 'Server Key').toString('base64')
-  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`
+  const salted = await promisify(pbkdf2)(password, salt, scramIterations, 32, 'sha256')
+  const storedKey = createHash('sha256').update(hmacSha256(salted, 'Client Key')).digest('base64')
+  const serverKey = hmacSha256(salted, 'Server Key').toString('base64')
+  return `SCRAM-SHA-256$${scramIterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`
 }
 
-function hmac(key: Buffer, text: string): Buffer {
+function hmacSha256(key: Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }

@@ -4,7 +4,7 @@ import { WarehouseProblem } from '../../warehouse.ts'
 export type RoleSettings = Readonly<Record<string, string>>
 
 /** Keepalive settings: the server notices within two minutes that a worker is gone, and ends its transaction. */
-const liveness: RoleSettings = {
+const keepaliveSettings: RoleSettings = {
   client_connection_check_interval: '1s',
   tcp_keepalives_idle: '30',
   tcp_keepalives_interval: '10',
@@ -12,10 +12,15 @@ const liveness: RoleSettings = {
 }
 
 /** The text format of values must not depend on the server's configuration. */
-const forms: RoleSettings = { timezone: 'UTC', datestyle: 'ISO, YMD', search_path: 'pg_catalog', bytea_output: 'hex' }
+const textFormatSettings: RoleSettings = {
+  timezone: 'UTC',
+  datestyle: 'ISO, YMD',
+  search_path: 'pg_catalog',
+  bytea_output: 'hex',
+}
 
 /** Settings that would end the service's sessions or change their meaning. */
-const untouched: RoleSettings = {
+const pinnedSettings: RoleSettings = {
   transaction_timeout: '0',
   idle_session_timeout: '0',
   exit_on_error: 'off',
@@ -31,21 +36,31 @@ const loadTimeouts: RoleSettings = {
   idle_in_transaction_session_timeout: '5min',
 }
 
-export const loadSettings: RoleSettings = { ...liveness, ...forms, ...loadTimeouts, temp_file_limit: '20GB' }
+export const loadSettings: RoleSettings = {
+  ...keepaliveSettings,
+  ...textFormatSettings,
+  ...loadTimeouts,
+  temp_file_limit: '20GB',
+}
 
 /**
  * Users' SQL runs as `load`, and a role may change its own session defaults (ALTER ROLE … SET). So connections set the values
  * that loads rely on explicitly, which takes precedence.
  */
-export const loadOptions = options({ ...forms, ...untouched, ...loadTimeouts, default_transaction_read_only: 'off' })
+export const loadOptions = formatStartupOptions({
+  ...textFormatSettings,
+  ...pinnedSettings,
+  ...loadTimeouts,
+  default_transaction_read_only: 'off',
+})
 
 /**
  * Users may raise the time-outs inside their own session; the service sets its own again in each transaction, and users cannot
  * raise the last one.
  */
 export const readSettings: RoleSettings = {
-  ...liveness,
-  ...forms,
+  ...keepaliveSettings,
+  ...textFormatSettings,
   default_transaction_read_only: 'on',
   statement_timeout: '30s',
   lock_timeout: '5s',
@@ -55,9 +70,13 @@ export const readSettings: RoleSettings = {
   temp_file_limit: '2GB',
 }
 
-export const readOptions = options({ ...forms, ...untouched, default_transaction_read_only: 'on' })
+export const readOptions = formatStartupOptions({
+  ...textFormatSettings,
+  ...pinnedSettings,
+  default_transaction_read_only: 'on',
+})
 
-function options(settings: RoleSettings): string {
+function formatStartupOptions(settings: RoleSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', String.raw`\ `)}`)
     .join(' ')

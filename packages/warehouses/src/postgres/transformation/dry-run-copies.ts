@@ -2,7 +2,7 @@ import { type Connection, type PoolClient, type Submittable, escapeIdentifier } 
 import { type PostgresPools, withClient } from '../postgres-connections.ts'
 import { copyInto } from '../copy/copy.ts'
 import { type PostgresStagedTable, freeAssertion } from '../staged-table.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { createStaging, dropDetached, originOf, stagingName } from '../staging-origin.ts'
 import type { TupleChunk } from '../../warehouse.ts'
@@ -29,7 +29,7 @@ export class RowCopies implements AsyncDisposable {
         createStaging(other, staging, originOf(load.target), columns),
       )
       const names = columns.map(({ name }) => name)
-      const rows = () => readTuples(client, qualified('sluice', load.stagingTable), names)
+      const rows = () => readTuples(client, qualifyName('sluice', load.stagingTable), names)
       const assertFree = freeAssertion(this.#pools, load, signal)
       const copying = {
         staging,
@@ -49,7 +49,7 @@ export class RowCopies implements AsyncDisposable {
   async replaceStaging(): Promise<void> {
     const renames = [...this.#names].map(
       ([{ stagingTable }, copy]) =>
-        `alter table ${qualified('sluice', copy)} rename to ${escapeIdentifier(stagingTable)}`,
+        `alter table ${qualifyName('sluice', copy)} rename to ${escapeIdentifier(stagingTable)}`,
     )
     await withClient(this.#pools.statements, undefined, (client) =>
       client.query(['begin', ...renames, 'commit'].join(';')),

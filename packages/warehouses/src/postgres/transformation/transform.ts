@@ -1,7 +1,7 @@
 import { type ClientBase, type Pool, type PoolClient, Query } from 'pg'
 import { tokensOf } from '../../sql-text/sql-tokens.ts'
 import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
-import { borrow, type PostgresPools, withClient } from '../postgres-connections.ts'
+import { borrowConnection, type PostgresPools, withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
 import { RowCopies } from './dry-run-copies.ts'
 import { listOlderSnapshots } from '../copy/older-snapshots.ts'
@@ -19,7 +19,7 @@ import { asSentence } from '@sluice/process'
 const transformationSeconds = 7_200
 
 /** See `Loader.transform`. Aborting ends the statement at the server within a second. */
-export async function transform(
+export async function runTransformation(
   pools: PostgresPools,
   loads: readonly PostgresStagedTable[],
   statements: readonly TransformationStatement[],
@@ -32,7 +32,7 @@ export async function transform(
   await using copies = new RowCopies(pools, loads)
   const replaced = Math.max(...loads.map((load) => load.replacedBytes))
   // Never marked as reusable, because users' SQL ran on this connection.
-  using borrowed = await borrow(transactions, signal)
+  using borrowed = await borrowConnection(transactions, signal)
   const { client } = borrowed
   try {
     await scope.open(client)
@@ -93,7 +93,7 @@ async function runStatement(
   const named = `Statement ${number} of the transformation${description ? ` (“${description.slice(0, 200)}”)` : ''}`
   // Sets the limits again for each statement, because an earlier one may have changed them for the session.
   await client.query(`set search_path = ${path}; set statement_timeout = '${seconds}s'; set lock_timeout = '30s'`)
-  await stopping({ seconds, what: named }, () => execute(client, statement)).catch((error: unknown) => {
+  await stopping({ seconds, what: named }, () => executeStatement(client, statement)).catch((error: unknown) => {
     throw statementProblem(error, named, statement)
   })
   if (dry && client.getTransactionStatus() !== 'T')
@@ -110,7 +110,7 @@ function endsTransaction(statement: string): boolean {
 }
 
 /** Uses the extended protocol, which accepts only one statement. Discards the rows that it returns. */
-function execute(client: PoolClient, text: string): Promise<void> {
+function executeStatement(client: PoolClient, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const query = client.query(new Query({ text, rowMode: 'array', queryMode: 'extended' } as never))
     query.on('row', () => {})
@@ -157,7 +157,7 @@ function processOf(client: PoolClient): number {
 }
 
 /** Schemas, relations, functions and types of the client. Row types of tables and array types are left out: they exist with their table or type. */
-const objects = `
+const clientObjectsQuery = `
   select oid::text, name from (
     select oid, nspname, quote_ident(nspname) as name from pg_namespace
     union all
@@ -171,7 +171,7 @@ const objects = `
   ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
 
 /** Lists committed relations outside a schema that a session has locked for a change. A transaction holds such locks until it ends. */
-const changed = `
+const changedRelationsQuery = `
   select distinct format('%I.%I', nspname, relname) as name
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = relnamespace
   where l.pid = $1 and l.locktype = 'relation' and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
@@ -188,10 +188,10 @@ async function assertNothingWrittenElsewhere(
   others: Pool,
   { process, schema }: { process: number; schema: string },
 ): Promise<void> {
-  const seen = (await client.query<{ oid: string; name: string }>(objects)).rows
+  const seen = (await client.query<{ oid: string; name: string }>(clientObjectsQuery)).rows
   const names = await withClient(others, undefined, async (other) => {
-    const committed = new Set((await other.query<{ oid: string }>(objects)).rows.map(({ oid }) => oid))
-    const { rows } = await other.query<{ name: string }>(changed, [process, schema])
+    const committed = new Set((await other.query<{ oid: string }>(clientObjectsQuery)).rows.map(({ oid }) => oid))
+    const { rows } = await other.query<{ name: string }>(changedRelationsQuery, [process, schema])
     return [...rows, ...seen.filter(({ oid }) => !committed.has(oid))].map(({ name }) => name)
   })
   if (names.length === 0) return

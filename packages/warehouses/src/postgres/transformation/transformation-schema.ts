@@ -1,7 +1,7 @@
 import { type ClientBase, type Pool, escapeIdentifier, escapeLiteral } from 'pg'
 import { withClient } from '../postgres-connections.ts'
 import type { PostgresStagedTable } from '../staged-table.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { readShape } from '../table-shape.ts'
 import { columnComments, originComment, originOf } from '../staging-origin.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
@@ -36,8 +36,8 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
 
     async open(client) {
       const moves = loads.flatMap(({ stagingTable, target }) => [
-        `alter table ${qualified('sluice', stagingTable)} set schema ${name}`,
-        `alter table ${qualified(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
+        `alter table ${qualifyName('sluice', stagingTable)} set schema ${name}`,
+        `alter table ${qualifyName(schema, stagingTable)} rename to ${escapeIdentifier(target.table)}`,
       ])
       const make = [`create schema ${name}`, `comment on schema ${name} is ${origin}`]
       await client.query(['begin', ...make, ...moves, 'commit'].join(';'))
@@ -58,7 +58,7 @@ async function moveBack(
   schema: string,
   { target, stagingTable }: PostgresStagedTable,
 ): Promise<number> {
-  const place = qualified(schema, target.table)
+  const place = qualifyName(schema, target.table)
   const shape = await readShape(client, schema, target.table)
   const { rowCount: plain } = await client.query(
     `select from pg_class c where c.oid = $1::oid and relkind = 'r' and relpersistence = 'p' and not relispartition
@@ -72,7 +72,7 @@ async function moveBack(
   if (shape.columns.length === 0)
     throw transformationFailed(`After the transformation, table "${target.table}" has no columns. Keep at least one.`)
   const labels = new Map(target.columns.map(({ name, label }) => [name, label]))
-  const staging = qualified('sluice', stagingTable)
+  const staging = qualifyName('sluice', stagingTable)
   const relabelled = shape.columns.map(({ name, label }) => ({ name, label: labels.get(name) ?? label }))
   const { rows } = await client.query(`select count(*)::float8 as count from ${place}`)
   await client.query(
@@ -80,7 +80,7 @@ async function moveBack(
       ...(await plainColumns(client, shape.oid, place)),
       ...(await ownIndexNames(client, shape.oid, schema, stagingTable)),
       `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
-      `alter table ${qualified(schema, stagingTable)} set schema sluice`,
+      `alter table ${qualifyName(schema, stagingTable)} set schema sluice`,
       originComment(stagingTable, target),
       ...columnComments(staging, relabelled),
     ].join(';'),
@@ -122,7 +122,7 @@ async function ownIndexNames(
   return rows.map(({ name }, index) => {
     const suffix = `_i${index + 1}`
     const own = escapeIdentifier(stagingTable.slice(0, 63 - suffix.length) + suffix)
-    return `alter index ${qualified(schema, name)} rename to ${own}`
+    return `alter index ${qualifyName(schema, name)} rename to ${own}`
   })
 }
 
@@ -160,8 +160,8 @@ export async function dropRunSchema(
     const { rows } = await client.query('select to_regnamespace($1) is not null as exists', [name])
     if (!rows[0].exists) return false
     const moves = rescue.flatMap(({ target, stagingTable }) => [
-      `alter table if exists ${qualified(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
-      `alter table if exists ${qualified(schema, stagingTable)} set schema sluice`,
+      `alter table if exists ${qualifyName(schema, target.table)} rename to ${escapeIdentifier(stagingTable)}`,
+      `alter table if exists ${qualifyName(schema, stagingTable)} set schema sluice`,
     ])
     const within = `set local lock_timeout = '2s'; set local statement_timeout = '1min'`
     await client.query(['begin', within, ...moves, 'commit'].join(';'))

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { escapeIdentifier, escapeLiteral, type ClientBase, type PoolClient } from 'pg'
 import type { TablePlace } from '../../catalog.ts'
 import type { DefinedView, ViewDefinition } from '../../view-store.ts'
-import { borrow, type PostgresPools } from '../postgres-connections.ts'
+import { borrowConnection, type PostgresPools } from '../postgres-connections.ts'
 import { dependentViews } from './dependent-views.ts'
 import {
   commentOf,
@@ -17,7 +17,7 @@ import {
   type PostgresRelation,
   assertViewSize,
 } from './managed-views.ts'
-import { checkSchemaName, checkTableName, qualified } from '../names.ts'
+import { checkSchemaName, checkTableName, qualifyName } from '../names.ts'
 import { warehouseProblem } from '../problems.ts'
 import { runStoppable } from '../queries/statement-watch.ts'
 import { queryFailed, viewProblems } from './view-problems.ts'
@@ -34,16 +34,16 @@ export async function defineView(
 ): Promise<DefinedView> {
   checkSchemaName(view.schema)
   checkTableName(view.name)
-  const place = qualified(view.schema, view.name)
+  const place = qualifyName(view.schema, view.name)
   try {
-    using borrowed = await borrow(pools.transactions, signal)
+    using borrowed = await borrowConnection(pools.transactions, signal)
     const { client } = borrowed
     await client.query(`begin; set local statement_timeout = '${seconds}s'; set local lock_timeout = '5s'`)
     const current = await findCurrentView(client, view)
     const limits = { seconds, signal, what: `The query of ${place}` }
     const make = (statement: () => Promise<unknown>) => runStoppable(pools.statements, client, limits, statement)
     if (!current || view.recreate || !isSame(current, view))
-      await replace(client, view, { current, empty, mostBytes, make })
+      await replaceCurrentView(client, view, { current, empty, mostBytes, make })
     else await moveView(client, current, view)
     await client.query(
       `comment on ${viewKeyword(view.materialized)} ${place} is ${escapeLiteral(commentOf(markOf(view)))}`,
@@ -70,7 +70,7 @@ async function findCurrentView(
   const [own, there] = [await findManagedView(client, view.id), await findRelation(client, view)]
   if (there && there.oid !== own?.oid) {
     if (!own && view.takesOver && isView(there) && there.owned) return there
-    throw viewProblems.taken(qualified(view.schema, view.name))
+    throw viewProblems.taken(qualifyName(view.schema, view.name))
   }
   return own
 }
@@ -82,11 +82,11 @@ async function moveView(client: ClientBase, from: PostgresRelation & TablePlace,
   const temporary = temporaryName()
   await client.query(
     [
-      `alter ${kind} ${qualified(from.schema, from.name)} rename to ${escapeIdentifier(temporary)}`,
+      `alter ${kind} ${qualifyName(from.schema, from.name)} rename to ${escapeIdentifier(temporary)}`,
       ...(from.schema === view.schema
         ? []
-        : [`alter ${kind} ${qualified(from.schema, temporary)} set schema ${escapeIdentifier(view.schema)}`]),
-      `alter ${kind} ${qualified(view.schema, temporary)} rename to ${escapeIdentifier(view.name)}`,
+        : [`alter ${kind} ${qualifyName(from.schema, temporary)} set schema ${escapeIdentifier(view.schema)}`]),
+      `alter ${kind} ${qualifyName(view.schema, temporary)} rename to ${escapeIdentifier(view.name)}`,
     ].join(';'),
   )
 }
@@ -103,18 +103,18 @@ interface ViewReplacement {
 }
 
 /** Creates the new view under a temporary name, so that the old one stays usable until the new one works. */
-async function replace(
+async function replaceCurrentView(
   client: PoolClient,
   view: ViewDefinition,
   { current, empty, mostBytes, make }: ViewReplacement,
 ): Promise<unknown> {
   const made = { schema: view.schema, name: temporaryName() }
   await client.query(`set local search_path = ${escapeIdentifier(view.schema)}, pg_temp`)
-  const opening = `create ${viewKeyword(view.materialized)} ${qualified(made.schema, made.name)} as (\n`
+  const opening = `create ${viewKeyword(view.materialized)} ${qualifyName(made.schema, made.name)} as (\n`
   const closing = view.materialized ? `\n) with ${empty ? 'no ' : ''}data` : '\n)'
   const query = trimStatementEnd(view.query)
   await make(() => executeSingleStatement(client, `${opening}${query}${closing}`)).catch((error: unknown) => {
-    throw queryFailed(error, { query: view.query, before: opening.length, place: qualified(view.schema, view.name) })
+    throw queryFailed(error, { query: view.query, before: opening.length, place: qualifyName(view.schema, view.name) })
   })
   // With this search path, PostgreSQL prints names with their schemas.
   await client.query('set local search_path = pg_catalog')
@@ -122,30 +122,30 @@ async function replace(
   await assertReadsNothingHidden(client, oid)
   if (view.materialized) await assertViewSize(client, view, { oid, mostBytes })
 
-  if (!current) return rename(client, view, made)
+  if (!current) return renameView(client, view, made)
   // The server cannot read a cyclic view, and a load could not recreate the views that depend on it.
-  if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualified(view.schema, view.name))
+  if (await readsRelation(client, oid, current.oid)) throw viewProblems.readsItself(qualifyName(view.schema, view.name))
   await moveView(client, current, view)
   if (current.kind === 'v' && !view.materialized && (await tryReplaceInPlace(client, view, made, oid))) return undefined
   const over = await dependentViews(client, current.oid)
   const foreign = over.filter(({ owned }) => !owned).map(({ name }) => name)
-  if (foreign.length > 0) throw viewProblems.readByOthers(qualified(view.schema, view.name), foreign)
+  if (foreign.length > 0) throw viewProblems.readByOthers(qualifyName(view.schema, view.name), foreign)
   const indexes = current.kind === 'm' && view.materialized ? await listIndexes(client, current.oid) : []
   for (const { drop } of over.toReversed()) await client.query(drop)
-  await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualified(view.schema, view.name)}`)
-  await rename(client, view, made)
+  await client.query(`drop ${viewKeyword(current.kind === 'm')} ${qualifyName(view.schema, view.name)}`)
+  await renameView(client, view, made)
   for (const index of indexes) await recreateIndex(client, index)
   const names = over.map(({ name }) => name)
   for (const statement of over.flatMap(({ create }) => create))
     await client.query(statement).catch((error: unknown) => {
-      throw viewProblems.rebuildFailed(error, qualified(view.schema, view.name), names)
+      throw viewProblems.rebuildFailed(error, qualifyName(view.schema, view.name), names)
     })
   return undefined
 }
 
-const rename = (client: ClientBase, { name, materialized }: ViewDefinition, made: TablePlace) =>
+const renameView = (client: ClientBase, { name, materialized }: ViewDefinition, made: TablePlace) =>
   client.query(
-    `alter ${viewKeyword(materialized)} ${qualified(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
+    `alter ${viewKeyword(materialized)} ${qualifyName(made.schema, made.name)} rename to ${escapeIdentifier(name)}`,
   )
 
 /** Changes the query of the view in place, if its columns stay or new ones are only appended: dependent views are not affected. */
@@ -159,14 +159,14 @@ async function tryReplaceInPlace(
   await client.query('savepoint in_place')
   try {
     await client.query(
-      `create or replace view ${qualified(view.schema, view.name)} as ${rows[0].definition.replace(/;\s*$/, '')}`,
+      `create or replace view ${qualifyName(view.schema, view.name)} as ${rows[0].definition.replace(/;\s*$/, '')}`,
     )
   } catch (error) {
     if ((error as { code?: string }).code !== otherColumns) throw error
     await client.query('rollback to savepoint in_place')
     return false
   }
-  await client.query(`drop view ${qualified(made.schema, made.name)}`)
+  await client.query(`drop view ${qualifyName(made.schema, made.name)}`)
   return true
 }
 
@@ -192,7 +192,7 @@ async function assertReadsNothingHidden(client: ClientBase, oid: number): Promis
   const hidden = (await listReads(client, oid)).find(
     ({ schema }) => schema === 'sluice' || schema.startsWith('sluice_'),
   )
-  if (hidden) throw viewProblems.readsHidden(qualified(hidden.schema, hidden.name))
+  if (hidden) throw viewProblems.readsHidden(qualifyName(hidden.schema, hidden.name))
 }
 
 /** Uses the extended protocol, which accepts only one statement. */

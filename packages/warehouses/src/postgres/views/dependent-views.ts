@@ -27,9 +27,9 @@ export async function dependentViews(
 const readsFrom = `from pg_depend d join pg_rewrite r on r.oid = d.objid and d.classid = 'pg_rewrite'::regclass
   and d.refclassid = 'pg_class'::regclass and r.ev_class <> d.refobjid`
 
-const grantee = `case g.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(g.grantee)) end`
-const option = `case when g.is_grantable then ' with grant option' else '' end`
-const place = `format('%I.%I', n.nspname, c.relname)`
+const granteeExpression = `case g.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(g.grantee)) end`
+const grantOptionExpression = `case when g.is_grantable then ' with grant option' else '' end`
+const relationNameExpression = `format('%I.%I', n.nspname, c.relname)`
 
 /** Depth is the longest path from the table, so that a view over two levels comes after both. */
 const selectDependentViews = `
@@ -40,17 +40,17 @@ const selectDependentViews = `
     union
     select r.ev_class, over.depth + 1 from over, lateral (select r.ev_class ${readsFrom} and d.refobjid = over.oid) r
   ), views as (select oid, max(depth) as depth from over group by oid)
-  select ${place} as name, c.relkind = 'm' as materialised, c.relispopulated as populated,
+  select ${relationNameExpression} as name, c.relkind = 'm' as materialised, c.relispopulated as populated,
     pg_has_role(c.relowner, 'usage') as owned, pg_get_viewdef(c.oid) as definition, c.reloptions as options,
     obj_description(c.oid, 'pg_class') as comment,
-    array(select format('comment on column %s.%I is %L', ${place}, a.attname, col_description(c.oid, a.attnum))
+    array(select format('comment on column %s.%I is %L', ${relationNameExpression}, a.attname, col_description(c.oid, a.attnum))
       from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and col_description(c.oid, a.attnum) is not null) as comments,
     array(select pg_get_indexdef(i.indexrelid) from pg_index i where i.indrelid = c.oid order by i.indexrelid) as indexes,
-    array(select format('grant %s on %s to %s%s', g.privilege_type, ${place}, ${grantee}, ${option})
+    array(select format('grant %s on %s to %s%s', g.privilege_type, ${relationNameExpression}, ${granteeExpression}, ${grantOptionExpression})
       from aclexplode(c.relacl) g where g.grantee <> c.relowner) as grants,
-    array(select format('grant %s (%I) on %s to %s%s', g.privilege_type, a.attname, ${place}, ${grantee}, ${option})
+    array(select format('grant %s (%I) on %s to %s%s', g.privilege_type, a.attname, ${relationNameExpression}, ${granteeExpression}, ${grantOptionExpression})
       from pg_attribute a, aclexplode(a.attacl) g where a.attrelid = c.oid and not a.attisdropped) as column_grants,
-    array(select distinct ${grantee} from pg_default_acl p, aclexplode(p.defaclacl) g
+    array(select distinct ${granteeExpression} from pg_default_acl p, aclexplode(p.defaclacl) g
       where p.defaclrole = c.relowner and p.defaclobjtype = 'r' and p.defaclnamespace in (0, c.relnamespace)
         and g.grantee <> c.relowner) as granted_by_default
   from views v join pg_class c on c.oid = v.oid join pg_namespace n on n.oid = c.relnamespace
@@ -60,7 +60,7 @@ function describeDependentView(row: Record<string, never>): DependentView {
   const { name, materialised, populated, owned, definition, options, comment } = row as unknown as DependentViewRow
   const { comments, indexes, grants, column_grants, granted_by_default } = row as unknown as DependentViewRow
   const kind = materialised ? 'materialized view' : 'view'
-  const settings = options?.length ? ` with (${options.map(setting).join(', ')})` : ''
+  const settings = options?.length ? ` with (${options.map(formatViewOption).join(', ')})` : ''
   const query = definition.replace(/;\s*$/, '')
   return {
     name,
@@ -96,7 +96,7 @@ interface DependentViewRow {
 }
 
 /** Formats a view option, such as `security_barrier=true` in pg_class. */
-function setting(option: string): string {
+function formatViewOption(option: string): string {
   const [key, value] = option.split(/=(.*)/s)
   return `${escapeIdentifier(key!)} = ${escapeLiteral(value ?? '')}`
 }

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import type { TablePlace } from '../../catalog.ts'
 import { definitionHash, type ViewDefinition, type WarehouseView } from '../../view-store.ts'
-import { qualified } from '../names.ts'
+import { qualifyName } from '../names.ts'
 import { viewProblems } from './view-problems.ts'
 
 /** The metadata in the comment of a managed view. */
@@ -41,7 +41,7 @@ export async function findRelation(
   { schema, name }: TablePlace,
 ): Promise<(PostgresRelation & TablePlace) | undefined> {
   const { rows } = await client.query(`select ${viewColumns} where n.nspname = $1 and c.relname = $2`, [schema, name])
-  return rows[0] && describe(rows[0])
+  return rows[0] && parseRelationRow(rows[0])
 }
 
 /** Finds a managed view by its id in any schema. */
@@ -54,7 +54,7 @@ export async function findManagedView(
      where c.relkind in ('v', 'm') and pg_has_role(c.relowner, 'usage') and starts_with(d.description, $1) order by c.oid limit 1`,
     [`{"sluiceView":{"id":${JSON.stringify(id)},`],
   )
-  return rows[0] && describe(rows[0])
+  return rows[0] && parseRelationRow(rows[0])
 }
 
 interface RelationRow extends Omit<PostgresRelation, 'oid' | 'managed'>, TablePlace {
@@ -62,7 +62,7 @@ interface RelationRow extends Omit<PostgresRelation, 'oid' | 'managed'>, TablePl
   comment: string | null
 }
 
-function describe({ oid, comment, ...relation }: RelationRow): PostgresRelation & TablePlace {
+function parseRelationRow({ oid, comment, ...relation }: RelationRow): PostgresRelation & TablePlace {
   const managed = markIn(comment)
   return { ...relation, oid: Number(oid), ...(managed && { managed }) }
 }
@@ -136,5 +136,5 @@ export async function assertViewSize(
   const { rows } = await client.query<{ bytes: number }>('select pg_total_relation_size($1::oid)::float8 as bytes', [
     oid,
   ])
-  if (rows[0]!.bytes > mostBytes) throw viewProblems.tooLarge(qualified(schema, name), rows[0]!.bytes, mostBytes)
+  if (rows[0]!.bytes > mostBytes) throw viewProblems.tooLarge(qualifyName(schema, name), rows[0]!.bytes, mostBytes)
 }

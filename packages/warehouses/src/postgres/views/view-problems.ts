@@ -2,55 +2,58 @@ import { WarehouseProblem } from '../../warehouse.ts'
 import { warehouseProblem } from '../problems.ts'
 import { asSentence } from '@sluice/process'
 
-const refuse = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
+const viewProblem = (code: string, sentence: string, cause?: unknown) => new WarehouseProblem(code, sentence, { cause })
 
-const megabytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2).toLocaleString('en')
+const formatMegabytes = (bytes: number) => Math.ceil(bytes / 1024 ** 2).toLocaleString('en')
 
 /** The reasons to reject a view. `place` is `"schema"."name"`. */
 export const viewProblems = {
   taken: (place: string) =>
-    refuse(
+    viewProblem(
       'VIEW_NAME_TAKEN',
       `${place} already exists in the warehouse and is another view or table. Choose another name for the view.`,
     ),
   readsItself: (place: string) =>
-    refuse(
+    viewProblem(
       'VIEW_READS_ITSELF',
       `${place} would read itself, directly or through other views. Remove the reference to it.`,
     ),
   readsHidden: (hidden: string) =>
-    refuse(
+    viewProblem(
       'SQL_NOT_ALLOWED',
       `The query reads ${hidden}, which is an internal table that loads create and drop. Read the published table instead.`,
     ),
   readByOthers: (place: string, names: readonly string[]) =>
-    refuse(
+    viewProblem(
       'VIEWS_DEPEND',
       `${place} cannot change its columns, because views of another user read it (${names.join(', ')}). Drop those first. The old view stays.`,
     ),
   rebuildFailed: (error: unknown, place: string, names: readonly string[]) => {
     const known = warehouseProblem(error, { place })
     if (known instanceof WarehouseProblem && (known.retryable || known.code === 'QUERY_TIMEOUT')) return known
-    return refuse(
+    return viewProblem(
       'VIEWS_DEPEND',
       `The views over ${place} (${names.join(', ')}) cannot be recreated over its new query: ${asSentence((error as Error).message)} Change or delete them first. The old view stays.`,
       error,
     )
   },
   tooLong: (place: string, seconds: number) =>
-    refuse(
+    viewProblem(
       'QUERY_TIMEOUT',
       `The query of ${place} took longer than ${seconds} seconds and was stopped. Select fewer rows or simplify the query.`,
     ),
   tooLarge: (place: string, bytes: number, most: number) =>
-    refuse(
+    viewProblem(
       'RESULT_TOO_LARGE',
-      `${place} would take ${megabytes(bytes)} MB, and a materialised view may take ${megabytes(most)}. Select fewer rows or columns. Its old rows stay.`,
+      `${place} would take ${formatMegabytes(bytes)} MB, and a materialised view may take ${formatMegabytes(most)}. Select fewer rows or columns. Its old rows stay.`,
     ),
   missing: (place: string) =>
-    refuse('VIEW_MISSING', `${place} does not exist in the warehouse as a view. Save the view again to create it.`),
+    viewProblem(
+      'VIEW_MISSING',
+      `${place} does not exist in the warehouse as a view. Save the view again to create it.`,
+    ),
   refreshFailed: (place: string, message: string, cause: unknown) =>
-    refuse('QUERY_FAILED', `${place} could not be refreshed: ${asSentence(message)} Its old rows stay.`, cause),
+    viewProblem('QUERY_FAILED', `${place} could not be refreshed: ${asSentence(message)} Its old rows stay.`, cause),
 }
 
 const undefinedTable = '42P01'
@@ -73,7 +76,7 @@ export function queryFailed(error: unknown, { query, before, place }: UserViewQu
   if (known.retryable || ['DISK_FULL', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'].includes(known.code)) return known
   if (code === '42P07' || code === '3F000') return known
   if (code === '42601' && message.includes('multiple commands'))
-    return refuse('SQL_NOT_ALLOWED', 'The query consists of several statements. Enter a single SELECT.', error)
+    return viewProblem('SQL_NOT_ALLOWED', 'The query consists of several statements. Enter a single SELECT.', error)
   const at = Number(position) - before
   const line = position && at > 0 && at <= query.length ? ` in line ${query.slice(0, at - 1).split('\n').length}` : ''
   const sentence = `The query failed${line}: ${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`

@@ -4,10 +4,10 @@ import { replacedColumns, stagedRecords } from '../../ready-to-publish.ts'
 import { WarehouseProblem } from '../../warehouse.ts'
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import type { TablePlace } from '../../catalog.ts'
-import type { Dialect } from '../sql-dialect.ts'
+import type { SqlDialect } from '../sql-dialect.ts'
 import { type SqlStagedTable } from '../staging/staged-table.ts'
 import { feedOf } from '../staging/plan-table.ts'
-import type { Mark } from '../ledger.ts'
+import type { RelationMark } from '../ledger.ts'
 import { tableMark, type StagingColumn } from '../staging/staging-columns.ts'
 
 /** An increment in a staging table, and the rule that merges its rows with those of the published table. */
@@ -25,7 +25,7 @@ export interface MergeInput {
 
 /** Returns a query for all rows of the merged table, in the column types of the staging table. */
 export function buildMergeQuery(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { staging, columns, keys, replaced, live, records }: MergeInput,
 ): string {
   const { names } = dialect
@@ -51,7 +51,7 @@ select ${kept.join(', ')} from ${table} as live where not exists (select 1 from 
  * Returns the condition that a row is a part of one of the staged records. Compares ids as text, because records and parts may
  * have different types for them.
  */
-function isPartOf({ names, types }: Dialect, { staging, keys, column }: StagedRecords): string {
+function isPartOf({ names, types }: SqlDialect, { staging, keys, column }: StagedRecords): string {
   const text = (value: string) => `cast(${value} as ${types.longText})`
   const parts = keys.map((key) => text(`record.${names.quoted(key)}`))
   // Some servers concatenate at most two texts per call.
@@ -70,7 +70,7 @@ export interface MergedTable extends TablePlace {
  * nothing. The query runs as the client's user, so it can read only what the client may read.
  */
 export async function writeMergedTable(
-  dialect: Dialect,
+  dialect: SqlDialect,
   load: SqlStagedTable,
   records: SqlStagedTable | undefined,
   live: TableShape,
@@ -92,7 +92,7 @@ export async function writeMergedTable(
     }),
   )
   const { run, attempt, schema, table } = load.target
-  const mark: Mark = {
+  const mark: RelationMark = {
     kind: 'STAGING',
     run,
     attempt,

@@ -2,8 +2,8 @@ import { LeaseLost, type PublishedTable, type PublishOptions, type TableChange }
 import { fedColumns } from '../../shape/remembered-feed.ts'
 import { fallOfRows } from '../../shape/load-shape.ts'
 import type { ManagedView } from '../views/dependent-views.ts'
-import type { Dialect, Session } from '../sql-dialect.ts'
-import { type Mark, readMarks } from '../ledger.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
+import { type RelationMark, readMarks } from '../ledger.ts'
 import { assertTableOwned, type SqlStagedTable } from '../staging/staged-table.ts'
 import { type MergedTable, writeMergedTable } from './merge.ts'
 import { countRows, findRelation, readShape, type TableShape, withSession } from '../table-shape.ts'
@@ -22,7 +22,7 @@ export interface PlannedPublication {
 
 /** Plans the publication of a load. Reuses the plan `before` of an earlier try while the table is the same. */
 export async function planPublication(
-  dialect: Dialect,
+  dialect: SqlDialect,
   load: SqlStagedTable,
   { merging, records }: { merging: boolean; records: SqlStagedTable | undefined },
   signal: AbortSignal,
@@ -55,14 +55,14 @@ export const tableToPublish = ({ load, merged }: PlannedPublication) => ({
 /** The ledger data of a table from its publication on. */
 export interface PublishedState {
   live: TableShape | undefined
-  mark: Mark
+  mark: RelationMark
   published: PublishedTable
 }
 
 /** Throws WAREHOUSE_BUSY if another run changed the table since the plan, and `LeaseLost` if the staging table is gone. */
 export async function planPublishedState(
-  dialect: Dialect,
-  { ledger, tables }: { ledger: Session; tables: Session },
+  dialect: SqlDialect,
+  { ledger, tables }: { ledger: SqlSession; tables: SqlSession },
   planned: PlannedPublication,
   { cursors = {} }: PublishOptions,
 ): Promise<PublishedState> {
@@ -95,7 +95,7 @@ export async function planPublishedState(
 }
 
 /** Plans the load again over the current table. Throws WAREHOUSE_BUSY if the columns differ from those of the staging table. */
-export function planCurrentTable(dialect: Dialect, live: TableShape | undefined, load: SqlStagedTable): LoadPlan {
+export function planCurrentTable(dialect: SqlDialect, live: TableShape | undefined, load: SqlStagedTable): LoadPlan {
   const { target, held, reading, written } = load
   const now = planTableAfterLoad(dialect, live, { target, held, reading, sourceRows: written?.rows })
   const types = (columns: readonly StagingColumn[]) =>
@@ -113,7 +113,7 @@ export const affectsViews = ({ kind }: TableChange): boolean =>
 
 /** Returns the problem of a view that is valid over the old types and not over the new ones. */
 export const viewRebuildProblem = (
-  dialect: Dialect,
+  dialect: SqlDialect,
   error: unknown,
   views: readonly ManagedView[],
   place: string,

@@ -18,7 +18,7 @@ import {
   assertViewsCompile,
   hasUncheckedViews,
 } from '../views/dependent-views.ts'
-import type { Dialect, Session } from '../sql-dialect.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { dropMark, enterRun, lockLedger, findPublication, setMark } from '../ledger.ts'
 import type { SqlStagedTable } from '../staging/staged-table.ts'
 import {
@@ -47,8 +47,8 @@ import { retiredTableName, withSession, hiddenName, placeKey } from '../table-sh
 const retryDelaysMs = [100, 250, 500, 1_000, 2_000]
 
 /** See `Loader.publish`. Slow steps run before the publish lock; under it, the fence check and the renames. */
-export async function publish(
-  dialect: Dialect,
+export async function publishRun(
+  dialect: SqlDialect,
   given: readonly SqlStagedTable[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
@@ -104,12 +104,12 @@ export async function publish(
 }
 
 /** See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so this lock waits for it. */
-export function fenceRun(dialect: Dialect, run: string): Promise<Publication | undefined> {
+export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication | undefined> {
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
 
 async function publishInTransaction(
-  dialect: Dialect,
+  dialect: SqlDialect,
   planned: readonly PlannedPublication[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
@@ -151,8 +151,8 @@ async function publishInTransaction(
 
 /** Replaces one table by its staging table. Throws WAREHOUSE_BUSY if another run changed the table since the plan. */
 async function swapTable(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   planned: PlannedPublication,
   options: PublishOptions,
   old: TablePlace[],
@@ -180,7 +180,7 @@ async function swapTable(
 }
 
 /** Drops the replaced tables and closes the session. A sweep drops tables that readers still hold. */
-async function dropOldTables(dialect: Dialect, session: Session, old: readonly TablePlace[]): Promise<void> {
+async function dropOldTables(dialect: SqlDialect, session: SqlSession, old: readonly TablePlace[]): Promise<void> {
   try {
     for (const place of old) await session.execute(dialect.changes.dropTable(place))
   } catch {
@@ -191,7 +191,7 @@ async function dropOldTables(dialect: Dialect, session: Session, old: readonly T
 
 /** Returns a primary key that several rows share; undefined if all keys are unique. */
 async function findDuplicateKey(
-  dialect: Dialect,
+  dialect: SqlDialect,
   load: SqlStagedTable,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -220,7 +220,7 @@ export async function runCleanup(cleanUp: () => Promise<void>, { onBackgroundWor
  * other one if it dies, applies the decision. A reader finds the old or the new table, or for a moment none.
  */
 async function publishByDecision(
-  dialect: Dialect,
+  dialect: SqlDialect,
   planned: readonly PlannedPublication[],
   isCurrentAttempt: () => Promise<boolean>,
   signal: AbortSignal,
@@ -252,7 +252,7 @@ async function publishByDecision(
 
 /** Returns the loads that change columns which views may read, with all views over their tables. */
 function tablesWithViewChanges(
-  dialect: Dialect,
+  dialect: SqlDialect,
   planned: readonly PlannedPublication[],
   views: readonly ManagedView[],
 ) {
@@ -265,7 +265,7 @@ function tablesWithViewChanges(
 
 /** Checks before the decision that the views over the tables compile with the new columns. Returns the ids of the views that compile. */
 async function assertViewsAboveCompile(
-  dialect: Dialect,
+  dialect: SqlDialect,
   planned: readonly PlannedPublication[],
 ): Promise<ReadonlySet<string>> {
   const views = await withSession(dialect, { role: 'service' }, (session) => listManagedViews(dialect, session))
@@ -280,7 +280,7 @@ async function assertViewsAboveCompile(
 }
 
 async function makeDecision(
-  dialect: Dialect,
+  dialect: SqlDialect,
   sessions: PublishSessions,
   planned: readonly PlannedPublication[],
   checkedViews: ReadonlySet<string>,

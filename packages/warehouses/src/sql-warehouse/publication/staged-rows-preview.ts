@@ -2,7 +2,7 @@ import { defaultQuerySeconds } from '../../query-limits.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { OldRows, ReadyTable, StagedRowsPreview, UserQuery } from '../../warehouse.ts'
 import { listManagedViews, listReads } from '../views/dependent-views.ts'
-import type { Dialect, Session } from '../sql-dialect.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import { dropMark, setMark } from '../ledger.ts'
 import { buildMergeQuery } from './merge.ts'
 import { toWarehouseProblem, queryProblemOf } from '../problems.ts'
@@ -14,13 +14,13 @@ const previewLifetimeMs = 86_400_000
 
 /** See `Loader.exposeStagedRows`. Creates a hidden schema with one view per table over the rows that are about to be published. */
 export async function exposeStagedRows(
-  dialect: Dialect,
+  dialect: SqlDialect,
   tables: readonly ReadyTable[],
   of: { run: string; attempt: number },
 ): Promise<StagedRowsPreview> {
   const schema = hiddenSchemaName('shown', of, tables)
   const place = quotePlace({ schema: tables[0]!.schema, name: tables[0]!.table })
-  const service = <Result>(work: (session: Session) => Promise<Result>) =>
+  const service = <Result>(work: (session: SqlSession) => Promise<Result>) =>
     withSession(dialect, { role: 'service' }, work).catch((error: unknown) => {
       throw toWarehouseProblem(dialect, error, place)
     })
@@ -42,8 +42,8 @@ export async function exposeStagedRows(
 }
 
 async function createPreviewView(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   view: TablePlace,
   table: ReadyTable,
 ): Promise<void> {
@@ -54,8 +54,8 @@ async function createPreviewView(
 }
 
 async function rowsAfterPublication(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   { schema, table, staging, merge }: ReadyTable,
 ): Promise<string> {
   const live = merge && (await readShape(dialect, session, { schema, name: table }))
@@ -68,7 +68,7 @@ async function rowsAfterPublication(
   return buildMergeQuery(dialect, { staging, columns, keys: merge.keys, replaced, live, records: merge.records })
 }
 
-async function dropPreview(dialect: Dialect, session: Session, schema: string): Promise<void> {
+async function dropPreview(dialect: SqlDialect, session: SqlSession, schema: string): Promise<void> {
   if (!(await dialect.catalogue.schemas(session)).includes(schema)) return
   for (const view of await dialect.catalogue.relations(session, [schema])) {
     await session.execute(dialect.changes.dropView(view))
@@ -79,7 +79,7 @@ async function dropPreview(dialect: Dialect, session: Session, schema: string): 
 
 /** Finds published tables among the names after FROM and JOIN, and among the recorded dependencies of views with such names. */
 async function findOldRows(
-  dialect: Dialect,
+  dialect: SqlDialect,
   tables: readonly ReadyTable[],
   query: UserQuery,
 ): Promise<OldRows | undefined> {

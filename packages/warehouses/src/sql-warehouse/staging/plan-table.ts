@@ -3,7 +3,7 @@ import { type LoadedFeed, memoryOf, planLoad } from '../../shape/load-shape.ts'
 import type { PlannedColumn } from '../../shape/plan-shape.ts'
 import { planTable } from '../../shape/plan-table.ts'
 import type { TableChange } from '../../warehouse.ts'
-import type { Dialect } from '../sql-dialect.ts'
+import type { SqlDialect } from '../sql-dialect.ts'
 import type { TableShape } from '../table-shape.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging-columns.ts'
 
@@ -22,7 +22,7 @@ export interface LoadPlan {
 
 /** Plans the table after a load. Throws the errors of `planLoad`. */
 export function planTableAfterLoad(
-  { types }: Dialect,
+  { types }: SqlDialect,
   live: TableShape | undefined,
   loaded: LoadedFeed & { reading?: unknown },
 ): LoadPlan {

@@ -10,7 +10,7 @@ import {
 } from '../../warehouse.ts'
 import { checkColumns } from '../../sql-text/check-identifier.ts'
 import type { TablePlace } from '../../catalog.ts'
-import type { Dialect } from '../sql-dialect.ts'
+import type { SqlDialect } from '../sql-dialect.ts'
 import { dropMark, setMark } from '../ledger.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { recoverPending } from '../recovery.ts'
@@ -55,10 +55,10 @@ export class SqlStagedTable implements StagedTable {
   fedBefore: readonly string[] = []
   /** True if the staging table is published, or its publication is decided. */
   published = false
-  readonly #dialect: Dialect
+  readonly #dialect: SqlDialect
   #isWritten = false
 
-  constructor(dialect: Dialect, target: LoadTarget, { planned, columns }: Pick<LoadPlan, 'planned' | 'columns'>) {
+  constructor(dialect: SqlDialect, target: LoadTarget, { planned, columns }: Pick<LoadPlan, 'planned' | 'columns'>) {
     this.#dialect = dialect
     this.target = target
     this.columns = columns
@@ -140,7 +140,11 @@ function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
 }
 
 /** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
-export async function stageTable(dialect: Dialect, target: LoadTarget, signal: AbortSignal): Promise<SqlStagedTable> {
+export async function stageTable(
+  dialect: SqlDialect,
+  target: LoadTarget,
+  signal: AbortSignal,
+): Promise<SqlStagedTable> {
   const { run, attempt, schema, table } = target
   checkName(dialect, 'schema', schema)
   checkName(dialect, 'table', table)

@@ -1,7 +1,7 @@
 import type { DataType } from '@sluice/contracts'
 import { type PlannedColumn, type TypeRules, widestText } from '../../shape/plan-shape.ts'
 import type { NewColumn, DialectTypes } from '../sql-dialect.ts'
-import type { Mark } from '../ledger.ts'
+import type { RelationMark } from '../ledger.ts'
 import type { ShapeColumn } from '../table-shape.ts'
 
 export interface StagingColumn extends NewColumn {
@@ -54,7 +54,10 @@ function storedAs(types: DialectTypes, type: string, before: StoredColumn, after
 }
 
 /** Returns the data types of columns whose server type does not determine them. */
-export function dataTypesOf(types: DialectTypes, columns: readonly StagingColumn[]): NonNullable<Mark['dataTypes']> {
+export function dataTypesOf(
+  types: DialectTypes,
+  columns: readonly StagingColumn[],
+): NonNullable<RelationMark['dataTypes']> {
   const ambiguous = columns.filter(({ type, dataType }) => types.describe(type).dataType !== dataType)
   return Object.fromEntries(ambiguous.map(({ name, dataType }) => [name, dataType]))
 }
@@ -63,7 +66,7 @@ export function dataTypesOf(types: DialectTypes, columns: readonly StagingColumn
 export const tableMark = (
   types: DialectTypes,
   columns: readonly StagingColumn[],
-): Pick<Mark, 'labels' | 'dataTypes' | 'keys'> => ({
+): Pick<RelationMark, 'labels' | 'dataTypes' | 'keys'> => ({
   labels: Object.fromEntries(
     columns.filter(({ name, label }) => name !== label).map(({ name, label }) => [name, label]),
   ),

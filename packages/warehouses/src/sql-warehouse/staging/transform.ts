@@ -1,7 +1,7 @@
 import { type SqlLanguage, resolveNames, defaultLanguage } from '../../sql-text/sql-names.ts'
 import type { TablePlace } from '../../catalog.ts'
 import { type TransformationStatement, WarehouseProblem } from '../../warehouse.ts'
-import type { Dialect, Session } from '../sql-dialect.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
 import type { SqlStagedTable } from './staged-table.ts'
 import { toWarehouseProblem } from '../problems.ts'
 import { findRelation, listRelations, listSchemas, withSession } from '../table-shape.ts'
@@ -16,8 +16,8 @@ const waitingSchema = ''
  * See `Loader.transform`. Unqualified names of the loads' tables become those of the staging tables, which role `load` may write to
  * for this purpose. All statements run on one connection, so that temporary tables live as long; each is a separate transaction.
  */
-export async function transform(
-  dialect: Dialect,
+export async function runTransformation(
+  dialect: SqlDialect,
   loads: readonly SqlStagedTable[],
   statements: readonly TransformationStatement[],
   signal: AbortSignal,
@@ -58,8 +58,8 @@ interface StatementRun {
 }
 
 async function runStatement(
-  dialect: Dialect,
-  session: Session,
+  dialect: SqlDialect,
+  session: SqlSession,
   { loads, relations, statement: { statement, description }, number }: StatementRun,
   signal: AbortSignal,
 ): Promise<void> {
@@ -69,7 +69,7 @@ async function runStatement(
     schemas: [waitingSchema],
     relations: [...[...staged.keys()].map((name) => ({ schema: waitingSchema, name })), ...relations],
     whole: true,
-    language: writing(dialect.language ?? defaultLanguage),
+    language: withWriteKeywords(dialect.language ?? defaultLanguage),
     address: (place) => dialect.names.place(place.schema === waitingSchema ? staged.get(place.name)! : place),
   })
   try {
@@ -80,12 +80,12 @@ async function runStatement(
   }
 }
 
-const writing = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
+const withWriteKeywords = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => ({
   tokensOf,
   opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
 })
 
-function statementProblem(dialect: Dialect, error: unknown, named: string): unknown {
+function statementProblem(dialect: SqlDialect, error: unknown, named: string): unknown {
   const known = toWarehouseProblem(dialect, error, named)
   if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known
   const verdict = dialect.explainQuery(error, transformationSeconds)
@@ -100,7 +100,7 @@ function statementProblem(dialect: Dialect, error: unknown, named: string): unkn
 }
 
 /** Checks that the statements changed only the rows of the staging table, and not the table itself. */
-async function assertStagingKept(dialect: Dialect, session: Session, load: SqlStagedTable): Promise<void> {
+async function assertStagingKept(dialect: SqlDialect, session: SqlSession, load: SqlStagedTable): Promise<void> {
   const now = await findRelation(dialect, session, load.staging)
   if (now?.id !== load.id)
     throw transformationFailed(`The transformation dropped or renamed table "${load.target.table}". Keep that table.`)

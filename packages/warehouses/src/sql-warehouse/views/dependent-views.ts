@@ -1,16 +1,16 @@
 import type { TablePlace } from '../../catalog.ts'
-import type { Dialect, Session } from '../sql-dialect.ts'
-import { type Mark, type ViewMark, dropMark, readMarks, setMark } from '../ledger.ts'
+import type { SqlDialect, SqlSession } from '../sql-dialect.ts'
+import { type RelationMark, type ViewMark, dropMark, readMarks, setMark } from '../ledger.ts'
 import { withSession, findRelation, hiddenName, placeKey, type TableSubstitutes } from '../table-shape.ts'
 import { randomUUID } from 'node:crypto'
 import { prepareQuery } from '../sql-queries.ts'
 
 export interface ManagedView extends TablePlace {
   id: string
-  mark: Mark & { view: ViewMark }
+  mark: RelationMark & { view: ViewMark }
 }
 
-export async function listManagedViews(dialect: Dialect, session: Session): Promise<ManagedView[]> {
+export async function listManagedViews(dialect: SqlDialect, session: SqlSession): Promise<ManagedView[]> {
   const marks = await readMarks(dialect, session)
   const relations = await dialect.catalogue.relations(session)
   return relations.flatMap(({ id, schema, name }) => {
@@ -41,7 +41,11 @@ export function viewsAbove(views: readonly ManagedView[], places: readonly Table
   return found
 }
 
-export async function dropViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
+export async function dropViews(
+  dialect: SqlDialect,
+  session: SqlSession,
+  views: readonly ManagedView[],
+): Promise<void> {
   for (const view of views.toReversed()) {
     await session.execute(dialect.changes.dropView(view))
     await dropMark(dialect, session, view.id)
@@ -49,7 +53,11 @@ export async function dropViews(dialect: Dialect, session: Session, views: reado
 }
 
 /** Recreates the views in the order of their dependencies. */
-export async function recreateViews(dialect: Dialect, session: Session, views: readonly ManagedView[]): Promise<void> {
+export async function recreateViews(
+  dialect: SqlDialect,
+  session: SqlSession,
+  views: readonly ManagedView[],
+): Promise<void> {
   for (const view of views) {
     for (const statement of dialect.changes.createView(view, view.mark.view.query)) await session.execute(statement)
     const { id } = (await findRelation(dialect, session, view))!
@@ -62,7 +70,7 @@ export async function recreateViews(dialect: Dialect, session: Session, views: r
  * drops it again. Dependencies come first. Throws the server's error. Returns the ids of the views that compile.
  */
 export async function assertViewsCompile(
-  dialect: Dialect,
+  dialect: SqlDialect,
   views: readonly ManagedView[],
   given: TableSubstitutes,
 ): Promise<ReadonlySet<string>> {

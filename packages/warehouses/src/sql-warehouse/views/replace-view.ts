@@ -9,8 +9,8 @@ import {
   assertViewsCompile,
   hasUncheckedViews,
 } from './dependent-views.ts'
-import type { Dialect } from '../sql-dialect.ts'
-import { type Mark, type ViewMark, dropMark, lockLedger, setMark } from '../ledger.ts'
+import type { SqlDialect } from '../sql-dialect.ts'
+import { type RelationMark, type ViewMark, dropMark, lockLedger, setMark } from '../ledger.ts'
 import {
   countRows,
   createFillableTable,
@@ -48,7 +48,7 @@ export interface ViewLimits {
  * use changes before the check.
  */
 export async function assertViewCompiles(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { schema }: TablePlace,
   query: string,
   { seconds }: ViewLimits,
@@ -67,19 +67,19 @@ export async function assertViewCompiles(
 /** A hidden table with the rows of a query. */
 export interface FilledTable extends TablePlace {
   id: string
-  mark: Mark
+  mark: RelationMark
 }
 
 /** Runs as role `load` and uses the types of the query. */
 export const createFilledTable = (
-  dialect: Dialect,
+  dialect: SqlDialect,
   ...given: TailOf<Parameters<typeof tryCreateFilledTable>>
 ): Promise<FilledTable> => retryOnMissingTable(dialect, () => tryCreateFilledTable(dialect, ...given))
 
 type TailOf<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never
 
 async function tryCreateFilledTable(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { schema }: TablePlace,
   view: ViewMark,
   { seconds, empty = false }: ViewLimits,
@@ -89,7 +89,7 @@ async function tryCreateFilledTable(
   const names = uniqueNames(found.map(({ name }) => name))
   const columns = found.map(({ type }, index) => ({ name: names[index]!, type, nullable: true }))
   const place = { schema, name: hiddenName('view', randomUUID()) }
-  const passing: Mark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
+  const passing: RelationMark = { kind: 'PASSING', until: Date.now() + (seconds + sweepGraceSeconds) * 1_000 }
   const id = await withSession(dialect, { role: 'service' }, (session) =>
     createFillableTable(dialect, session, place, columns, passing),
   )
@@ -110,7 +110,7 @@ async function tryCreateFilledTable(
 
 /** Drops a view, plain or materialised. */
 export async function dropRelation(
-  dialect: Dialect,
+  dialect: SqlDialect,
   { tables, ledger }: PublishSessions,
   relation: Pick<TableShape, 'schema' | 'name' | 'kind' | 'id'>,
 ): Promise<void> {
@@ -131,7 +131,10 @@ export interface ViewReplacement {
  * Replaces the view and recreates the views above it atomically. Throws VIEWS_DEPEND, with nothing changed, if one of them is no
  * longer valid.
  */
-export async function replaceInTransaction(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
+export async function replaceInTransaction(
+  dialect: SqlDialect,
+  { place, instead, made }: ViewReplacement,
+): Promise<void> {
   await withSession(dialect, { role: 'service' }, (session) =>
     session.transaction(async () => {
       await lockLedger(dialect, session)
@@ -153,7 +156,12 @@ export async function replaceInTransaction(dialect: Dialect, { place, instead, m
   )
 }
 
-export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: readonly string[], place: string): unknown =>
+export const viewsAboveProblem = (
+  dialect: SqlDialect,
+  error: unknown,
+  above: readonly string[],
+  place: string,
+): unknown =>
   viewsDepend(
     dialect,
     error,
@@ -163,11 +171,11 @@ export const viewsAboveProblem = (dialect: Dialect, error: unknown, above: reado
   )
 
 /** Works like `replaceInTransaction` on servers without transactional DDL: records a decision and applies it. */
-export async function replaceByDecision(dialect: Dialect, { place, instead, made }: ViewReplacement): Promise<void> {
+export async function replaceByDecision(dialect: SqlDialect, { place, instead, made }: ViewReplacement): Promise<void> {
   const checkedViews = await assertViewsAboveCompile(dialect, place, made)
   const isHere = (other: TablePlace) => placeKey(other) === placeKey(place)
   const table = 'mark' in made ? made : undefined
-  const mark: Mark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
+  const mark: RelationMark = 'mark' in made ? made.mark : { kind: 'VIEW', view: made }
   const before = instead.find(isHere)
   // Changes an existing plain view in place, and renames an existing table aside. Drops any other relation that is replaced.
   const stays = before?.kind === (table ? 'TABLE' : 'VIEW') ? before : undefined
@@ -200,7 +208,7 @@ export async function replaceByDecision(dialect: Dialect, { place, instead, made
 
 /** Compiles the views above over the new one, under a hidden name. Throws VIEWS_DEPEND, with nothing changed. */
 async function assertViewsAboveCompile(
-  dialect: Dialect,
+  dialect: SqlDialect,
   place: TablePlace,
   made: ViewReplacement['made'],
 ): Promise<ReadonlySet<string>> {

@@ -1,6 +1,6 @@
 import type { StoredType, RowCell } from '../../warehouse.ts'
 import { type SqlType } from '../../sql-warehouse/sql-dialect.ts'
-import { describe, typeText } from '../types.ts'
+import { describeType, typeText } from '../types.ts'
 
 /** The fields used from the driver’s description of a column. */
 export interface ColumnDescription {
@@ -40,7 +40,7 @@ export const exactDigits = 15
 
 /** Returns whether the driver's own value may have lost digits. */
 export function losesDigits(type: SqlType): boolean {
-  const { dataType, precision } = describe(type)
+  const { dataType, precision } = describeType(type)
   return dataType === 'DECIMAL' && (precision === undefined || precision > exactDigits)
 }
 
@@ -50,7 +50,7 @@ export function cellReader(type: SqlType, { dataType, scale = 0 }: StoredType): 
     if (dataType === 'DECIMAL')
       return typeof value === 'number' ? value.toFixed(scale) : withoutNoughts(String(value), type)
     if (dataType === 'JSONB') return JSON.parse(String(value)) as RowCell
-    if (dataType === 'FLOAT') return typeof value === 'number' ? shortest(value) : String(value)
+    if (dataType === 'FLOAT') return typeof value === 'number' ? toShortestFloat(value) : String(value)
     if (value instanceof Date) return dateText(value as PreciseDate, type)
     if (Buffer.isBuffer(value)) return `0x${value.toString('hex').toUpperCase()}`
     if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'string') return value
@@ -73,7 +73,7 @@ function dateText(value: PreciseDate, type: SqlType): string {
 }
 
 /** Formats a 32-bit float with as few digits as identify it. */
-function shortest(value: number): number {
+function toShortestFloat(value: number): number {
   for (let digits = 6; digits < 9; digits += 1) {
     const rounded = Number(value.toPrecision(digits))
     if (Math.fround(rounded) === value) return rounded
@@ -83,4 +83,4 @@ function shortest(value: number): number {
 
 /** A decimal without an explicit size has insignificant trailing zeros. */
 const withoutNoughts = (text: string, type: SqlType): string =>
-  describe(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text
+  describeType(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text

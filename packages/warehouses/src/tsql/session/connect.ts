@@ -8,8 +8,8 @@ const packetSize = 16_000
 const signInTimeoutMs = 15_000
 const untilCancelled = 5_000
 
-export async function connected(login: DatabaseLogin): Promise<Connection> {
-  const isolation = login.isolation === undefined ? {} : levels(ISOLATION_LEVEL[login.isolation]!)
+export async function openConnection(login: DatabaseLogin): Promise<Connection> {
+  const isolation = login.isolation === undefined ? {} : isolationOptions(ISOLATION_LEVEL[login.isolation]!)
   const connection: Connection = new Connection({
     server: login.host,
     authentication: { type: 'default', options: { userName: login.user, password: login.password } },
@@ -41,7 +41,7 @@ export async function connected(login: DatabaseLogin): Promise<Connection> {
   }
 }
 
-const levels = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
+const isolationOptions = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
 
 /** Azure servers redirect their clients to the machine that has the database. */
 async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {

@@ -1,14 +1,14 @@
 import type { Connection } from 'tedious'
 import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
 import type { BatchLimits, ReadColumn, ReadRows } from '../../sql-warehouse/sql-dialect.ts'
-import { type Sql, sql } from '../../sql-warehouse/sql-statement.ts'
+import { type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
 import type { RowCell } from '../../warehouse.ts'
 import { cellReader, losesDigits, resultType } from './cells.ts'
 import { assertSingleQuery } from '../statements/assert-single-query.ts'
 import { splitOrderedQuery, columnName } from '../statements/split-ordered-query.ts'
-import { type RowBounds, type DriverCell, send } from './send-request.ts'
+import { type RowBounds, type DriverCell, sendRequest } from './send-request.ts'
 import { tsqlTokens } from '../statements/tokens.ts'
-import { describe } from '../types.ts'
+import { describeType } from '../types.ts'
 
 interface ReadRequest {
   text: string
@@ -19,7 +19,7 @@ interface ReadRequest {
  * See `Session.read`. Sends the text unchanged, and leaves unread rows at the server. If the driver would lose digits of a
  * column, an outer query reads that column as text.
  */
-export async function* read(
+export async function* readQueryRows(
   connection: Connection,
   request: ReadRequest,
   batch: BatchLimits,
@@ -30,14 +30,14 @@ export async function* read(
   let described: readonly ReadColumn[] = await describedBy(connection, { ...request, text }, bounds)
   if (!described.some(({ type }) => losesDigits(type))) {
     try {
-      yield* placed(text, batches(connection, bound(text, request.values), batch, bounds))
+      yield* withErrorPosition(text, streamBatches(connection, bindValues(text, request.values), batch, bounds))
       return
     } catch (error) {
-      if (!(error instanceof Rounded)) throw error
+      if (!(error instanceof RoundedColumns)) throw error
       described = error.columns
     }
   }
-  yield* batches(connection, bound(asTexts(text, described), request.values), batch, bounds, described)
+  yield* streamBatches(connection, bindValues(asTexts(text, described), request.values), batch, bounds, described)
 }
 
 export async function columnsOf(
@@ -49,12 +49,12 @@ export async function columnsOf(
   assertSingleQuery(query.text)
   const described = await describedBy(connection, query, bounds)
   if (described.length > 0) return described
-  for await (const { columns } of read(connection, query, { rows: 1, bytes: () => 1 }, bounds)) return columns
+  for await (const { columns } of readQueryRows(connection, query, { rows: 1, bytes: () => 1 }, bounds)) return columns
   return []
 }
 
 /** The driver would round the numbers of a column, and the server did not describe it in advance. No row has been returned yet. */
-class Rounded extends Error {
+class RoundedColumns extends Error {
   override readonly name = 'Rounded'
   readonly columns: readonly ReadColumn[]
 
@@ -65,7 +65,7 @@ class Rounded extends Error {
 }
 
 /** The server reports the line and the word of the error: the position of the word in the line is the column. */
-async function* placed(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
+async function* withErrorPosition(text: string, rows: AsyncGenerator<ReadRows>): AsyncGenerator<ReadRows> {
   try {
     yield* rows
   } catch (error) {
@@ -79,7 +79,7 @@ async function* placed(text: string, rows: AsyncGenerator<ReadRows>): AsyncGener
 }
 
 /** Binds a value with the type that it looks like: a whole number, a number, or text. */
-function bound(text: string, values: readonly (string | null)[]): Sql {
+function bindValues(text: string, values: readonly (string | null)[]): SqlStatement {
   const texts = ['']
   const bindings: (string | number | null)[] = []
   let copied = 0
@@ -110,14 +110,14 @@ async function describedBy(
   { text, values }: ReadRequest,
   bounds: RowBounds,
 ): Promise<ReadColumn[]> {
-  const { texts, values: bindings } = bound(text, values)
+  const { texts, values: bindings } = bindValues(text, values)
   const declared = bindings.map(
     (value, index) =>
       `@p${index + 1} ${typeof value !== 'number' ? 'nvarchar(max)' : Number.isInteger(value) ? 'bigint' : 'float'}`,
   )
   const query = texts.reduce((before, next, index) => `${before}@p${index}${next}`)
   const columns: ReadColumn[] = []
-  const { done } = send(
+  const { done } = sendRequest(
     connection,
     sql`exec sp_describe_first_result_set ${query}, ${declared.join(', ') || null}, 0`,
     bounds,
@@ -127,7 +127,7 @@ async function describedBy(
           cells.map(({ metadata, value }) => [metadata.colName, value]),
         )
         const written = textOrDefault(system_type_name, 'nvarchar(max)').replace(/^numeric/, 'decimal')
-        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: written, ...describe(written) })
+        if (!is_hidden) columns.push({ name: textOrDefault(name, ''), type: written, ...describeType(written) })
       },
     },
   )
@@ -148,9 +148,9 @@ function asTexts(text: string, columns: readonly ReadColumn[]): string {
 }
 
 /** `known` contains the column types of columns that the server sends as text. */
-async function* batches(
+async function* streamBatches(
   connection: Connection,
-  statement: Sql,
+  statement: SqlStatement,
   batch: BatchLimits,
   bounds: RowBounds,
   known?: readonly ReadColumn[],
@@ -161,14 +161,14 @@ async function* batches(
   let failure: { error: unknown } | undefined
   let ended = false
   let moved = Promise.withResolvers<void>()
-  const { request, done } = send(connection, statement, bounds, {
+  const { request, done } = sendRequest(connection, statement, bounds, {
     columns(found) {
       // Ignores a second result, because the text is one query.
       if (columns) return
       columns = found.map((each, index) => known?.[index] ?? toReadColumn(each))
       readers = columns.map((column) => cellReader(column.type, column))
       if (known || !columns.some(({ type }) => losesDigits(type))) return
-      failure = { error: new Rounded(columns) }
+      failure = { error: new RoundedColumns(columns) }
       request.cancel()
     },
     row(cells) {
@@ -213,7 +213,7 @@ async function* batches(
 
 function toReadColumn(described: DriverCell['metadata']): ReadColumn {
   const type = resultType(described)
-  return { name: described.colName, type, ...describe(type) }
+  return { name: described.colName, type, ...describeType(type) }
 }
 
 /** Returns the approximate size of the cells as text. */

@@ -1,6 +1,6 @@
 import { type Connection, Request, TYPES } from 'tedious'
 import type { ColumnDescription } from './cells.ts'
-import { type Sql, formatStatement, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
+import { type SqlStatement, formatStatement, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
 
 /** Rows of a result as the driver gives them: each cell with the description of its column. */
 export interface DriverCell {
@@ -33,9 +33,9 @@ const parameterType = (value: BoundValue) =>
  * Sends one statement, unless its signal is already aborted. A statement without values is sent as a batch, because the server
  * requires that for some statements.
  */
-export function send(
+export function sendRequest(
   connection: Connection,
-  statement: Sql,
+  statement: SqlStatement,
   { signal, seconds }: RowBounds,
   listener: RequestListener = {},
 ): { request: Request; done: Promise<void> } {

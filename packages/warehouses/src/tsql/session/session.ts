@@ -1,21 +1,24 @@
 import type { Connection } from 'tedious'
-import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, Session } from '../../sql-warehouse/sql-dialect.ts'
-import { plainSql, type Sql } from '../../sql-warehouse/sql-statement.ts'
+import type { BatchLimits, SessionOptions, ReadColumn, ReadRows, SqlSession } from '../../sql-warehouse/sql-dialect.ts'
+import { plainSql, type SqlStatement } from '../../sql-warehouse/sql-statement.ts'
 import type { ClientAccess } from '../tsql-settings.ts'
-import { connected } from './connect.ts'
-import { columnsOf, read } from './read-rows.ts'
-import { type RowBounds, send } from './send-request.ts'
+import { openConnection } from './connect.ts'
+import { columnsOf, readQueryRows } from './read-rows.ts'
+import { type RowBounds, sendRequest } from './send-request.ts'
 
 /** Milliseconds that a change of tables waits for their readers. */
 const cancelWaitMs = 10_000
 
-export async function openSession(access: ClientAccess, { role, signal, seconds }: SessionOptions): Promise<Session> {
+export async function openSession(
+  access: ClientAccess,
+  { role, signal, seconds }: SessionOptions,
+): Promise<SqlSession> {
   signal?.throwIfAborted()
-  const connection = await connected(access.logins[role])
+  const connection = await openConnection(access.logins[role])
   return new TsqlSession(connection, { signal, seconds })
 }
 
-export class TsqlSession implements Session {
+export class TsqlSession implements SqlSession {
   readonly #connection: Connection
   readonly #bounds: RowBounds
 
@@ -24,13 +27,13 @@ export class TsqlSession implements Session {
     this.#bounds = bounds
   }
 
-  async execute(statement: Sql): Promise<void> {
-    await send(this.#connection, statement, this.#bounds).done
+  async execute(statement: SqlStatement): Promise<void> {
+    await sendRequest(this.#connection, statement, this.#bounds).done
   }
 
-  async rows<Row>(statement: Sql): Promise<Row[]> {
+  async rows<Row>(statement: SqlStatement): Promise<Row[]> {
     const rows: Row[] = []
-    await send(this.#connection, statement, this.#bounds, {
+    await sendRequest(this.#connection, statement, this.#bounds, {
       row: (cells) =>
         void rows.push(
           Object.fromEntries(
@@ -59,7 +62,7 @@ export class TsqlSession implements Session {
   }
 
   read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows> {
-    return read(this.#connection, { text, values }, batch, this.#bounds)
+    return readQueryRows(this.#connection, { text, values }, batch, this.#bounds)
   }
 
   columns(text: string): Promise<readonly ReadColumn[]> {

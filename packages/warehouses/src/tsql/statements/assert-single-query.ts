@@ -6,7 +6,7 @@ import { tsqlTokens } from './tokens.ts'
  * Keywords that a query contains only inside quotes: the server reserves them for statements. T-SQL statements need no separator,
  * so the check covers every position.
  */
-const statements = new Set(
+const statementKeywords = new Set(
   `alter backup begin break bulk checkpoint close commit continue create dbcc deallocate declare delete deny disk drop dump exec execute exit
   external freetexttable goto grant if insert into kill load lineno nocheck open opendatasource openquery openrowset openxml print proc procedure raiserror read readtext
   reconfigure restore return revert revoke rollback rowguidcol rule save set setuser shutdown textsize tran transaction trigger truncate
@@ -33,7 +33,7 @@ export function assertSingleQuery(text: string): void {
     if (depth < 0 || (token.kind === 'sign' && token.text === ';')) throw notASingleQuery()
     if (token.kind !== 'word') continue
     const word = token.text.toLowerCase()
-    if (statements.has(word)) throw forbiddenWord(token)
+    if (statementKeywords.has(word)) throw forbiddenWord(token)
     if (word.startsWith('#') || word.startsWith('@@')) throw forbiddenWord(token)
     const next = tokens[index + 1]
     // Both words may also be names; in this context, one runs a stored model and the other advances a sequence.

@@ -2,18 +2,18 @@ import type { SqlLanguage } from '../../sql-text/sql-names.ts'
 import type { SqlToken } from '../../sql-text/sql-tokens.ts'
 
 /** A comment ends at the first character at which any server may end it, so the tokenizer never skips text that a server may run. */
-const piece =
+const tokenPattern =
   /(?<blank>\s+|--[^\n\r]*)|(?<comment>\/\*)|(?<string>N?'(?:[^']|'')*'?)|(?<quoted>"(?:[^"]|"")*"?|\[(?:[^\]]|\]\])*\]?)|(?<parameter>\$\d+)|(?<word>[\p{L}_@#][\p{L}\p{N}_@#$]*|\d[\w.]*)|(?<sign>[\s\S])/uy
 
 /** Tokens of T-SQL: names between brackets or double quotes, no escapes in strings, comments within comments. */
 export function tsqlTokens(sql: string): SqlToken[] {
   const tokens: SqlToken[] = []
-  const matcher = new RegExp(piece)
+  const matcher = new RegExp(tokenPattern)
   for (let match = matcher.exec(sql); match && match[0] !== ''; match = matcher.exec(sql)) {
     const { comment, quoted, parameter, word, sign } = match.groups!
     const [start, end] = [match.index, match.index + match[0].length]
     if (comment !== undefined) matcher.lastIndex = endOfComment(sql, end)
-    else if (quoted !== undefined) tokens.push({ kind: 'quoted', text: unquoted(quoted), start, end })
+    else if (quoted !== undefined) tokens.push({ kind: 'quoted', text: unquoteIdentifier(quoted), start, end })
     else if (parameter !== undefined) tokens.push({ kind: 'parameter', text: parameter, start, end })
     else if (word !== undefined) tokens.push({ kind: 'word', text: word, start, end })
     else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign, start, end })
@@ -32,14 +32,14 @@ function endOfComment(sql: string, from: number): number {
   return bound.lastIndex
 }
 
-function unquoted(text: string): string {
+function unquoteIdentifier(text: string): string {
   const close = text.startsWith('[') ? ']' : text[0]!
   const inner = text.slice(1, text.endsWith(close) && text.length > 1 ? -1 : undefined)
   return inner.replaceAll(close + close, close)
 }
 
 /** The keywords before table names in T-SQL. */
-export const tsql: SqlLanguage = {
+export const tsqlLanguage: SqlLanguage = {
   tokensOf: tsqlTokens,
   opening: new Set(['from', 'join', 'apply', 'into', 'update', 'delete', 'merge', 'using', 'table']),
 }

@@ -1,14 +1,14 @@
 import type { DialectStatements, NewColumn } from '../../sql-warehouse/sql-dialect.ts'
-import { sqlList, sqlFragment, plainSql, type Sql, sql } from '../../sql-warehouse/sql-statement.ts'
+import { sqlList, sqlFragment, plainSql, type SqlStatement, sql } from '../../sql-warehouse/sql-statement.ts'
 import type { TablePlace } from '../../catalog.ts'
 import type { ClientAccess } from '../tsql-settings.ts'
-import { bracketed, literal, namesOf } from '../names.ts'
+import { quoteIdentifier, formatLiteral, namesOf } from '../names.ts'
 import { assertSingleQuery, splitQuery } from './assert-single-query.ts'
 import { trimStatementEnd } from '../../sql-text/sql-tokens.ts'
 import { isText } from '../types.ts'
 
 /** The server compares texts by code units, as the other warehouses do, independent of its default collation. */
-const collation = ' collate Latin1_General_100_BIN2'
+const binaryCollation = ' collate Latin1_General_100_BIN2'
 
 /** The user who owns views and has no rights, so that readers of a view need their own rights on its tables. */
 export const viewOwner = (key: string): string => `c_${key}_views`
@@ -21,45 +21,47 @@ export function changesOf(access: ClientAccess, ownedViews: () => boolean): Dial
   const names = namesOf(access)
   const { load, read } = access.logins
   const schemaName = (schema: string) => `${access.prefix}${schema}`
-  const users = [load.user, read.user].map(bracketed).join(', ')
-  const made = (place: TablePlace) => literal(names.place(place))
+  const users = [load.user, read.user].map(quoteIdentifier).join(', ')
+  const made = (place: TablePlace) => formatLiteral(names.place(place))
   const viewOf = (verb: 'create' | 'alter', place: TablePlace, text: string) => {
     const view = viewText(verb, names.place(place), text)
     if (!ownedViews()) return [view]
     // Runs in one transaction with the statement above, so that no session reads the view while the service's user owns it.
     return [
       view,
-      plainSql(`alter authorization on object::${names.place(place)} to ${bracketed(viewOwner(access.key))}`),
+      plainSql(`alter authorization on object::${names.place(place)} to ${quoteIdentifier(viewOwner(access.key))}`),
     ]
   }
   return {
     createSchema(schema) {
       const name = schemaName(schema)
       return [
-        plainSql(`if schema_id(${literal(name)}) is null exec(${literal(`create schema ${bracketed(name)}`)})`),
-        plainSql(`grant select on schema::${bracketed(name)} to ${users}`),
+        plainSql(
+          `if schema_id(${formatLiteral(name)}) is null exec(${formatLiteral(`create schema ${quoteIdentifier(name)}`)})`,
+        ),
+        plainSql(`grant select on schema::${quoteIdentifier(name)} to ${users}`),
       ]
     },
-    dropSchema: (schema) => [plainSql(`drop schema if exists ${bracketed(schemaName(schema))}`)],
+    dropSchema: (schema) => [plainSql(`drop schema if exists ${quoteIdentifier(schemaName(schema))}`)],
     createTable: (place, columns) =>
       plainSql(`create table ${names.place(place)} (${columns.map(columnText).join(', ')})`),
     dropTable: (place) => plainSql(`drop table if exists ${names.place(place)}`),
-    dropColumn: (place, column) => plainSql(`alter table ${names.place(place)} drop column ${bracketed(column)}`),
+    dropColumn: (place, column) => plainSql(`alter table ${names.place(place)} drop column ${quoteIdentifier(column)}`),
     dropView: (place) => plainSql(`drop view if exists ${names.place(place)}`),
-    rename: (from, to) => plainSql(`exec sp_rename ${made(from)}, ${literal(to)}, N'OBJECT'`),
+    rename: (from, to) => plainSql(`exec sp_rename ${made(from)}, ${formatLiteral(to)}, N'OBJECT'`),
     createView: (place, text) => viewOf('create', place, text),
     changeView: (place, text) => viewOf('alter', place, text),
     insert: (place, columns, query) => [
-      sql`insert into ${sqlFragment(names.place(place))} (${sqlList(columns.map(bracketed))}) exec sp_executesql ${trimStatementEnd(query)}`,
+      sql`insert into ${sqlFragment(names.place(place))} (${sqlList(columns.map(quoteIdentifier))}) exec sp_executesql ${trimStatementEnd(query)}`,
     ],
     grant(place, to) {
       const writing = (verb: string) => `${verb} insert, update, delete on ${names.place(place)}`
-      if (to === 'FILL') return [plainSql(`${writing('grant')} to ${bracketed(load.user)}`)]
-      return [plainSql(`${writing('revoke')} from ${bracketed(load.user)}`)]
+      if (to === 'FILL') return [plainSql(`${writing('grant')} to ${quoteIdentifier(load.user)}`)]
+      return [plainSql(`${writing('revoke')} from ${quoteIdentifier(load.user)}`)]
     },
     lockLedger: () => [
       plainSql(`declare @taken int
-exec @taken = sp_getapplock @Resource = ${literal(`sluice ${access.key}`)}, @LockMode = 'Exclusive', @LockOwner = 'Transaction',
+exec @taken = sp_getapplock @Resource = ${formatLiteral(`sluice ${access.key}`)}, @LockMode = 'Exclusive', @LockOwner = 'Transaction',
   @LockTimeout = 10000, @DbPrincipal = 'dbo'
 if @taken < 0 begin; throw ${ledgerBusy}, N'Another session is publishing.', 1; end`),
     ],
@@ -67,7 +69,7 @@ if @taken < 0 begin; throw ${ledgerBusy}, N'Another session is publishing.', 1; 
 }
 
 /** Returns the SQL of a view of a user's query. Throws SQL_NOT_ALLOWED for a text that is more than one query. */
-export function viewText(verb: 'create' | 'alter', place: string, text: string): Sql {
+export function viewText(verb: 'create' | 'alter', place: string, text: string): SqlStatement {
   const query = trimStatementEnd(text)
   // The default owner is the user who creates the view, that is the service's user, who has every right.
   assertSingleQuery(query)
@@ -75,7 +77,7 @@ export function viewText(verb: 'create' | 'alter', place: string, text: string):
 }
 
 export const columnText = ({ name, type, nullable }: NewColumn): string =>
-  `${bracketed(name)} ${type}${isText(type) ? collation : ''}${nullable ? ' null' : ' not null'}`
+  `${quoteIdentifier(name)} ${type}${isText(type) ? binaryCollation : ''}${nullable ? ' null' : ' not null'}`
 
 /** Removes the order of the query, because the server rejects views with an order. */
 export function withoutOrder(query: string): string {

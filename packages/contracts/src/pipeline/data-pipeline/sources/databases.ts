@@ -6,20 +6,20 @@ import {
   warehouseQueryResponse,
 } from '../database-query.ts'
 import { connectorTypes } from '../connector-types.ts'
-import { variant } from '../pipeline-variant.ts'
+import { definePipelineVariant } from '../pipeline-variant.ts'
 
-const database = { given: databaseQuery, answered: databaseQueryResponse, ignored: databaseQueryIgnored }
+const databaseVariantFields = { given: databaseQuery, answered: databaseQueryResponse, ignored: databaseQueryIgnored }
 
-export const sqlServer = variant(connectorTypes.sqlServer, database)
+export const sqlServer = definePipelineVariant(connectorTypes.sqlServer, databaseVariantFields)
 
-export const mysql = variant(connectorTypes.mysql, database)
+export const mysqlVariant = definePipelineVariant(connectorTypes.mysql, databaseVariantFields)
 
-export const oracle = variant(connectorTypes.oracle, database)
+export const oracleVariant = definePipelineVariant(connectorTypes.oracle, databaseVariantFields)
 
-export const postgres = variant(connectorTypes.postgres, database)
+export const postgresVariant = definePipelineVariant(connectorTypes.postgres, databaseVariantFields)
 
 /** Amazon Redshift: the role and the region are part of the query settings. */
-export const redshift = variant(connectorTypes.redshift, {
+export const redshiftVariant = definePipelineVariant(connectorTypes.redshift, {
   given: warehouseQuery,
   answered: warehouseQueryResponse,
   ignored: databaseQueryIgnored,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { anyAccess } from '../source-access.ts'
-import { Day, field, listOfSome, Name } from '../form-field.ts'
+import { CalendarDate, describeField, listOfSome, SourceName } from '../form-field.ts'
 import { connectorTypes } from '../connector-types.ts'
-import { variant } from '../pipeline-variant.ts'
+import { definePipelineVariant } from '../pipeline-variant.ts'
 
 const dhis2Contents = ['DATA_VALUES', 'ANALYTICS', 'EVENTS', 'ORGANISATION_UNITS', 'METADATA'] as const
 
@@ -21,48 +21,59 @@ const dhis2Metadata = [
   'ATTRIBUTES',
 ] as const
 
-const ids = (title: string, description: string, ...example: string[]) =>
-  Type.Optional(field(listOfSome(Name), title, description, example))
+const idListField = (title: string, description: string, ...example: string[]) =>
+  Type.Optional(describeField(listOfSome(SourceName), title, description, example))
 
 const dhis2Descriptions = {
-  content: field(
+  content: describeField(
     Type.Enum([...dhis2Contents]),
     'Content',
     'Reported data values, computed analytics, events of programs, the organisation unit hierarchy, or other metadata.',
     'DATA_VALUES',
   ),
-  dataSets: ids('Data sets', 'For data values: ids of data sets. Set either these or data elements.', 'BfMAe6Itzgt'),
-  dataElements: ids(
+  dataSets: idListField(
+    'Data sets',
+    'For data values: ids of data sets. Set either these or data elements.',
+    'BfMAe6Itzgt',
+  ),
+  dataElements: idListField(
     'Data elements and indicators',
     'For data values: ids of data elements. For analytics: items of the dimension dx.',
     'f7n9E0hX8qk',
     'fbfJHSPpUQD',
   ),
-  programs: ids('Programs', 'For events: ids of programs. Each stage becomes a table.', 'lxAQ7Zs9VYR'),
+  programs: idListField('Programs', 'For events: ids of programs. Each stage becomes a table.', 'lxAQ7Zs9VYR'),
   metadata: Type.Optional(
-    field(
+    describeField(
       listOfSome(Type.Enum([...dhis2Metadata]), { most: 12 }),
       'Kinds of metadata',
       'For metadata. Each kind becomes a table.',
       ['DATA_ELEMENTS'],
     ),
   ),
-  orgUnits: ids(
+  orgUnits: idListField(
     'Organisation units',
     'Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. The units of the account when absent.',
     'ImspTQPwCqd',
   ),
-  periods: ids(
+  periods: idListField(
     'Periods',
     'Periods in the notation of DHIS2, such as 202601, 2026Q1 or LAST_12_MONTHS. Set either periods or the first and last day.',
     '202601',
   ),
-  startDate: Type.Optional(field(Day, 'First day', 'If set, the list of periods is not used.', '2026-01-01')),
+  startDate: Type.Optional(
+    describeField(CalendarDate, 'First day', 'If set, the list of periods is not used.', '2026-01-01'),
+  ),
   endDate: Type.Optional(
-    field(Day, 'Last day', 'If set, the list of periods is not used. The day is included.', '2026-12-31'),
+    describeField(
+      CalendarDate,
+      'Last day',
+      'If set, the list of periods is not used. The day is included.',
+      '2026-12-31',
+    ),
   ),
   outputIdScheme: Type.Optional(
-    field(
+    describeField(
       Type.String({ maxLength: 60, pattern: '^(UID|CODE|NAME|ATTRIBUTE:[A-Za-z0-9]{11})$' }),
       'Ids as',
       'UID, CODE, NAME, or ATTRIBUTE: followed by the id of an attribute; UID when absent.',
@@ -71,7 +82,7 @@ const dhis2Descriptions = {
   ),
 }
 
-export const dhis2 = variant(connectorTypes.dhis2, {
+export const dhis2 = definePipelineVariant(connectorTypes.dhis2, {
   given: { apiSource: anyAccess.given, ...dhis2Descriptions },
   answered: { apiSource: anyAccess.answered, ...dhis2Descriptions },
 })

@@ -1,24 +1,24 @@
 import { Type } from 'typebox'
-import { access } from '../source-access.ts'
-import { csvOptions, delimiters } from '../csv-options.ts'
-import { Address, field, Name, secret } from '../form-field.ts'
+import { defineSourceAccess } from '../source-access.ts'
+import { csvOptions, delimiterNames } from '../csv-options.ts'
+import { SourceUrl, describeField, SourceName, defineSecretField } from '../form-field.ts'
 import { connectorTypes } from '../connector-types.ts'
-import { variant } from '../pipeline-variant.ts'
+import { definePipelineVariant } from '../pipeline-variant.ts'
 
-const Key = Type.String({ minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' })
+const ObjectKey = Type.String({ minLength: 1, maxLength: 1024, pattern: '^\\P{Cc}*$' })
 
 /** The objects to load, and the format of delimited text. */
 const storeDescriptions = {
-  key: field(
-    Key,
+  key: describeField(
+    ObjectKey,
     'Key',
     'The key of one object, a folder that ends with a slash, or a pattern with *, **, ?, [] and {}.',
     'data/2026/cases.csv',
     'data/2026/',
     'data/**/cases_*.csv',
   ),
-  delimiter: field(
-    Type.Enum([...delimiters]),
+  delimiter: describeField(
+    Type.Enum([...delimiterNames]),
     'Delimiter',
     'The delimiter of delimited text. Ignored for other formats.',
     'COMMA',
@@ -26,64 +26,71 @@ const storeDescriptions = {
   csvOptions,
 }
 
-export const bucketAccess = access(
+export const bucketAccess = defineSourceAccess(
   'ObjectStoreSource',
   {
-    bucket: Type.Optional(field(Name, 'Bucket', 'The name of the bucket.', 'my-bucket')),
+    bucket: Type.Optional(describeField(SourceName, 'Bucket', 'The name of the bucket.', 'my-bucket')),
     objectKey: Type.Optional(
-      field(
-        Key,
+      describeField(
+        ObjectKey,
         'Object key',
         'A field of older clients. Sluice stores it and does not use it; the key selects the objects to load.',
         'a.csv',
       ),
     ),
-    region: Type.Optional(field(Name, 'Region', 'The region of the bucket; detected when absent.', 'eu-west-1')),
+    region: Type.Optional(
+      describeField(SourceName, 'Region', 'The region of the bucket; detected when absent.', 'eu-west-1'),
+    ),
     endpoint: Type.Optional(
-      field(
-        Address,
+      describeField(
+        SourceUrl,
         'Endpoint',
         'The endpoint of an S3-compatible store; Amazon when absent.',
         'https://s3.example.org',
       ),
     ),
     pathStyle: Type.Optional(
-      field(Type.Boolean(), 'Path style', 'Whether the path contains the bucket, as compatible stores require.', true),
+      describeField(
+        Type.Boolean(),
+        'Path style',
+        'Whether the path contains the bucket, as compatible stores require.',
+        true,
+      ),
     ),
   },
   {
-    accessKey: secret(
+    accessKey: defineSecretField(
       'Access key',
       'The id of the key. Without keys, only public objects are read.',
       'AKIAIOSFODNN7EXAMPLE',
     ),
-    secretKey: secret('Secret key', 'The secret key of the access key.', 'the secret key'),
+    secretKey: defineSecretField('Secret key', 'The secret key of the access key.', 'the secret key'),
   },
 )
 
-export const s3 = variant(connectorTypes.s3, {
+export const s3 = definePipelineVariant(connectorTypes.s3, {
   given: { objectStoreSource: bucketAccess.given, ...storeDescriptions },
   answered: { objectStoreSource: bucketAccess.answered, ...storeDescriptions },
 })
 
-export const containerAccess = access(
+export const containerAccess = defineSourceAccess(
   'BlobStoreSource',
   {
-    account: field(
+    account: describeField(
       Type.String({ minLength: 3, maxLength: 24, pattern: '^[a-z0-9]+$' }),
       'Account',
       'The name of the storage account.',
       'mystorageaccount',
     ),
-    container: field(
+    container: describeField(
       Type.String({ minLength: 3, maxLength: 63, pattern: '^([a-z0-9]+(-[a-z0-9]+)*|\\$root|\\$web)$' }),
       'Container',
       'The name of the container.',
       'uploads',
     ),
     endpoint: Type.Optional(
-      field(
-        Address,
+      describeField(
+        SourceUrl,
         'Endpoint',
         'The endpoint of another cloud; https://<account>.blob.core.windows.net when absent.',
         'https://mystorageaccount.blob.core.usgovcloudapi.net',
@@ -91,12 +98,12 @@ export const containerAccess = access(
     ),
   },
   {
-    accountKey: secret(
+    accountKey: defineSecretField(
       'Account key',
       'The key of the storage account. Set either this or a SAS token.',
       'the account key',
     ),
-    sasToken: secret(
+    sasToken: defineSecretField(
       'SAS token',
       'A shared access signature that may list and read.',
       'sv=2024-11-04&sp=rl&sig=…',
@@ -105,7 +112,7 @@ export const containerAccess = access(
   },
 )
 
-export const azureBlobStorage = variant(connectorTypes.azureBlobStorage, {
+export const azureBlobStorage = definePipelineVariant(connectorTypes.azureBlobStorage, {
   given: { blobStoreSource: containerAccess.given, ...storeDescriptions },
   answered: { blobStoreSource: containerAccess.answered, ...storeDescriptions },
 })

@@ -1,28 +1,28 @@
 import { Type } from 'typebox'
-import { access } from '../source-access.ts'
-import { Address, field, Name, secret } from '../form-field.ts'
+import { defineSourceAccess } from '../source-access.ts'
+import { SourceUrl, describeField, SourceName, defineSecretField } from '../form-field.ts'
 import { connectorTypes } from '../connector-types.ts'
-import { variant } from '../pipeline-variant.ts'
+import { definePipelineVariant } from '../pipeline-variant.ts'
 
-export const spreadsheetAccess = access(
+export const spreadsheetAccess = defineSourceAccess(
   'SpreadsheetSource',
   {
-    url: field(
-      Address,
+    url: describeField(
+      SourceUrl,
       'Address',
       'The address of the spreadsheet in the browser.',
       'https://docs.google.com/spreadsheets/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit',
     ),
   },
   {
-    serviceAccountKey: secret(
+    serviceAccountKey: defineSecretField(
       'Service account',
       'The JSON key file of an account that the spreadsheet is shared with. Without it, an API key is needed.',
       '{"type": "service_account", "client_email": "…", "private_key": "…"}',
       10_000,
       '\\S',
     ),
-    authToken: secret(
+    authToken: defineSecretField(
       'API key',
       'An API key is sufficient if everyone with the link can view the spreadsheet.',
       'an-api-key',
@@ -31,9 +31,11 @@ export const spreadsheetAccess = access(
 )
 
 const sheetDescriptions = {
-  sheet: Type.Optional(field(Name, 'Sheet', 'The name of the sheet; the first one when absent.', 'Cases')),
+  sheet: Type.Optional(
+    describeField(SourceName, 'Sheet', 'The name of the sheet; the first one when absent.', 'Cases'),
+  ),
   range: Type.Optional(
-    field(
+    describeField(
       Type.String({ minLength: 1, maxLength: 40, pattern: '^[A-Z]{1,3}[0-9]{0,7}(:[A-Z]{1,3}[0-9]{0,7})?$' }),
       'Range',
       'The range of cells to load; all cells when absent.',
@@ -41,7 +43,7 @@ const sheetDescriptions = {
     ),
   ),
   headerRow: Type.Optional(
-    field(
+    describeField(
       Type.Boolean(),
       'Column names in the first row',
       'Whether the first row contains the column names; true when absent.',
@@ -50,7 +52,7 @@ const sheetDescriptions = {
   ),
 }
 
-export const googleSheets = variant(connectorTypes.googleSheets, {
+export const googleSheets = definePipelineVariant(connectorTypes.googleSheets, {
   given: { spreadsheetSource: spreadsheetAccess.given, ...sheetDescriptions },
   answered: { spreadsheetSource: spreadsheetAccess.answered, ...sheetDescriptions },
 })
