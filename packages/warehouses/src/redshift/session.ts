@@ -227,7 +227,7 @@ function toCell(text: string | null, { dataType, type }: ReadColumn): RowCell {
 /** Adds the line and column in the user's text. The server counts characters, not UTF-16 units. */
 function addErrorPosition(error: unknown, text: string, prefix = cursorDeclaration): unknown {
   if (!(error instanceof DatabaseError) || error.position === undefined) return error
-  const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - behind.length)).join('')
+  const before = [...text].slice(0, Math.max(0, Number(error.position) - 1 - prefix.length)).join('')
   const lines = before.split('\n')
   return Object.assign(error, { line: lines.length, column: [...lines.at(-1)!].length + 1 } satisfies PlacedError)
 }
