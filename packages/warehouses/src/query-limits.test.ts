@@ -5,7 +5,7 @@ describe('acquireQuery', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
-  it('gives three slots per warehouse, and fails with WAREHOUSE_BUSY after a wait of 15 seconds', async () => {
+  it('gives three slots per warehouse, and fails with WAREHOUSE_BUSY after 15 seconds without a slot', async () => {
     const held = await Promise.all([1, 2, 3].map(() => acquireQuery('queries', 'a')))
     const late = acquireQuery('queries', 'a').catch((error: unknown) => error)
     using _other = await acquireQuery('queries', 'b')

@@ -66,7 +66,7 @@ describe('merging increments concurrently with other sessions', () => {
     expect(await rowsOf()).toEqual([...numbered(2, 'new')])
   })
 
-  it('shows readers all rows of an increment or none, also when a type widens', async () => {
+  it('shows readers either all or no rows of an increment, also when a type widens', async () => {
     await publish(numbered(2_000, 0))
     const seen = new Set<string>()
     const reading = { on: true }
