@@ -29,7 +29,7 @@ function bare(file: string) {
   return { status, stdout, stderr }
 }
 
-describe('the bundles of both apps', () => {
+describe('the bundled programs of both apps', () => {
   /** `npm test` has made them already. */
   const built = process.env['SLUICE_TEST_BUILT'] ?? join(folder, 'built')
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe('the bundles of both apps', () => {
     readdirSync(join(root, 'apps', app, 'bin')).map((file) => [app, basename(file, '.ts')] as const),
   )
   it.each(isLongRun ? programs : programs.filter(([, name]) => ['serve', 'run-worker'].includes(name)))(
-    '%s: %s says what its source says',
+    '%s: %s prints the same and ends with the same status as its source without configuration',
     (app, name) => {
       const said = bare(bundledPrograms(root, built).file(app, name))
       expect(said.stdout + said.stderr).not.toBe('')
@@ -48,21 +48,21 @@ describe('the bundles of both apps', () => {
     },
   )
 
-  it('have every thread beside the programs that start it', () => {
+  it('include each worker thread, which refuses to run as a program', () => {
     const names = readdirSync(join(built, 'pipeline')).filter((name) => name.endsWith('-thread.js'))
     expect(names.toSorted()).toEqual(['database-thread.js', 'reader-thread.js'])
     for (const name of names)
       expect(bare(join(built, 'pipeline', name)).stderr).toContain('is a worker thread, not a program')
   })
 
-  it('ask for no call sites, for which Node would read whole source maps at each start', () => {
+  it('do not call getCallSite, which makes Node read whole source maps at each start', () => {
     for (const app of ['identity', 'pipeline'])
       for (const name of readdirSync(join(built, app)).filter((file) => file.endsWith('.js')))
         expect([name, readFileSync(join(built, app, name), 'utf8').includes('getCallSite')]).toEqual([name, false])
   })
 })
 
-describe('bundles that are kept', () => {
+describe('bringUpToDate, which bundles the programs of a checkout', () => {
   /** A checkout of two apps with a program each. */
   function checkout() {
     const own = mkdtempSync(join(folder, 'checkout-'))
@@ -79,7 +79,7 @@ describe('bundles that are kept', () => {
   }
   const say = (own: string) => bare(join(own, 'built/pipeline/say.js')).stdout
 
-  it('are made once, and again when a source has changed', async () => {
+  it('keeps the bundles while the sources are unchanged and rebuilds them after a source changes', async () => {
     const own = checkout()
     const made = async () => {
       await bringUpToDate(own, join(own, 'built'))
@@ -94,7 +94,7 @@ describe('bundles that are kept', () => {
     expect(say(own)).toContain('after!')
   })
 
-  it('are refused in one sentence when a package is missing, and are made once it is there', async () => {
+  it('names the module that is missing, and bundles once the package is complete', async () => {
     const own = checkout()
     writeFileSync(join(own, 'apps/pipeline/src/word.ts'), "export { word } from 'lost-package'\n")
     const make = () => bringUpToDate(own, join(own, 'built'))
@@ -110,7 +110,7 @@ describe('bundles that are kept', () => {
     expect(say(own)).toContain('found')
   })
 
-  it('know where their sources are', async () => {
+  it('sets import.meta.dirname and import.meta.url to the folder and file of the source', async () => {
     const own = checkout()
     await bringUpToDate(own, join(own, 'built'))
     const was = join(own, 'apps/pipeline/bin')

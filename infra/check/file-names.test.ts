@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { badNames } from './file-names.ts'
 
-it('refuses bags by name, as folders and as files', () => {
+it('badNames returns files and folders with a generic name such as utils, and files not in kebab case', () => {
   const bad = [
     'apps/a/src/utils/x.ts',
     'apps/a/src/helpers.ts',

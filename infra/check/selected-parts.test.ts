@@ -11,11 +11,14 @@ const workspaces = [
 const identity = { folder: 'apps/identity', workspace: '@sluice/identity' }
 
 describe('npm run check -- <package>', () => {
-  it.each(['identity', 'apps/identity', './apps/identity/', '@sluice/identity'])('finds a package by %s', (name) => {
-    expect(selectedParts([name], workspaces)).toEqual([identity])
-  })
+  it.each(['identity', 'apps/identity', './apps/identity/', '@sluice/identity'])(
+    'finds a package by the name %s',
+    (name) => {
+      expect(selectedParts([name], workspaces)).toEqual([identity])
+    },
+  )
 
-  it('checks several packages and the folders of the root', () => {
+  it('selects several packages, and folders of the repository root', () => {
     expect(selectedParts(['identity', 'infra'], workspaces)).toEqual([identity, { folder: 'infra' }])
   })
 
@@ -23,7 +26,7 @@ describe('npm run check -- <package>', () => {
     expect(selectedParts([], workspaces)).toEqual([])
   })
 
-  it('lists the names that exist when a name is unknown', () => {
+  it('ends with status 1 and lists the known names when a name is unknown', () => {
     const { status, stderr } = spawnSync(process.execPath, [join(root, 'infra/check/check.ts'), 'identify'], {
       encoding: 'utf8',
       env: { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined },

@@ -20,7 +20,7 @@ function recordsOf(csv: string): string[][] {
 const all = (rows: number, seed?: number) => [...healthData({ rows, ...(seed !== undefined && { seed }) })].join('')
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
-it('gives the rows asked for, each of a facility, month and indicator of its own', () => {
+it('healthData returns the requested number of rows, each with a unique facility, month and indicator', () => {
   const [header, ...rows] = recordsOf(all(20_000))
   expect(header).toHaveLength(11)
   expect(rows).toHaveLength(20_000)
@@ -28,7 +28,7 @@ it('gives the rows asked for, each of a facility, month and indicator of its own
   expect(new Set(rows.map(([period, , , code, , indicator]) => `${period} ${code} ${indicator}`)).size).toBe(20_000)
 })
 
-it('holds what makes CSV hard: leading zeros, quotes, commas, accents, line breaks, empty values', () => {
+it('healthData contains leading zeros, quotes, commas, accents, line breaks and empty values', () => {
   const rows = recordsOf(all(20_000)).slice(1)
   const columns = (index: number) => rows.map((row) => row[index] ?? '')
   expect(columns(3).every((code) => /^0\d{6}$/.test(code))).toBe(true)
@@ -42,18 +42,18 @@ it('holds what makes CSV hard: leading zeros, quotes, commas, accents, line brea
   expect(columns(8).every((time) => new Date(time).toISOString().replace('.000', '') === time)).toBe(true)
 })
 
-it('is the same for the same seed, and another for another', () => {
+it('healthData returns the same rows for the same seed and other rows for another seed', () => {
   expect(digest(all(3_000))).toBe(digest(all(3_000, 1)))
   expect(digest(all(3_000, 2))).not.toBe(digest(all(3_000)))
 })
 
-it('comes in pieces, so that any number of rows fits into memory', () => {
+it('healthData yields chunks below 300,000 characters, so any number of rows fits into memory', () => {
   const lengths = [...healthData({ rows: 30_000 })].map(({ length }) => length)
   expect(lengths.length).toBeGreaterThan(10)
   expect(Math.max(...lengths)).toBeLessThan(300_000)
 })
 
-it('is written to a file, and stops when told to', async () => {
+it('writeHealthData writes the rows to a file, and rejects when its signal aborts', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-health-'))
   try {
     await writeHealthData(join(folder, 'a.csv'), { rows: 1_000 })

@@ -18,7 +18,7 @@ const keep = (name: string, content: unknown) => writeFile(join(state, name), JS
 const local = { identityUrl: 'http://localhost:4001', pipelineUrl: 'http://localhost:4002', admin: { username: 'ada' } }
 const secrets = { admin: { username: 'ada', password: 'made here' } }
 
-it('takes the addresses and the password that npm start left', async () => {
+it('findInstallation reads the addresses and the password that npm start stored', async () => {
   await keep('local.json', local)
   await keep('secrets.json', secrets)
   expect(await findInstallation({}, state)).toEqual({
@@ -30,7 +30,7 @@ it('takes the addresses and the password that npm start left', async () => {
   })
 })
 
-it('lets the environment decide', async () => {
+it('findInstallation prefers environment variables to the stored addresses and password', async () => {
   await keep('local.json', local)
   await keep('secrets.json', secrets)
   const environment = {
@@ -47,7 +47,7 @@ it('lets the environment decide', async () => {
   })
 })
 
-it('does not send the password of this machine elsewhere, or for somebody else', async () => {
+it('findInstallation omits the stored password for another address or another user name', async () => {
   await keep('local.json', local)
   await keep('secrets.json', secrets)
   const elsewhere = await findInstallation({ IDENTITY_URL: 'http://id.example.org' }, state)
@@ -55,7 +55,7 @@ it('does not send the password of this machine elsewhere, or for somebody else',
   expect([elsewhere.password, another.password]).toEqual([undefined, undefined])
 })
 
-it('falls back to the usual ports where nothing, or nothing readable, is there', async () => {
+it('findInstallation uses the default ports if local.json is invalid, and refuses an invalid URL', async () => {
   await writeFile(join(state, 'local.json'), '{"half')
   expect(await findInstallation({}, state)).toEqual({
     identityUrl: 'http://localhost:3001',
@@ -67,7 +67,7 @@ it('falls back to the usual ports where nothing, or nothing readable, is there',
   await expect(findInstallation({ IDENTITY_URL: 'localhost:3001' }, state)).rejects.toThrow(Misuse)
 })
 
-it('reads its arguments', () => {
+it('readArguments returns the file, the number of rows and the name, with defaults', () => {
   expect(readArguments([])).toEqual({ file: undefined, rows: 200_000, name: undefined, help: false })
   expect(readArguments(['a.csv', '--name', ' My data '])).toMatchObject({ file: 'a.csv', name: 'My data' })
   expect(readArguments(['--rows', '1000'])).toMatchObject({ rows: 1000 })
@@ -81,18 +81,18 @@ it.each([
   [['a.csv', '--rows', '5']],
   [['--name', ' ']],
   [['--colour']],
-])('refuses %j with a sentence', (given) => {
+])('readArguments rejects %j', (given) => {
   expect(() => readArguments(given)).toThrow(Misuse)
 })
 
-it('refuses a file that is none, is empty or is not there', async () => {
+it('csvFile rejects an empty file, a missing file and a folder', async () => {
   await writeFile(join(state, 'empty.csv'), '')
   await expect(csvFile(join(state, 'empty.csv'), 'x')).rejects.toThrow(/is empty/)
   await expect(csvFile(join(state, 'absent.csv'), 'x')).rejects.toThrow(/does not exist/)
   await expect(csvFile(state, 'x')).rejects.toThrow(/is not a file/)
 })
 
-it('explains what went wrong, and what to do', async () => {
+it('explainSignIn and explain say what failed and what to do, and return other errors unchanged', async () => {
   const installation = { ...(await findInstallation({}, state)), passwordFrom: 'SLUICE_ADMIN_PASSWORD' as const }
   const problem = (status: number, detail: string) =>
     new RemoteProblem({ type: 'urn:problem:x', title: 'No.', status, code: 'x', detail })

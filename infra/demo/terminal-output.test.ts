@@ -8,7 +8,7 @@ function stream(isTTY: boolean, columns = 60) {
   return { isTTY, columns, written, write: (text: string) => written.push(text) > 0 }
 }
 
-it('aligns text left and numbers right', () => {
+it('textTable aligns text left and numbers right', () => {
   const rows = [
     ['name', 'value'],
     ['Água', 5],
@@ -23,19 +23,19 @@ it('aligns text left and numbers right', () => {
   ])
 })
 
-it('keeps to the width: cuts long cells and leaves out columns', () => {
+it('textTable cuts long cells and omits columns to fit the width', () => {
   const { lines, columnsShown } = textTable([['a', 'b'.repeat(100), 'c', 'd'.repeat(30)]], { width: 60, right: [] })
   expect(lines).toEqual([`a  ${'b'.repeat(11)}…  c  ${'d'.repeat(11)}…`])
   expect(columnsShown).toBe(4)
   expect(textTable([['a'.repeat(9), 'b'.repeat(9), 'c']], { width: 20, right: [] }).columnsShown).toBe(2)
 })
 
-it('lets no cell change the terminal', () => {
+it('printable replaces control characters, line breaks and bidirectional overrides', () => {
   expect(printable('a\u001b[2Jb\r\nc\u202ed\u0007')).toBe('a·[2Jb⏎c·d·')
   expect(printable({ a: '\u001b' })).toBe('{"a":"\\u001b"}')
 })
 
-it('says amounts as people do', () => {
+it('formats bytes, seconds, rows and rates with units', () => {
   expect([bytesText(1), bytesText(999), bytesText(26_458_956), bytesText(3e12)]).toEqual([
     '1 byte',
     '999 bytes',
@@ -46,7 +46,7 @@ it('says amounts as people do', () => {
   expect([rowsText(1), rowRate(200_000, 2_000), byteRate(5e6, 0)]).toEqual(['1 row', '100,000 rows/s', '5000.0 MB/s'])
 })
 
-it('redraws a bar in its place on a terminal, never wider than that', () => {
+it('progress redraws one line on a terminal and cuts it to the width of the terminal', () => {
   const terminal = stream(true, 40)
   const view = progress(terminal)
   view.show({ label: 'Loading', part: 0.5, detail: '100,000 rows, 12.0 MB/s, and more to say than fits' })
@@ -58,7 +58,7 @@ it('redraws a bar in its place on a terminal, never wider than that', () => {
   expect([cleared, said]).toEqual(['\r\u001b[K', 'done\n'])
 })
 
-it('writes plain lines, and not too many, where lines stay', () => {
+it('progress writes one line for each label if the output is not a terminal', () => {
   const file = stream(false)
   const view = progress(file)
   for (let part = 0; part <= 1; part += 0.001) view.show({ label: 'Uploading', part, detail: '1.0 MB' })

@@ -11,12 +11,12 @@ const lines = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).flatMap((page) =
     .map((line) => ({ page, line })),
 )
 
-describe('a curl command in the docs', () => {
-  it('sends files unchanged, not with -d, which removes line breaks', () => {
+describe('curl commands in the docs', () => {
+  it('do not send files with -d, which removes line breaks', () => {
     expect(lines.filter(({ line }) => / (-d|--data|--data-ascii) ?["']?@/.test(line))).toEqual([])
   })
 
-  it('that uploads a file sets a Content-Type that is not JSON', () => {
+  it('set the Content-Type text/csv or application/octet-stream when they upload a file', () => {
     const uploads = lines.filter(({ line }) => /\/file[?" ]|\/file$/.test(line))
     expect(uploads.length).toBeGreaterThan(3)
     for (const { line } of uploads) {

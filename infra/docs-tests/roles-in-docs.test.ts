@@ -4,7 +4,7 @@ import { expect, it } from '@jest/globals'
 import { hasRole, type Role, allRoles } from '@sluice/contracts'
 import { root } from '../paths.ts'
 
-it('the first administrator of docs/people.md has every role but ROLE_SUPER_ADMIN', () => {
+it('docs/people.md gives the first administrator every role except ROLE_SUPER_ADMIN', () => {
   const page = readFileSync(join(root, 'docs/people.md'), 'utf8')
   const [, list = ''] = /^ROLES='(.*?)'$/ms.exec(page) ?? []
   const given = JSON.parse(`[${list}]`) as Role[]

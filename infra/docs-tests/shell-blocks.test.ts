@@ -95,7 +95,7 @@ done
 curl -s $PIPELINE/data-pipelines/$LOAD/data -H "$AUTH" | field .rows
 `
 
-describe('the shell blocks of the docs', () => {
+describe('the shell blocks in the docs', () => {
   const isBash = ['/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash'].some((file) => existsSync(file))
   const expectTour = (stdout: string) => {
     expect(stdout).toMatch(/^Loaded 2 rows into tour\w*\.stock\w*\. 1 row did not fit/m)
@@ -113,15 +113,18 @@ describe('the shell blocks of the docs', () => {
     expect(stdout).not.toMatch(/undefined|urn:problem/)
   }
 
-  it('are on pages that are run here', () => {
+  it('are only on the pages that this test runs', () => {
     const withBlocks = [...blocks].filter(([, { length }]) => length > 0).map(([page]) => page)
     expect(withBlocks.toSorted()).toEqual([...pages, ...pagesOfOperators].toSorted())
   })
 
-  itUnless(longRunOnly ?? (isBash ? undefined : 'install bash'))('of the tour work when pasted into bash', async () => {
-    const tour = scriptOf(blocksToRun(['docs/tour.md']), placement())
-    expectTour(await paste('bash', tour, stack.folder))
-  })
+  itUnless(longRunOnly ?? (isBash ? undefined : 'install bash'))(
+    'of docs/tour.md work when pasted into bash',
+    async () => {
+      const tour = scriptOf(blocksToRun(['docs/tour.md']), placement())
+      expectTour(await paste('bash', tour, stack.folder))
+    },
+  )
 
   /** Returns the output of each block, with the page and line of the block. */
   async function pasteIntoSh(script: string) {
@@ -134,13 +137,13 @@ describe('the shell blocks of the docs', () => {
     return { outputs, of }
   }
 
-  it('of the tour work when pasted into sh', async () => {
+  it('of docs/tour.md work when pasted into sh, and renew the access token', async () => {
     const { of } = await pasteIntoSh(scriptOf(blocksToRun(['docs/tour.md']), placement()) + afterTour)
     expectTour(of('docs/tour.md'))
     expect(of('renewal')).toMatch(/^renewed$/m)
   })
 
-  itUnless(longRunOnly)('work when pasted into sh, page after page', async () => {
+  itUnless(longRunOnly)('of all pages for users work when pasted into sh one page after another', async () => {
     const { outputs, of } = await pasteIntoSh(scriptOf(blocksToRun(pages), placement()) + afterPages)
     expectTour(of('docs/tour.md'))
     const others = outputs.filter(([mark]) => !mark.startsWith('docs/tour.md'))
@@ -167,7 +170,7 @@ describe('the shell blocks of the docs', () => {
     expect(people).toMatch(/'ida-\d+', 'jon-\d+', 'ola-\d+'/)
   })
 
-  it('of operators work in the checkout', async () => {
+  it('of the pages for operators work in the folder of the checkout', async () => {
     const stdout = await paste('sh', marked(blocksToRun(pagesOfOperators)), root)
     expect(stdout.match(/Everything is sealed with "k1"/g)).toHaveLength(2)
   })
@@ -176,10 +179,10 @@ describe('the shell blocks of the docs', () => {
     if (notRun !== undefined) itUnless(notRun)(`${page}:${line} works when pasted`, () => {})
 })
 
-describe('the demo', () => {
+describe('the demo program', () => {
   const file = () => join(stack.folder, 'health reports.csv')
 
-  it('loads every row of the health data set, with its types', async () => {
+  it('loads every row of the health data set with the expected column types', async () => {
     await writeHealthData(file(), { rows: 20_000 })
     const { run, table, data, rejected } = await load(file())
     expect(run).toMatchObject({ status: 'OK', rowsWritten: 20_000 })
@@ -201,7 +204,7 @@ describe('the demo', () => {
     ])
   })
 
-  it('loads a file of yours as a command, and shows what arrived', async () => {
+  it('loads a given file from the command line, and prints the number of rows and the columns', async () => {
     const demo = [join(root, 'infra/demo/demo.ts'), file(), '--name', 'A file of mine']
     const { code, stdout, stderr } = await runProgram(process.execPath, demo, { cwd: root, env: stack.env })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

@@ -21,7 +21,7 @@ const installed = {
   'packages/http-server/node_modules/ipaddr.js': { version: '2.0.0' },
 }
 
-describe('a node_modules', () => {
+describe('isInstalled', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-install-'))
@@ -36,38 +36,41 @@ describe('a node_modules', () => {
   const recordFile = () => join(folder, 'node_modules/.package-lock.json')
   const writeRecord = (record: string) => writeFileSync(recordFile(), record)
 
-  it('is complete with every package in its version; builds for other machines may be missing', () => {
+  it('returns true if every package has its version and only optional packages are missing', () => {
     expect(isInstalled(lock, undefined, folder)).toBe(true)
   })
 
   it.each([
     ['another version', JSON.stringify({ packages: { ...installed, 'node_modules/pg': { version: '7.9.0' } } })],
     ['no packages', '{"packages":{}}'],
-    ['half a record', '{"packages":{"node_mod'],
-  ])('is incomplete if the record of npm has %s', (_, record) => {
+    ['truncated JSON', '{"packages":{"node_mod'],
+  ])("returns false if npm's record of the installation has %s", (_, record) => {
     writeRecord(record)
     expect(isInstalled(lock, undefined, folder)).toBe(false)
   })
 
-  it('is incomplete without a package of the lock file', () => {
+  it('returns false if the lock file has a package that is not installed', () => {
     const packages = { ...lock.packages, 'node_modules/new': { version: '1.0.0' } }
     expect(isInstalled({ packages }, undefined, folder)).toBe(false)
   })
 
   it.each([
-    ['the record of npm, which an interrupted "npm ci" does not write', 'node_modules/.package-lock.json'],
+    [
+      `npm's record of the installation, which an interrupted "npm ci" does not write`,
+      'node_modules/.package-lock.json',
+    ],
     ['a package, which an interrupted "npm install" leaves out', 'node_modules/pg'],
     ['the files of a package', 'node_modules/pg/package.json'],
     [
       'a package of a workspace, which a copy of the root does not contain',
       'packages/http-server/node_modules/ipaddr.js',
     ],
-  ])('is incomplete without %s', (_, path) => {
+  ])('returns false without %s', (_, path) => {
     rmSync(join(folder, path), { recursive: true })
     expect(isInstalled(lock, undefined, folder)).toBe(false)
   })
 
-  it('is not, when it was installed on another kind of machine', () => {
+  it('returns false if the packages were installed on another platform or architecture', () => {
     expect(isInstalled(lock, 'hash plan9-mips\n', folder)).toBe(false)
   })
 })

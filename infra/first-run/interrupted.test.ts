@@ -11,7 +11,7 @@ import { root } from '../paths.ts'
 import { showProgress } from './install.mjs'
 
 describe('the installation', () => {
-  it('begins when a package is missing, is stopped by SIGINT, stops npm, and says how to finish it', async () => {
+  it('starts if a package is missing, stops npm on SIGINT, and says how to finish', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-interrupted-'))
     try {
       await cp(join(root, 'infra/first-run'), join(folder, 'infra/first-run'), { recursive: true })
@@ -57,7 +57,7 @@ describe('the progress of the installation', () => {
   it.each([
     [true, '10 s… 20 s… 30 s… 40 s… 50 s… 60 s… 70 s… 80 s… 90 s… 100 s… 110 s… 120 s… '],
     [false, '\nStill installing dependencies after 1 min… \nStill installing dependencies after 2 min… '],
-  ])('shows the elapsed time, on a terminal: %s', (isTTY, expected) => {
+  ])('shows the elapsed time (isTTY: %s)', (isTTY, expected) => {
     jest.useFakeTimers()
     let written = ''
     const stop = showProgress({ isTTY, write: (text: string) => (written += text) })

@@ -15,7 +15,7 @@ const alive = (pid: number): boolean => {
   }
 }
 
-it('what npm started ends with npm and its shell, however these end', async () => {
+it('a program that npm started ends when the shell of npm is killed', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-orphan-'))
   let pid = 0
   try {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals'
 import { completePlatforms, type LockFile } from './lock-file.ts'
 
-it('a lock file gets the builds that npm left out, and keeps the rest as it is', () => {
+it('completePlatforms adds the platform packages that npm omitted, and keeps the other entries unchanged', () => {
   const optionalDependencies = {
     '@x/linux-x64-gnu': '1.2.3',
     '@x/linux-arm-musleabihf': '1.2.3',

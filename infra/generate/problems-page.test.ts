@@ -3,7 +3,7 @@ import { brokenCatalogue, brokenRunCodes } from './problems-page.ts'
 
 const known = [{ code: 'too-odd', status: 422, title: 'Too odd.', when: 'always' }]
 
-it('a catalogue of problems is what the sources answer, no more and no less', () => {
+it('brokenCatalogue reports problems that only the sources or only the catalogue contain, and duplicate codes', () => {
   expect(brokenCatalogue('app', known, [`new Problem(422, 'too-odd', 'Too odd.')`])).toEqual([])
   expect(brokenCatalogue('app', known, [`throw new Problem(\n  409,\n  'too-odd',`])).toEqual([
     'app answers 409 too-odd, which its problem-catalogue.ts does not know',
@@ -17,7 +17,7 @@ it('a catalogue of problems is what the sources answer, no more and no less', ()
   ])
 })
 
-it('a catalogue of codes of runs is what their problems say, no more and no less', () => {
+it('brokenRunCodes reports run codes that only the sources or only the catalogue contain', () => {
   const groups = [{ codes: { TOO_ODD: 'Always.', ODD_TABLE: 'In a table of codes.' } }]
   const table = "const sentences = {\n  ODD_TABLE: 'Odd.' }"
   expect(brokenRunCodes(groups, ["new SourceProblem('TOO_ODD', 'Odd.')", table])).toEqual({ unknown: [], unused: [] })

@@ -5,7 +5,7 @@ import { brokenLists, searchPage } from './search-page.ts'
 const { list, search } = pipelineOperations.schemas
 const properties = { '/schemas': {} }
 
-it('the page of what is searched by misses no list, and has none that there is not', () => {
+it('brokenLists reports paths that only the operations or only the page contain', () => {
   expect(brokenLists([list, search], properties)).toEqual([])
   expect(brokenLists([list, search], {})).toEqual(['/schemas takes filters, and search-page.ts does not know by what'])
   expect(brokenLists([search], properties)).toEqual([
@@ -13,7 +13,7 @@ it('the page of what is searched by misses no list, and has none that there is n
   ])
 })
 
-it('the page tells kinds, words, roles and what is no order, as the sources have them', () => {
+it('searchPage lists property types, enum values, required roles and properties without an order', () => {
   const { content } = searchPage()
   const row = (path: string) => (content as string).split('\n').find((line) => line.startsWith(`| \`${path}\` |`))
   expect(row('/users')).toMatch(

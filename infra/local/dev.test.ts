@@ -41,7 +41,7 @@ const printedAfter = async (action: () => void, pattern: RegExp): Promise<string
 describe('npm run dev', () => {
   const serve = 'apps/identity/bin/serve.ts'
 
-  it('restarts the service whose source was saved, and no other', async () => {
+  it('restarts only the service whose source was saved', async () => {
     const [identity, ...others] = await pids()
     const printed = await printedAfter(() => save(serve, `${source(serve)}\n// changed\n`), /restarted/)
     expect(printed).toMatch(/^● identity restarted in \d+\.\d s \(apps\/identity\/bin\/serve\.ts\)\n$/)
@@ -50,7 +50,7 @@ describe('npm run dev', () => {
     expect(same).toEqual(others)
   })
 
-  it('sees a file that an editor put in the place of the old one, again and again', async () => {
+  it('restarts the service each time an editor replaces a file by a rename', async () => {
     for (const round of [1, 2]) {
       await printedAfter(() => {
         save('beside.tmp', `${source(serve)}\n// round ${round}\n`)
@@ -59,7 +59,7 @@ describe('npm run dev', () => {
     }
   })
 
-  it('restarts the services that depend on a package', async () => {
+  it('restarts only the services that depend on a changed package', async () => {
     const [identity] = await pids()
     const words = 'packages/words/src/words.ts'
     const both = /(pipeline|pipeline-worker) restarted[^]*(pipeline|pipeline-worker) restarted/
@@ -68,7 +68,7 @@ describe('npm run dev', () => {
     expect((await pids())[0]).toBe(identity)
   })
 
-  it('sees sources in a new folder', async () => {
+  it('restarts the service when a source in a new folder is created or changed', async () => {
     await printedAfter(() => {
       mkdirSync(join(folder, 'apps/identity/src/pages'), { recursive: true })
       save('apps/identity/src/pages/page.ts', 'export const page = 1\n')
@@ -76,14 +76,14 @@ describe('npm run dev', () => {
     await printedAfter(() => save('apps/identity/src/pages/page.ts', 'export const page = 2\n'), /identity restarted/)
   })
 
-  it('ignores tests', async () => {
+  it('does not restart a service when a test file is saved', async () => {
     const before = await pids()
     save('apps/identity/bin/serve.test.ts', 'test\n')
     await sleep(300)
     expect(await pids()).toEqual(before)
   })
 
-  it('reports a syntax error once, keeps the service running, and recovers with the next good save', async () => {
+  it('reports a syntax error once, keeps the service running, and restarts it after the next valid save', async () => {
     const [identity] = await pids()
     const good = source(serve)
     const printed = await printedAfter(() => save(serve, `${good}const broken = ;\n`), /broken = ;/)
@@ -94,7 +94,7 @@ describe('npm run dev', () => {
     expect((await pids())[0]).not.toBe(identity)
   })
 
-  it('reports a service that does not start, and starts it with the next save', async () => {
+  it('reports a service that does not start, and starts it after the next save', async () => {
     const good = source(serve)
     const printed = await printedAfter(() => save(serve, `import { nothing } from 'node:path'\n${good}`), /SyntaxError/)
     expect(printed).toContain('identity ended (exit code 1) and starts again when a source is saved')
@@ -102,7 +102,7 @@ describe('npm run dev', () => {
     await printedAfter(() => save(serve, good), /identity restarted/)
   })
 
-  it('stops everything on Ctrl-C', async () => {
+  it('stops the services and PostgreSQL on SIGINT', async () => {
     const before = await pids()
     const file = join(folder, 'state/postgres/cluster/postmaster.pid')
     const database = Number.parseInt(readFileSync(file, 'utf8'), 10)

@@ -60,7 +60,7 @@ describe('npm start', () => {
   const folder = newFolder()
   let given: Awaited<ReturnType<typeof ports>>
 
-  it('prints the way in once, and keeps its secrets from others', async () => {
+  it('prints the address and the generated password, and stores the secrets with mode 600', async () => {
     given = await ports()
     const run = start(folder, given)
     await run.until('Ctrl-C stops everything')
@@ -73,7 +73,7 @@ describe('npm start', () => {
     expect(readFileSync(join(folder, 'state/local.json'), 'utf8')).not.toContain('made up')
   })
 
-  it('lets no role into the database of another', async () => {
+  it('denies the warehouse role access to all databases except its own', async () => {
     const { warehouse } = JSON.parse(readFileSync(join(folder, 'state/secrets.json'), 'utf8'))
     const port = Number(readFileSync(join(folder, 'state/postgres/port'), 'utf8'))
     for (const database of ['identity', 'pipeline', 'postgres', 'template1']) {
@@ -89,27 +89,27 @@ describe('npm start', () => {
     await client.end()
   })
 
-  it('says so when it is running here already', async () => {
+  it('ends with status 1 if Sluice is already running in this folder', async () => {
     const second = start(folder, await ports())
     expect(await second.ended).toBe(1)
     expect(second.said()).toMatch(/^✗ Sluice is already running here \(process \d+\): .+\n$/)
   })
 
-  it('starts a service again that died, and says why it died', async () => {
+  it('restarts a service that exited, and prints its exit code', async () => {
     const before = await pidAt(given.WORKER_PORT)
     await fetch(`http://127.0.0.1:${given.WORKER_PORT}/die`).catch(() => {})
     await starts[0]!.until('pipeline-worker ended (exit code 3: told to die) and is started again in 1 s')
     expect(await comesTrue(async () => (await pidAt(given.WORKER_PORT).catch(() => before)) !== before)).toBe(true)
   })
 
-  it('starts PostgreSQL again that died', async () => {
+  it('restarts PostgreSQL after it was killed', async () => {
     const before = postmaster(folder)
     process.kill(before, 'SIGKILL')
     await starts[0]!.until('PostgreSQL ended by itself')
     expect(await comesTrue(() => postmaster(folder) > 0 && postmaster(folder) !== before)).toBe(true)
   })
 
-  it('stops everything on Ctrl-C, twice the same signal from npm included', async () => {
+  it('stops the services and PostgreSQL on SIGINT, also when npm sends the signal twice', async () => {
     const database = postmaster(folder)
     const service = await pidAt(given.IDENTITY_PORT)
     starts[0]!.child.kill('SIGINT')
@@ -119,7 +119,7 @@ describe('npm start', () => {
     expect(existsSync(join(folder, 'state/local.json'))).toBe(false)
   })
 
-  it('keeps the data for the next start, which it begins after it was killed', async () => {
+  it('keeps the password for the next start, and starts after it was killed while PostgreSQL still runs', async () => {
     const run = start(folder, given)
     await run.until('Ctrl-C stops everything')
     expect(run.said()).not.toContain('made up here')
@@ -134,8 +134,8 @@ describe('npm start', () => {
   })
 })
 
-describe('npm start refuses', () => {
-  it('a port in use, naming what holds it and what to do', async () => {
+describe('npm start, if it cannot run', () => {
+  it('names the port in use, the process that uses it, and the variable to set', async () => {
     const given = await ports()
     const other = createServer().listen(Number(given.PIPELINE_PORT), '127.0.0.1')
     const run = start(newFolder(), given)
@@ -146,13 +146,13 @@ describe('npm start refuses', () => {
     other.close()
   })
 
-  it('a port that is no port', async () => {
+  it('rejects an invalid port', async () => {
     const run = start(newFolder(), { ...(await ports()), WORKER_PORT: '80x' })
     expect(await run.ended).toBe(1)
     expect(run.said()).toBe('✗ WORKER_PORT must be a port from 1 to 65535, not "80x".\n')
   })
 
-  it('to go on when a service cannot start, shows its last words and leaves nothing running', async () => {
+  it('prints the last output of a service that cannot start, and stops the other services and PostgreSQL', async () => {
     const folder = newFolder({
       'apps/pipeline/bin/serve.ts': "process.stderr.write('The key ring is empty.\\n'); process.exit(1)",
     })
@@ -164,7 +164,7 @@ describe('npm start refuses', () => {
     await expect(pidAt(given.IDENTITY_PORT)).rejects.toThrow()
   })
 
-  it('to make new secrets for data that the old ones protect', async () => {
+  it('refuses to create new secrets if secrets.json is missing and data exists', async () => {
     const folder = newFolder({ 'state/postgres/port': '1' })
     const run = start(folder, await ports())
     expect(await run.ended).toBe(1)

@@ -39,19 +39,19 @@ describe('an embedded cluster', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('is PostgreSQL 18 in UTF-8, with an order that is the same on every machine', async () => {
+  it('runs PostgreSQL 18 with UTF-8 and the C.UTF-8 locale of the built-in provider', async () => {
     const about = `select datlocprovider::text as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding,
       current_setting('server_version') like '18.%' as is_18 from pg_database where datname = current_database()`
     expect(await ask(cluster, about)).toEqual([{ provider: 'b', locale: 'C.UTF-8', encoding: 'UTF8', is_18: true }])
   })
 
-  it('asks for a password', async () => {
+  it('rejects a wrong password', async () => {
     await expect(ask(cluster, 'select 1', cluster.url('postgres').replace(password, 'guess'))).rejects.toThrow(
       /password/,
     )
   })
 
-  it('keeps its data and its port over a stop', async () => {
+  it('keeps its data and its port after a stop', async () => {
     await ask(cluster, 'create table kept ()')
     await cluster.stop()
     const { port } = cluster
@@ -60,7 +60,7 @@ describe('an embedded cluster', () => {
     expect(await ask(cluster, 'select from kept')).toEqual([])
   })
 
-  it('starts on another port when somebody has taken its own', async () => {
+  it('starts on another port if its port is in use', async () => {
     await cluster.stop()
     const { port } = cluster
     const other = createServer().listen(port, '127.0.0.1')
@@ -78,21 +78,21 @@ describe('an embedded cluster', () => {
     expect(await ask(cluster, 'select from kept')).toEqual([])
   })
 
-  it('ends a server that a killed run left behind', async () => {
+  it('stops a server that still runs on its data folder before it starts', async () => {
     const left = pid()
     cluster = await start()
     expect(isAlive(left)).toBe(false)
     expect(await ask(cluster, 'select from kept')).toEqual([])
   })
 
-  it('is not fooled by a stale pid that another process has by now', async () => {
+  it('starts if the pid file has the pid of another process', async () => {
     await cluster.stop()
     writeFileSync(pidFile, `${process.pid}\n${folder}/data/cluster\n`)
     cluster = await start()
     expect(pid()).not.toBe(process.pid)
   })
 
-  it('logs a crash and the restart, and no values of statements that fail or crash', async () => {
+  it('logs a crash and the restart, but no values of statements that fail or crash', async () => {
     const before = readFileSync(log).length
     const client = new Client({ connectionString: cluster.url('postgres') })
     client.on('error', () => {})
@@ -114,7 +114,7 @@ describe('an embedded cluster', () => {
     expect(logged()).not.toContain('secret')
   })
 
-  it('says what is wrong with its settings', async () => {
+  it('reports the parameter that has an invalid value', async () => {
     await cluster.stop()
     const wrong = { folder: join(folder, 'data'), log, password, port: 17_400, settings: { shared_buffers: 'much' } }
     await expect(startCluster(wrong)).rejects.toThrow(/invalid value for parameter "shared_buffers"/)
@@ -122,7 +122,7 @@ describe('an embedded cluster', () => {
   })
 })
 
-describe('a PostgreSQL that does not start', () => {
+describe('explainFailure, if PostgreSQL does not start', () => {
   it('names the Debian package of a missing library', () => {
     const said =
       'initdb: error while loading shared libraries: libstdc++.so.6: cannot open shared object file: No such file'
@@ -144,7 +144,7 @@ describe('a PostgreSQL that does not start', () => {
   })
 })
 
-it('the next free port is found', async () => {
+it('freePort skips a port that is in use', async () => {
   const port = await freePort(17_700)
   const other = createServer().listen(port, '127.0.0.1')
   await new Promise((resolve) => other.once('listening', resolve))

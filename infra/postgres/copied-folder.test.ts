@@ -41,7 +41,7 @@ async function ask(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-it('a folder that was copied while its cluster was stopped goes on elsewhere as it was then, beside the first one', async () => {
+it('a copy of a stopped cluster runs beside the original, with its own port and the data of that time', async () => {
   {
     await using first = await start('first')
     await ask(first.url('postgres'), 'create table kept as select 1 as a')

@@ -9,7 +9,7 @@ afterEach(() => {
   else process.env['SLUICE_INSTALL_PACKAGES'] = before
 })
 
-it('says in one line which tests are left out, and why', async () => {
+it('installMissingPackages prints one line about the skipped tests if SLUICE_INSTALL_PACKAGES is "no"', async () => {
   const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
   await installMissingPackages(['no-such-package-of-debian'])
   expect(said.mock.calls).toEqual([
@@ -17,7 +17,7 @@ it('says in one line which tests are left out, and why', async () => {
   ])
 })
 
-it('says nothing where nothing is missing', async () => {
+it('installMissingPackages prints nothing if no package is missing', async () => {
   const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
   await installMissingPackages([])
   expect(said).not.toHaveBeenCalled()

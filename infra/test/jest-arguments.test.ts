@@ -29,7 +29,7 @@ describe('the arguments of npm test', () => {
       ['csv', '--watch'],
       ['csv', '--watch'],
     ],
-  ])('%j become %j for Jest', (args, expected) => {
+  ])('%j become %j for Jest, with package names as folders', (args, expected) => {
     expect(jestArguments(args, workspaces)).toEqual(expected)
   })
 
@@ -37,7 +37,7 @@ describe('the arguments of npm test', () => {
     [[], false],
     [['-t', 'http', '--watch'], false],
     [['csv', '-t', 'http'], true],
-  ])('%j name files: %j', (args, expected) => {
+  ])('selectsFiles(%j) returns %j', (args, expected) => {
     expect(selectsFiles(args)).toBe(expected)
   })
 })

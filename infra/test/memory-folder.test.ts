@@ -17,7 +17,7 @@ describe('linkToMemory', () => {
   })
   afterEach(() => rm(join(memory, '..'), { recursive: true, force: true }))
 
-  it('links to a folder in memory, which demolish removes with the link', async () => {
+  it('creates a link to a folder in memory, which demolish removes together with the link', async () => {
     // mkdtemp gives access to its own user only; PostgreSQL's user needs access too.
     await chmod(join(memory, '..'), 0o755)
     await linkToMemory(link, memory, 1)

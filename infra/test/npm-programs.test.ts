@@ -17,7 +17,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-it('says in one line which tests are left out, and why, and leaves nothing behind', async () => {
+it('installMissingPrograms prints one line and creates no files if SLUICE_INSTALL_PACKAGES is "no"', async () => {
   const said = jest.spyOn(console, 'warn').mockImplementation(() => {})
   await installMissingPrograms(['some-program@1.0.0'], folder)
   expect(said.mock.calls).toEqual([

@@ -2,28 +2,28 @@ import { describe, expect, it } from '@jest/globals'
 import { durationsOf } from './durations.ts'
 import { closingLines, noResults, skippedTests, slowestFiles } from './results.ts'
 
-describe('the closing lines of npm test', () => {
-  it('name each failure and end with the counts', () => {
+describe('the summary of npm test', () => {
+  it('lists each failure and ends with the counts', () => {
     expect(
       closingLines({ ...noResults, passed: 12, failed: 1, skipped: 1, failures: ['a.test.ts › adds: no'] }),
     ).toEqual(['✗ a.test.ts › adds: no', 'Tests: 12 passed, 1 failed, 1 skipped'])
   })
 
-  it('name the ten slowest files, the slowest first', () => {
+  it('lists the ten slowest files, slowest first', () => {
     const seconds = Array.from({ length: 12 }, (_, i): [string, number] => [`${i}.test.ts`, i])
     const lines = slowestFiles({ ...noResults, seconds })
     expect(lines).toHaveLength(10)
     expect(lines[0]).toBe('   11.0 s  11.test.ts')
   })
 
-  it('say what was skipped and why', () => {
+  it('lists the number, the file and the reason of skipped tests', () => {
     const skips = [{ file: 'a.test.ts', reason: 'MariaDB as a source (no MariaDB server)', tests: 3 }]
     expect(skippedTests({ ...noResults, skips })).toEqual([
       '      3    a.test.ts: MariaDB as a source (no MariaDB server)',
     ])
   })
 
-  it('say in one line what only long runs have', () => {
+  it('counts the tests that run only with npm run test:long in one line', () => {
     const reason = 'goes on (runs with npm run test:long)'
     const skips = [
       { file: 'a.test.ts', reason, tests: 3 },
@@ -37,8 +37,8 @@ describe('the closing lines of npm test', () => {
   })
 })
 
-describe('the durations of test files', () => {
-  it('are kept by file name, rounded, without short files', () => {
+describe('durationsOf', () => {
+  it('returns rounded seconds by file name, without short files', () => {
     const seconds: [string, number][] = [
       ['apps/a/long.test.ts', 12.4],
       ['apps/b/long.test.ts', 3],

@@ -61,7 +61,7 @@ const isMounted = (path: string): boolean => readFileSync('/proc/self/mounts', '
 
 const onLinux = process.platform === 'linux' ? describe : describe.skip
 onLinux('a test run', () => {
-  it('removes the processes, mounts and files of a killed run, and nothing of a run that is alive', async () => {
+  it('removes the processes, mounts and files of a killed run, but nothing of a run that is still active', async () => {
     const { runner, left } = await startRunner()
     const other = await startRunner()
     await kill(runner)
@@ -85,7 +85,7 @@ onLinux('a test run', () => {
     expect(other.left.pids.map(isAlive)).toEqual([false, false])
   })
 
-  it('removes what its own processes leave when it ends', async () => {
+  it('kills its remaining processes and removes its folder when it ends', async () => {
     const run = await startTestRun(parent)
     const env = { ...process.env, ...run.environment }
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1_000)'], { env, stdio: 'ignore' })

@@ -23,7 +23,7 @@ it.each([
   expect(figure(name, text)).toBe(count)
 })
 
-it('finds files and folders that import each other, by types and dynamic imports too', () => {
+it('finds import cycles between files and folders, with type imports and dynamic imports', () => {
   const graph = importGraph(
     new Map([
       ['apps/a/one/x.ts', "import type { Y } from '../two/y.ts'"],
@@ -38,7 +38,7 @@ it('finds files and folders that import each other, by types and dynamic imports
   expect(graph.get('apps/a/two/z.ts')).toEqual(new Set(['apps/a/two/y.ts', 'packages/other/src/part.ts']))
 })
 
-it('objects to a figure above the recorded one, and to no other', () => {
+it('reports only the counts that are above their recorded value', () => {
   const counts = [
     { name: 'lines', now: 11, target: 5 },
     { name: 'words', now: 7, target: 5 },

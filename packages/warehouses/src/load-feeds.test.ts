@@ -17,7 +17,7 @@ async function* feeds(...all: RowStream[]): AsyncGenerator<RowStream> {
   yield* all
 }
 
-describe('loading feeds', () => {
+describe('loadFeeds', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
   let job: Omit<FeedsToLoad, 'feeds'>
@@ -38,7 +38,7 @@ describe('loading feeds', () => {
   const rowsOf = async (name = table) => (await scratch.warehouse.catalog.findTable('health', name))?.rowCount
   const left = async () => (await leftovers(scratch.superuser)).length
 
-  it('carries one feed into the target, and a new run replaces it', async () => {
+  it('loads one feed into the target table, and a new run replaces the rows', async () => {
     expect(await loadFeeds({ ...job, feeds: feeds(feed(numbered(200_000))) })).toEqual([
       { schema: 'health', table, rows: 200_000, bytes: 3_000_000, changes: [] },
     ])
@@ -46,7 +46,7 @@ describe('loading feeds', () => {
     expect([await rowsOf(), await left()]).toEqual([0, 0])
   })
 
-  it('carries many feeds to tables of their own, all at once', async () => {
+  it('loads each feed into its own table, and rejects two feeds with the same table', async () => {
     const other = word('other_')
     const loaded = await loadFeeds({ ...job, feeds: feeds(feed(numbered(1), other), feed(numbered(2))) })
     expect(loaded.map((each) => [each.table, each.rows])).toEqual([
@@ -67,7 +67,7 @@ describe('loading feeds', () => {
     expect(found!.columns.map(({ label }) => label.length)).toEqual([2, 1_000])
   })
 
-  it('answers a run that was published before without reading its source', async () => {
+  it('returns the publication of a run that was published before without reading its source', async () => {
     const first = await loadFeeds({ ...job, feeds: feeds(feed(numbered(3))) })
     // eslint-disable-next-line require-yield
     async function* unreadable(): AsyncGenerator<RowStream> {
@@ -85,7 +85,7 @@ describe('loading feeds', () => {
     [0, 0, 'loads'],
     [10_000, 101, 'loads'],
     [10_000, 102, 'fails'],
-  ])('with %i good rows and %i rejected %s', async (good, bad, outcome) => {
+  ])('with %i valid rows and %i rejected rows %s', async (good, bad, outcome) => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
     const loading = loadFeeds({
       ...job,
@@ -102,7 +102,7 @@ describe('loading feeds', () => {
     expect([await rowsOf(), await left()]).toEqual([outcome === 'fails' ? 7 : good, 0])
   })
 
-  it('ends a load whose types never settle, and names the columns', async () => {
+  it('fails after 20 reads if the types change on every read, and names the columns', async () => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
     let reads = 0
     const swinging: RowStream = {
@@ -124,7 +124,7 @@ describe('loading feeds', () => {
     expect([reads, await rowsOf(), await left()]).toEqual([20, 7, 0])
   })
 
-  it('leaves the old rows and no staging when the run is lost, the source fails or it is aborted', async () => {
+  it('keeps the old rows and drops the staging table if the lease is lost, the source fails or the load is aborted', async () => {
     await loadFeeds({ ...job, feeds: feeds(feed(numbered(7))) })
     const again = { ...job, run: word('run') }
     await expect(
@@ -158,7 +158,7 @@ describe('loading feeds', () => {
     ])
   })
 
-  it('goes on with wider types while somebody still reads the rows of the narrower', async () => {
+  it('continues with wider types while a reader locks the staging table with the narrower types', async () => {
     await using reader = await connected(superuserUrl(scratch.access.database))
     const offered: string[] = []
     const content: RowContent = {
@@ -183,7 +183,7 @@ describe('loading feeds', () => {
     expect([await rowsOf(), await left()]).toEqual([1, 0])
   })
 
-  it('says so when an increment turns out to be everything there is', async () => {
+  it('calls onReplace and replaces the table if an increment turns out to be a full load', async () => {
     const replaced: number[] = []
     const load = (rows: number, whole: boolean) =>
       loadFeeds({
@@ -204,7 +204,7 @@ describe('loading feeds', () => {
     expect([await rowsOf(), replaced]).toEqual([0, [0]])
   })
 
-  it('transforms, asks the gate, merges, and keeps cursor and profile', async () => {
+  it('transforms and merges rows and stores cursor and profile, unless the gate refuses the rows', async () => {
     const keyed = two.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
     const increment = (from: number, cursor: unknown): RowStream => ({
       table: '',

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { acquireQuery } from './query-limits.ts'
 
-describe('slots for queries', () => {
+describe('acquireQuery', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
-  it('are three of a warehouse, and waited for 15 seconds, while others are not kept', async () => {
+  it('gives three slots per warehouse, and fails with WAREHOUSE_BUSY after 15 seconds without a slot', async () => {
     const held = await Promise.all([1, 2, 3].map(() => acquireQuery('queries', 'a')))
     const late = acquireQuery('queries', 'a').catch((error: unknown) => error)
     using _other = await acquireQuery('queries', 'b')
@@ -16,7 +16,7 @@ describe('slots for queries', () => {
     using _mine = await next
   })
 
-  it('are not waited for by a caller who left', async () => {
+  it('rejects if its signal is aborted', async () => {
     const left = AbortSignal.abort(new Error('gone'))
     await expect(acquireQuery('pushes', 'a', left)).rejects.toThrow('gone')
   })

@@ -52,7 +52,7 @@ describe('a statement to ClickHouse', () => {
       )
     ).length
 
-  it('takes values as they are', async () => {
+  it('passes parameters unchanged', async () => {
     const odd = `it's \\ a "quoted" \t\r\n té𝄞xt`
     const [row] = await rowsOf<Record<string, unknown>>(
       service,
@@ -62,7 +62,7 @@ describe('a statement to ClickHouse', () => {
     expect(row).toEqual({ odd, none: null, list: [odd, ''], n: 7 })
   })
 
-  it('streams rows in, and is done when they are there', async () => {
+  it('streams rows, and resolves after they are stored', async () => {
     const body = (async function* () {
       for (let at = 0; at < 20; at += 1) yield megabyte
     })()
@@ -71,7 +71,7 @@ describe('a statement to ClickHouse', () => {
     await executeStatement(service, 'truncate table client.numbers')
   })
 
-  it('leaves nothing of a source that fails, and says what the source says', async () => {
+  it('stores no rows if the source fails, and rejects with the error of the source', async () => {
     const failure = new Error('the source broke')
     const body = (async function* () {
       yield megabyte
@@ -82,7 +82,7 @@ describe('a statement to ClickHouse', () => {
     expect(await count()).toEqual({ rows: 0 })
   })
 
-  it('says why rows are refused, in the words of the server, however many are on their way', async () => {
+  it('rejects with the error of the server while rows are still being sent', async () => {
     for (let round = 0; round < 6; round += 1) {
       const body = (async function* () {
         for (let at = 0; at < 8; at += 1) yield megabyte
@@ -94,7 +94,7 @@ describe('a statement to ClickHouse', () => {
     await expect(stranger).rejects.toMatchObject({ code: 516 })
   })
 
-  it('ends by its signal: before it is sent, while rows go in, and while they come out', async () => {
+  it('ends when its signal aborts before sending, while sending rows, or while receiving rows', async () => {
     const reason = new Error('enough')
     await expect(executeStatement(service, 'select 1', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
     const [seen, stop] = [{ sent: 0, ended: false }, new AbortController()]
@@ -113,7 +113,7 @@ describe('a statement to ClickHouse', () => {
     await until(async () => (await running()) === 0)
   })
 
-  it('tells of what ends a result behind its first rows', async () => {
+  it('rejects with an error that the server reports after the first rows', async () => {
     const settings = { max_block_size: 1_000, http_write_exception_in_output_format: 0 }
     const format = 'format JSONCompactEachRowWithNamesAndTypes'
     const stream = await sendStatement(
@@ -128,7 +128,7 @@ describe('a statement to ClickHouse', () => {
     await expect(taken).rejects.toThrow(/^too much[^\r\n]*FUNCTION_THROW_IF_VALUE_IS_NON_ZERO\)$/)
   })
 
-  it('knows a server that is away', async () => {
+  it('is mapped to a retryable WAREHOUSE_UNAVAILABLE if the server is unreachable', async () => {
     const away = await executeStatement({ ...service, url: 'http://127.0.0.1:9' }, 'select 1').catch(
       (error: unknown) => error,
     )
@@ -136,7 +136,7 @@ describe('a statement to ClickHouse', () => {
   })
 })
 
-describe('the way to ClickHouse', () => {
+describe('a request to ClickHouse, against a stand-in', () => {
   let stand: Server | undefined
   afterEach(() => {
     stand?.closeAllConnections()
@@ -151,7 +151,7 @@ describe('the way to ClickHouse', () => {
     return { url: `http://127.0.0.1:${port}/warehouse/`, user: 'some', password: 'one' }
   }
 
-  it('may be behind a path of a proxy, and each statement has a connection of its own', async () => {
+  it('keeps the path of the URL, and uses a separate connection for each statement', async () => {
     const asked: (string | undefined)[][] = []
     const access = await standIn((request, response) => {
       asked.push([request.url?.split('?')[0], request.headers.connection, request.headers.authorization])
@@ -162,7 +162,7 @@ describe('the way to ClickHouse', () => {
     expect(asked).toEqual([['/warehouse/', 'close', basic]])
   })
 
-  it('is not gone twice where the answer is lost', async () => {
+  it('is not sent again if the response is lost', async () => {
     let heard = 0
     const access = await standIn((request) => {
       heard += 1
@@ -179,7 +179,7 @@ describe('the way to ClickHouse', () => {
     expect(heard).toBe(1)
   })
 
-  it('is listened to no longer than its words are', async () => {
+  it('closes the connection when an error response does not end', async () => {
     const gone = Promise.withResolvers<void>()
     const access = await standIn((request, response) => {
       response.once('close', gone.resolve)
@@ -195,7 +195,7 @@ describe('the way to ClickHouse', () => {
     await gone.promise
   })
 
-  it('waits for a server that takes rows slowly', async () => {
+  it('buffers less than 16 MB for a server that reads rows slowly', async () => {
     const access = await standIn(async (request, response) => {
       let taken = 0
       for await (const chunk of request) {

@@ -20,7 +20,7 @@ const oldRows = [
 ]
 const newRows = [['5000000000', 'new']]
 
-describe('a publication in ClickHouse that is cut off', () => {
+describe('a publication in ClickHouse that is interrupted', () => {
   if (clickhouseMissing !== undefined) {
     it.skip(clickhouseMissing, () => {})
     return
@@ -106,7 +106,7 @@ describe('a publication in ClickHouse that is cut off', () => {
     return requests
   }
 
-  it('is carried out once where several finish it at the same time', async () => {
+  it('is completed once when several workers complete it at the same time', async () => {
     const access = server.client()
     const warehouse = openClickHouseWarehouse(access)
     await warehouse.catalog.ensureSchema('health')
@@ -125,7 +125,7 @@ describe('a publication in ClickHouse that is cut off', () => {
     }
   })
 
-  it('is published or not, whichever request the connection is lost at', async () => {
+  it('is published completely or not at all if the connection is lost at any request', async () => {
     const requests = await publishWith(undefined)
     expect(requests).toBeGreaterThan(15)
     // What the server never heard of leaves it as the request before did.
@@ -133,7 +133,7 @@ describe('a publication in ClickHouse that is cut off', () => {
     for (let request = 1; request <= requests; request += 1) await publishWith({ request, heard: true })
   }, 900_000)
 
-  it('that restores is brought about or not, and loses nothing, whichever request the connection is lost at', async () => {
+  it('that restores tables is complete or absent, and loses no rows, if the connection is lost at any request', async () => {
     const access = through(await newClient(), server.url)
     const after = openClickHouseWarehouse(access, { keepDays: 3 })
     const tables = ['cases', 'other']
@@ -181,7 +181,7 @@ describe('a publication in ClickHouse that is cut off', () => {
   }, 900_000)
 
   it.each([false, true])(
-    'that restores is tried again while what it takes is moved, and its database dropped: %j',
+    'that restores a table succeeds on a retry after the kept table was moved (its database dropped: %j)',
     async (last) => {
       const access = through(await newClient(), server.url)
       const warehouse = openClickHouseWarehouse(access, { keepDays: 3 })
@@ -211,7 +211,7 @@ describe('a publication in ClickHouse that is cut off', () => {
     60_000,
   )
 
-  it('is published or not, whenever the server is killed', async () => {
+  it('is published completely or not at all if the server is killed at every seventh request', async () => {
     if (process.env['CLICKHOUSE_TEST_URL']) return
     const also = async () => {
       await server.kill()

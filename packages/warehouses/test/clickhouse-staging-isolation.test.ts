@@ -18,7 +18,7 @@ interface Heard {
   sql: string
 }
 
-describe('what the SQL of a client does to its own staging tables in ClickHouse', () => {
+describe('SQL of an organisation on its own staging tables in ClickHouse', () => {
   if (clickhouseMissing !== undefined) {
     it.skip(clickhouseMissing, () => {})
     return
@@ -66,7 +66,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     return { access: through, warehouse, stage, publish }
   }
 
-  it('is asked about by the client’s own users, never by the administrator', async () => {
+  it('and reads by Sluice run with the users of the organisation, not with the administrator', async () => {
     const { access, warehouse, stage, publish } = await client()
     await publish('cases', [[1, 'one']])
     heard = []
@@ -90,7 +90,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     expect(asked.filter(({ user }) => user === access.service.user)).toEqual([])
   })
 
-  it('cannot put a view in the place of rows that are about to be published', async () => {
+  it('cannot replace a staging table by a view before the publication', async () => {
     const { access, warehouse, stage, publish } = await client()
     const neighbour = await client()
     await neighbour.publish('patients', [[101, 'of a neighbour']])
@@ -112,7 +112,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     }
   })
 
-  it('cannot publish columns that are worked out by whoever reads or merges them', async () => {
+  it('cannot publish computed columns, but can publish a column with a constant default', async () => {
     const { access, publish } = await client()
     for (const kind of ['alias', 'materialized', 'default']) {
       const statements = [
@@ -129,7 +129,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     expect(await rowsIn(openClickHouseWarehouse(access), 'plain')).toEqual([[1, 'one', 'here']])
   })
 
-  it('publishes the table that a transformation put in place, whatever the helper table is called', async () => {
+  it('publishes the table that EXCHANGE TABLES put in place, for any name of the helper table', async () => {
     const { warehouse, publish } = await client()
     for (const made of ['a_made', 'z_made']) {
       const table = `mask_${made}`
@@ -146,7 +146,7 @@ describe('what the SQL of a client does to its own staging tables in ClickHouse'
     }
   })
 
-  it('has limits that nought does not lift, in words that the server understands', async () => {
+  it('has limits with a minimum of 1, in statements that ClickHouse can parse', async () => {
     const { access } = await client()
     heard = []
     await provisionClickHouse(access)

@@ -26,8 +26,8 @@ const types = {
 
 /** What every warehouse does with rows on their way in. */
 export function loadsSuite(subject: Given): void {
-  describe('rows on their way in', () => {
-    it('come back exactly, of every type', async () => {
+  describe('staged rows', () => {
+    it('are returned exactly after the publication, for every type', async () => {
       const row = [
         '-32768',
         '2147483647',
@@ -90,7 +90,7 @@ export function loadsSuite(subject: Given): void {
       expect(table).toMatchObject({ schema: 'health', name: 'types', rowCount: 4, columns: page.columns })
     })
 
-    it('hold the rows of groups, with what tells those apart', async () => {
+    it('can have the key columns of child tables such as _row_id and _parent_row_id', async () => {
       const { warehouse } = subject
       const keys = { _row_id: 'TEXT', _parent_row_id: 'TEXT', _root_row_id: 'BIGINT', _index: 'INTEGER' } as const
       await loadAll(warehouse, { table: 'cases__visits', columns: columns(keys) }, [['7/visits[0]', '7', '7', 1]])
@@ -98,7 +98,7 @@ export function loadsSuite(subject: Given): void {
       expect(rows).toEqual([['7/visits[0]', '7', '7', 1]])
     })
 
-    it('are read in the order of their load, page by page', async () => {
+    it('are returned in pages in the order of the load', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'paged', columns: columns({ id: 'INTEGER', name: 'TEXT' }) }, numbered(25_000))
       const seen: unknown[] = []
@@ -110,7 +110,7 @@ export function loadsSuite(subject: Given): void {
       expect(seen).toEqual(Array.from({ length: 25_000 }, (_, index) => index + 1))
     })
 
-    it('cut a page at 4 MB, and a single row above that is refused', async () => {
+    it('are returned in pages of at most 4 MB, and a larger row is rejected', async () => {
       const { warehouse } = subject
       const each = subject.subject.differs?.longestText ?? 16 * 1024 * 1024
       const load = (table: string, rows: number, bytes: number) => {
@@ -136,7 +136,7 @@ export function loadsSuite(subject: Given): void {
       })
     })
 
-    it('give their memory back as they go', async () => {
+    it('are complete although the memory of each chunk is overwritten when it is released', async () => {
       const target = { schema: 'health', table: 'many', columns: columns({ id: 'INTEGER', name: 'TEXT' }) }
       await using load = await subject.warehouse.loader.stage({ ...target, run: randomUUID(), attempt: 1 }, never)
       expect(
@@ -153,7 +153,7 @@ export function loadsSuite(subject: Given): void {
       expect(found.rows[0]?.map(Number)).toEqual([200_000, 20_000_100_000, 1])
     })
 
-    it('are refused with the column that does not fit, by its label', async () => {
+    it('are rejected with the label of the column whose value does not fit', async () => {
       const column = { name: 'age_2', label: 'Age, in "years"', dataType: 'INTEGER' as const }
       const target = { schema: 'health', table: 'bad', columns: [column], run: randomUUID(), attempt: 1 }
       await using load = await subject.warehouse.loader.stage(target, never)
@@ -168,7 +168,7 @@ export function loadsSuite(subject: Given): void {
       })
     })
 
-    it('let an error of the source through, and the reason of whoever cancels', async () => {
+    it('make the load reject with the error of the source or the reason of the abort, unchanged', async () => {
       const target = { schema: 'health', table: 'cut', columns: columns({ id: 'INTEGER' }), attempt: 1 }
       const failure = new Error('the remote hung up')
       async function* cutShort() {
@@ -190,7 +190,7 @@ export function loadsSuite(subject: Given): void {
       await expect(other.write(binary(endless), stop.signal)).rejects.toBe(reason)
     })
 
-    it('are seen by nobody before they are published, and are swept when their run is over', async () => {
+    it('are hidden before their publication, and are removed by sweepStaging after their run ended', async () => {
       const { warehouse } = subject
       const run = randomUUID()
       await stage(warehouse, { table: 'waiting', columns: columns({ id: 'INTEGER' }), run }, [[1]])
@@ -202,7 +202,7 @@ export function loadsSuite(subject: Given): void {
       expect(await warehouse.catalog.findStagingTable('health', 'waiting')).toBeUndefined()
     })
 
-    it('are changed by a transformation before anybody sees them', async () => {
+    it('are changed by a transformation before their publication', async () => {
       const { warehouse } = subject
       const shape = columns({ id: 'INTEGER', name: 'TEXT' })
       await using load = await stage(warehouse, { table: 'worked', columns: shape }, numbered(3))
@@ -226,7 +226,7 @@ export function loadsSuite(subject: Given): void {
       })
     })
 
-    it('need a schema, columns and names that can be', async () => {
+    it('need an existing schema, columns and valid names', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 't', columns: columns({ id: 'INTEGER' }), run: 'r', attempt: 1 }
       const refusals = {

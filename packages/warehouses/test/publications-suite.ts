@@ -20,8 +20,8 @@ export function publicationsSuite(subject: Given): void {
     return await subject.warehouse.loader.publish([load], async () => true, never, options)
   }
 
-  describe('rows that become a table', () => {
-    it('replace the old ones, with the run in the ledger, once', async () => {
+  describe('published rows', () => {
+    it('replace the old rows once, and the run is recorded in the ledger', async () => {
       const { warehouse } = subject
       const run = randomUUID()
       await loadAll(warehouse, { table: 'cases', columns: shape }, numbered(3, 'old'))
@@ -34,7 +34,7 @@ export function publicationsSuite(subject: Given): void {
       expect(await warehouse.loader.findPublication('nobody')).toBeUndefined()
     })
 
-    it('stay unseen where the run is in other hands', async () => {
+    it('stay hidden if the attempt lost its lease', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'fenced', columns: shape }, numbered(1, 'old'))
       await using load = await stage(warehouse, { table: 'fenced', columns: shape }, [[2, 'zombie']])
@@ -42,7 +42,7 @@ export function publicationsSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'fenced')).toEqual([[1, 'old']])
     })
 
-    it('are published, or never will be, once somebody has closed their run', async () => {
+    it('are visible only if fenceRun returned their publication, and the next attempt can publish', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'closed', columns: shape }, numbered(1, 'old'))
       const run = randomUUID()
@@ -62,7 +62,7 @@ export function publicationsSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'closed')).toEqual([[2, 'new']])
     })
 
-    it('are all of the tables of a run', async () => {
+    it('are in all tables of a run', async () => {
       const { warehouse } = subject
       const run = randomUUID()
       await using one = await stage(warehouse, { table: 'parent', columns: shape, run }, numbered(2))
@@ -72,7 +72,7 @@ export function publicationsSuite(subject: Given): void {
       expect([(await rowsIn(warehouse, 'parent')).length, (await rowsIn(warehouse, 'child')).length]).toEqual([2, 3])
     })
 
-    it('are never missed by a reader, nor mixed', async () => {
+    it('are visible to readers as a whole, not mixed with old rows', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'busy', columns: shape }, numbered(500, 'r0'))
       const loading = new AbortController()
@@ -93,7 +93,7 @@ export function publicationsSuite(subject: Given): void {
       expect([...seen]).toEqual(['[500,true]'])
     })
 
-    it('widen the types that are too narrow, keep what vanished, and say so', async () => {
+    it('widen narrower types, keep vanished columns as null, and report the changes', async () => {
       const { warehouse } = subject
       const before = columns({ n: 'SMALLINT', gone: 'TEXT', day: 'DATE', code: 'VARCHAR_50' })
       await loadAll(warehouse, { table: 'evolving', columns: before }, [[1, 'x', '2026-01-01', 'a']])
@@ -117,7 +117,7 @@ export function publicationsSuite(subject: Given): void {
       expect(page.rows).toEqual([['5000000000', null, '2026-01-02', '7', '1.25']])
     })
 
-    it('need keys that are unique and there', async () => {
+    it('need primary keys that are unique and not null', async () => {
       const { warehouse } = subject
       await publish({ table: 'keyed', columns: keyed }, [
         [1, 'a'],
@@ -141,7 +141,7 @@ export function publicationsSuite(subject: Given): void {
       })
     })
 
-    it('are merged by key, with a cursor, as whole records: a column that an increment does not bring is null', async () => {
+    it('are merged by key once with their cursor, and columns that the increment lacks become null', async () => {
       const { warehouse } = subject
       const whole = [...keyed, ...columns({ extra: 'TEXT' })]
       await publish(
@@ -194,7 +194,7 @@ export function publicationsSuite(subject: Given): void {
 
     lawOfIncrements(subject)
 
-    it('are looked at by a gate, which may refuse them', async () => {
+    it('can be queried and refused by a gate', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'gated', columns: shape }, numbered(2, 'old'))
       const run = randomUUID()
@@ -219,7 +219,7 @@ export function publicationsSuite(subject: Given): void {
       expect((await rowsIn(warehouse, 'gated')).length).toBe(2)
     })
 
-    it('bring the profile that the source measured', async () => {
+    it('store the profile that the source measured', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 'measured', columns: shape, run: randomUUID(), attempt: 1 }
       await using load = await warehouse.loader.stage(target, never)
@@ -240,7 +240,7 @@ export function publicationsSuite(subject: Given): void {
       expect(table?.columns[0]).toMatchObject({ nullValues: 1, distinctValues: 2, minValue: '1', maxValue: '2' })
     })
 
-    it('go when they are dropped, and a schema only when it is empty', async () => {
+    it('are removed with their table, and a schema can be dropped only when it is empty', async () => {
       const { warehouse } = subject
       await warehouse.catalog.ensureSchema('Short lived')
       await loadAll(warehouse, { schema: 'Short lived', table: 't', columns: shape }, numbered(1))

@@ -9,8 +9,8 @@ export function queriesSuite(subject: Given): void {
   const ask = (text: string, more: object = {}) =>
     subject.warehouse.queries.query({ text, schemas: ['health'], ...more })
 
-  describe('a query', () => {
-    it('finds tables with a schema and without, in the order of the schemas', async () => {
+  describe('a query of a user', () => {
+    it('resolves table names with a schema, and without one in the given schemas', async () => {
       const { warehouse } = subject
       await warehouse.catalog.ensureSchema('other')
       await loadAll(warehouse, { table: 'asked', columns: shape }, numbered(5))
@@ -32,13 +32,13 @@ export function queriesSuite(subject: Given): void {
       ])
     })
 
-    it('takes values as values, numbers as numbers', async () => {
+    it('binds values as parameters, and compares numeric values as numbers', async () => {
       const text = `select name from asked where id > $1 and name <> $2 order by id`
       const values = ['3', `x' or 1 = 1 --\t\\`]
       expect((await ask(text, { values })).rows).toEqual([['x'], ['x']])
     })
 
-    it('is cut by rows and bytes, and says whether there is more', async () => {
+    it('is limited by rows and bytes, and returns whether there are more rows', async () => {
       const two = await ask('select id from asked order by id', { limits: { rows: 2, offset: 1 } })
       expect(two).toMatchObject({ rows: [[2], [3]], more: true, truncated: false })
       const all = await ask('select id from asked order by id', { limits: { rows: 5 } })
@@ -49,7 +49,7 @@ export function queriesSuite(subject: Given): void {
       expect(wide.rows.length).toBeLessThan(5)
     })
 
-    it('writes nothing, and is one statement', async () => {
+    it('is rejected if it writes or has several statements', async () => {
       for (const text of [
         'drop table health.asked',
         'select 1; drop table health.asked',
@@ -63,7 +63,7 @@ export function queriesSuite(subject: Given): void {
       expect((await ask('select count(*) as n from asked')).rows.map(([n]) => Number(n))).toEqual([5])
     })
 
-    it('says what is wrong with it, and where', async () => {
+    it('fails with the message and the position of the error', async () => {
       await expect(ask('select nothing_like_it\nfrom asked')).rejects.toMatchObject({
         code: 'QUERY_FAILED',
         message: expect.stringContaining('nothing_like_it'),
@@ -82,7 +82,7 @@ export function queriesSuite(subject: Given): void {
       })
     })
 
-    it('ends with the time that it has, and with whoever asked', async () => {
+    it('ends at its time limit, or when its signal is aborted', async () => {
       const long =
         'select count(*) from asked a, asked b, asked c, asked d, asked e, asked f, asked g, asked h, asked i, asked j, asked k, asked l, asked m, asked n'
       await expect(ask(long, { limits: { seconds: 1 } })).rejects.toMatchObject({ code: 'QUERY_TIMEOUT' })
@@ -92,7 +92,7 @@ export function queriesSuite(subject: Given): void {
       )
     })
 
-    it('knows of a bare name that several schemas have', async () => {
+    it('has an ambiguous table if two schemas contain the unqualified name', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'twice', columns: shape }, numbered(1))
       await loadAll(warehouse, { schema: 'other', table: 'twice', columns: shape }, numbered(1))
@@ -104,7 +104,7 @@ export function queriesSuite(subject: Given): void {
       expect(await warehouse.queries.findAmbiguousTable(query, 1, never)).toBeUndefined()
     })
 
-    it('goes out page by page, whole and as of its beginning', async () => {
+    it('returns all pages from one snapshot while a load replaces the table', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'pushed', columns: shape }, numbered(2_500))
       const sizes: number[] = []
@@ -120,7 +120,7 @@ export function queriesSuite(subject: Given): void {
       expect(await Array.fromAsync(none)).toEqual([])
     })
 
-    it('sees nothing of another client', async () => {
+    it('cannot read tables of another organisation', async () => {
       const { warehouse, subject: both } = subject
       await loadAll(both.neighbour, { table: 'secret', columns: shape }, numbered(1, 'hidden'))
       expect(await warehouse.catalog.findTable('health', 'secret')).toBeUndefined()

@@ -11,7 +11,7 @@ import { redshiftMissing, redshiftServer, type RedshiftServer } from './redshift
 
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 
-describe('SQL of a client in Redshift', () => {
+describe('SQL of an organisation in Redshift', () => {
   if (redshiftMissing !== undefined) {
     it.skip(redshiftMissing, () => {})
     return
@@ -43,13 +43,16 @@ describe('SQL of a client in Redshift', () => {
   }
   const refused = { code: expect.stringMatching(/^(42501|42P01|0A000|3F000|25006|XX000)$/) }
 
-  it.each(['load', 'read'] as const)('reads its own tables, and none of a neighbour, as %s', async (role) => {
-    expect(await ask(role, own.database, 'select count(*) from health.cases')).toEqual([['2']])
-    await expect(ask(role, others.database, 'select * from health.cases')).rejects.toMatchObject(refused)
-    await expect(ask(role, own.adminDatabase, `create table public.of_${own.key} (a int)`)).rejects.toMatchObject(
-      refused,
-    )
-  })
+  it.each(['load', 'read'] as const)(
+    'can read its own tables, but no tables of another organisation, as %s',
+    async (role) => {
+      expect(await ask(role, own.database, 'select count(*) from health.cases')).toEqual([['2']])
+      await expect(ask(role, others.database, 'select * from health.cases')).rejects.toMatchObject(refused)
+      await expect(ask(role, own.adminDatabase, `create table public.of_${own.key} (a int)`)).rejects.toMatchObject(
+        refused,
+      )
+    },
+  )
 
   it.each([
     ['read', 'insert into health.cases values (3)'],
@@ -62,12 +65,12 @@ describe('SQL of a client in Redshift', () => {
     ['read', 'select * from sluice.marks'],
     ['load', 'create table public.more (a int)'],
     ['load', `create user c_more password 'Abcdefgh1'`],
-  ] as const)('is refused, as %s: %s', async (role, text) => {
+  ] as const)('is rejected as %s: %s', async (role, text) => {
     await expect(ask(role, own.database, text)).rejects.toMatchObject(refused)
     expect(await ask('read', own.database, 'select count(*) from health.cases')).toEqual([['2']])
   })
 
-  it('has the cluster act as none of its roles: no bucket is read or written by it', async () => {
+  it('cannot read or write a bucket with the IAM role of the cluster', async () => {
     const { role, staging } = own
     const key = `${staging.prefix}/${others.key}/x/manifest`
     const copy = `copy worked (id, name)\nfrom 's3://${staging.bucket}/${key}' iam_role '${role}' region '${staging.region}'\nmanifest format as csv gzip null as '~' roundec maxerror 0 statupdate on`
@@ -78,7 +81,7 @@ describe('SQL of a client in Redshift', () => {
     })
   })
 
-  it('works on rows that wait, by their table’s name, and on nothing else', async () => {
+  it('can change only staged rows, by their table name', async () => {
     await using load = await stage(warehouse, { table: 'worked', columns: shape }, numbered(3))
     const statements = [
       `update worked set name = 'changed' where id > 1`,

@@ -30,7 +30,7 @@ const missing =
   redshiftMissing ??
   (process.env['REDSHIFT_TEST_URL'] ? 'connections are cut at the stand-in only' : undefined)
 
-describeUnless(missing)('a publication in Redshift that is cut off', () => {
+describeUnless(missing)('a publication in Redshift that is interrupted', () => {
   let server: RedshiftServer
   let standIn: RedshiftStandIn
   let access: ClientAccess
@@ -78,7 +78,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
     return statements
   }
 
-  it(`is published or not, whichever statement the connection is lost at (SLUICE_SEED=${seed})`, async () => {
+  it(`is complete or absent if the connection is lost at any statement (SLUICE_SEED=${seed})`, async () => {
     const statements = await publishWith(undefined)
     expect(statements).toBeGreaterThan(15)
     // What the server never heard of leaves it as the statement before did.
@@ -97,7 +97,7 @@ describeUnless(missing)('a publication in Redshift that is cut off', () => {
     expect(left.rows).toEqual([])
   }, 900_000)
 
-  it('leaves nothing in the bucket for long, and takes nothing from runs that are alive', async () => {
+  it('has its files in the bucket removed by sweepStaging, except the files of active runs', async () => {
     const bucket = bucketOf(access.staging)
     const left = async () =>
       (await bucket.list(clientPrefix(access))).map((key) => key.slice(clientPrefix(access).length))

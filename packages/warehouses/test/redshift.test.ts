@@ -31,7 +31,7 @@ describe('Redshift as a warehouse', () => {
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
     }
   })
-  it('tells the columns of a query without running it', async () => {
+  it('returns the columns of a query without running it', async () => {
     const dialect = redshiftDialect(access)
     await using session = await dialect.open({ role: 'read', seconds: 2 })
     const text = `with one as (select 1 as n, 'x'::varchar(7) as n) select * from one, pg_sleep(60) order by 1 -- ;`

@@ -29,7 +29,7 @@ export function shapesSuite(subject: Given): void {
   const small = (...names: string[]): Fed[] => names.map((name) => ({ name, dataType: 'SMALLINT' }))
 
   describe('the shape of a table', () => {
-    it('is what the rules say after every sequence of feeds', async () => {
+    it('matches the model after every random sequence of feeds', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 4 }), async (steps) => {
           const table = word('shape_')
@@ -58,7 +58,7 @@ export function shapesSuite(subject: Given): void {
       )
     })
 
-    it('stays as it was where another feed comes, and both lists of columns are said', async () => {
+    it('stays unchanged if a feed has no known column, unless the run rebuilds the table', async () => {
       const table = word('shape_')
       await load(table, small('id', 'name', 'amount'))
       await expect(load(table, small('x', 'y'))).rejects.toMatchObject({
@@ -70,7 +70,7 @@ export function shapesSuite(subject: Given): void {
       expect((await columnsOf(table)).map(({ name }) => name)).toEqual(['x', 'y'])
     })
 
-    it('is replaced once with a warning where the definition of the source changed', async () => {
+    it('is replaced once with a warning if the definition of the source changed', async () => {
       const table = word('shape_')
       await load(table, small('id', 'name', 'amount'), { definition: 'one' })
       const { changes } = await load(table, small('x', 'y'), { definition: 'two' })
@@ -81,7 +81,7 @@ export function shapesSuite(subject: Given): void {
       })
     })
 
-    it('keeps the type of a column without values, and takes the type of the first load that has some', async () => {
+    it('takes the type of a column from the first load with values, and keeps it when values are missing', async () => {
       const table = word('shape_')
       const day: Fed[] = [
         { name: 'id', dataType: 'SMALLINT' },
@@ -100,7 +100,7 @@ export function shapesSuite(subject: Given): void {
       expect(await typesAfter(empty)).toBe('SMALLINT DATE')
     })
 
-    it('is that of the rows which are loaded where new columns are ignored', async () => {
+    it('does not include new columns with IGNORE_NEW', async () => {
       const table = word('shape_')
       await load(table, small('id', 'a'), { schemaChanges: 'IGNORE_NEW' })
       await load(table, small('new', 'id', 'a'), { schemaChanges: 'IGNORE_NEW' })

@@ -11,7 +11,7 @@ import { binary, numberedTuples, tuple } from './tuples.ts'
 
 const place = { schema: 'health', name: 'sluice~load_1' }
 
-describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
+describe('the SQL Server driver, against a TDS stand-in', () => {
   const servers: StandIn[] = []
   afterAll(async () => {
     for (const server of servers) await server[Symbol.asyncDispose]()
@@ -41,7 +41,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
 
   const bulk = (server: StandIn) => server.statements.find(({ rows }) => rows)!
 
-  it('sends rows of every type, exactly', async () => {
+  it('sends values of every type exactly', async () => {
     const { server, dialect } = await dialectOn(() => undefined)
     const types = {
       small: 'SMALLINT',
@@ -106,7 +106,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     expect(bulk(server).text).toContain('WITH (KEEP_NULLS,TABLOCK)')
   })
 
-  it('sends many rows in chunks, and gives their memory back', async () => {
+  it('sends many rows in chunks whose memory is overwritten when they are released', async () => {
     const { server, dialect } = await dialectOn(() => undefined)
     const content = binary(() => numberedTuples(60_000, 'some text'))
     expect(await dialect.copyRows(filling({ id: 'INTEGER', name: 'TEXT' }), content, never)).toMatchObject({
@@ -116,13 +116,13 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     expect([rows.length, rows[0], rows[59_999]]).toEqual([60_000, [1, 'some text'], [60_000, 'some text']])
   })
 
-  it('writes names of columns so that none is more than a name', async () => {
+  it('quotes column names', async () => {
     const { server, dialect } = await dialectOn(() => undefined)
     await dialect.copyRows(filling({ 'a] int) drop table x --': 'INTEGER' }), given([[1]]), never)
     expect(bulk(server).text).toContain('[a]] int) drop table x --] int')
   })
 
-  it('refuses what the server cannot keep, by the column', async () => {
+  it('rejects values that SQL Server cannot store, with the column name', async () => {
     const { server, dialect } = await dialectOn(() => undefined)
     const pour = (type: string, value: string) => dialect.copyRows(filling({ x: type }), given([[value]]), never)
     await expect(pour('DOUBLE', 'NaN')).rejects.toMatchObject({
@@ -135,7 +135,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     expect(server.statements.filter(({ rows }) => rows && rows.length > 0)).toEqual([])
   })
 
-  it('lets an error of the source through, and the reason of whoever cancels', async () => {
+  it('rejects with the error of the source or the reason of the abort, unchanged', async () => {
     const { dialect } = await dialectOn(() => undefined)
     const failure = new Error('the remote hung up')
     async function* cutShort() {
@@ -156,7 +156,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     await expect(dialect.copyRows(shape, endless, stop.signal)).rejects.toBe(reason)
   })
 
-  it('binds values, and reads numbers where they are exact', async () => {
+  it('binds values as parameters, and returns bigint values as numbers only if they are exact', async () => {
     const { server, dialect } = await dialectOn(() => ({
       columns: [
         ['n', 'bigint'],
@@ -175,7 +175,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     })
   })
 
-  it('begins, ends and takes back transactions', async () => {
+  it('begins, commits and rolls back transactions', async () => {
     const { server, dialect } = await dialectOn(({ text }) =>
       text.includes('fails') ? { number: 1222, message: 'Lock request time out period exceeded.' } : undefined,
     )
@@ -188,7 +188,7 @@ describe('the driver of SQL Server, against a stand-in that speaks TDS', () => {
     expect(told).toEqual(['BEGIN', 'select 1', 'COMMIT', 'BEGIN', 'this fails', 'ROLLBACK'])
   })
 
-  it('asks for decimals as text where the driver would lose digits', async () => {
+  it('reads decimals as text if the driver would lose digits', async () => {
     const { server, dialect } = await dialectOn(({ text }) =>
       text.includes('sp_describe_first_result_set')
         ? {
@@ -229,7 +229,7 @@ select id, sum(x) as sum from few where id > @p1 group by id
     )
   })
 
-  it('leaves the rest of a result at the server, and goes on with the same connection', async () => {
+  it('can use the connection again after reading only a part of a result', async () => {
     const many = Array.from({ length: 5_000 }, (_, index) => [index + 1, 'x'.repeat(50)])
     const { dialect } = await dialectOn(({ text }) =>
       text.includes('sp_describe')
@@ -252,7 +252,7 @@ select id, sum(x) as sum from few where id > @p1 group by id
     expect(await session.rows(plainSql('select 1'))).toHaveLength(5_000)
   })
 
-  it('stops a statement at the server when it takes too long, or nobody wants it any more', async () => {
+  it('cancels a statement on the server at the time limit or when the signal aborts', async () => {
     const asked = Promise.withResolvers<void>()
     const { server, dialect } = await dialectOn(({ text }) => {
       if (!text.includes('slow')) return undefined
@@ -272,7 +272,7 @@ select id, sum(x) as sum from few where id > @p1 group by id
     expect(server.attentions).toBe(2)
   })
 
-  it('says what a server means that lets nobody in, or is not there', async () => {
+  it('distinguishes rejected credentials from an unreachable server', async () => {
     const refuse = ({ user }: { user: string }) => ({ number: 18456, message: `Login failed for user '${user}'.` })
     const { dialect } = await dialectOn(() => undefined, { refuse })
     const error = await dialect.open({ role: 'load' }).catch((thrown: unknown) => thrown)

@@ -28,7 +28,7 @@ describe('a session of SQL Server, against a stand-in', () => {
   })
   const texts = () => server!.statements.map(({ text }) => text.split(' ', 3).join(' '))
 
-  it('tells the columns of a query without running it', async () => {
+  it('returns the columns of a query without running it', async () => {
     const dialect = await dialectOn(() =>
       described([
         ['id', 'int'],
@@ -44,7 +44,7 @@ describe('a session of SQL Server, against a stand-in', () => {
     await expect(session.columns('select 1; drop table t')).rejects.toMatchObject({ code: 'SQL_NOT_ALLOWED' })
   })
 
-  it('runs it where the server cannot tell', async () => {
+  it('runs the query to get its columns if the server cannot describe it', async () => {
     const dialect = await dialectOn(({ text }) =>
       text.includes('sp_describe') ? described([]) : { columns: [['n', 'int']], rows: [[1]] },
     )
@@ -52,7 +52,7 @@ describe('a session of SQL Server, against a stand-in', () => {
     expect(await session.columns('select n from t')).toMatchObject([{ name: 'n', type: 'int' }])
   })
 
-  it('asks nothing for somebody who is gone', async () => {
+  it('sends no statement if the signal is aborted', async () => {
     const dialect = await dialectOn(() => undefined)
     const [stop, reason] = [new AbortController(), new Error('gone')]
     await using session = await dialect.open({ role: 'read', signal: stop.signal })
@@ -62,7 +62,7 @@ describe('a session of SQL Server, against a stand-in', () => {
     expect(texts()).toEqual([])
   })
 
-  it('lets go of the source when the connection is lost', async () => {
+  it('closes the source when the connection is lost', async () => {
     const dialect = await dialectOn(() => undefined)
     let ended = false
     const endless: RowContent = binary(async function* () {

@@ -11,7 +11,7 @@ import { type StandIn, type Statement, tdsStandIn } from './tds/stand-in.ts'
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 const busyTable: Answer = { number: 1222, message: 'Lock request time out period exceeded.' }
 
-describe('loads into SQL Server, statement by statement, against a stand-in', () => {
+describe('a SQL Server warehouse, against a stand-in', () => {
   const memory = remembered()
   let server: StandIn
   let warehouse: Warehouse
@@ -33,7 +33,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
   })
   const published = () => memory.names().filter((name) => name.startsWith('health.'))
 
-  it('make the client’s part of the server first', () => {
+  it('creates the database, logins, users and schemas of the organisation first', () => {
     const texts = server.statements.map(({ text }) => text)
     expect(texts.slice(0, 9)).toEqual([
       `if db_id(N'c_abc') is null exec(N'create database [c_abc]')`,
@@ -49,7 +49,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(texts).toContain('grant select on schema::[health] to [c_abc_load], [c_abc_read]')
   })
 
-  it('become the table by two renames, with the ledger, in one transaction', async () => {
+  it('replaces a table by two renames and writes the ledger in one transaction', async () => {
     await loadAll(warehouse, { table: 'cases', columns: shape }, numbered(2, 'old'))
     const from = transactions(server).length
     const publication = await loadAll(warehouse, { table: 'cases', columns: shape }, numbered(3, 'new'))
@@ -69,7 +69,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     ])
   })
 
-  it('are tried again where somebody reads the table, and then published once', async () => {
+  it('retries a publication while the table is locked by a reader, and publishes once', async () => {
     let busy = 2
     instead = ({ text }) => (text.includes(`N'[health].[cases]', N'sluice~old`) && busy-- > 0 ? busyTable : undefined)
     const from = transactions(server).length
@@ -82,7 +82,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(published()).toEqual(['health.cases'])
   })
 
-  it('change nothing where the run is in other hands, and leave nothing behind', async () => {
+  it('changes nothing and leaves no staging tables if the lease is lost', async () => {
     const from = transactions(server).length
     {
       await using load = await stage(warehouse, { table: 'cases', columns: shape }, numbered(1))
@@ -97,13 +97,13 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(published()).toEqual(['health.cases'])
   })
 
-  it('are looked for behind whoever publishes, where their run is closed', async () => {
+  it('looks up the publication under the lock of publications in fenceRun', async () => {
     const from = transactions(server).length
     expect(await warehouse.loader.fenceRun(randomUUID(), 1)).toBeUndefined()
     expect(transactions(server).slice(from)).toEqual([['BEGIN', 'declare @taken', 'select run', 'COMMIT']])
   })
 
-  it('are whole or not there wherever the connection ends in a publication, and another attempt ends it', async () => {
+  it('publishes all or nothing if the connection is lost at any statement, and the next attempt completes it', async () => {
     await loadAll(warehouse, { table: 'cut', columns: shape }, numbered(1, 'old'))
     const from = transactions(server).length
     await loadAll(warehouse, { table: 'cut', columns: shape }, numbered(1))
@@ -145,7 +145,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     return published().filter((name) => name.startsWith('health.sluice~')).length
   }
 
-  it('are left alone by any number of sweeps while they may be in the making', async () => {
+  it('keeps an unregistered staging table during sweeps until it is ten minutes old', async () => {
     instead = ({ text }) => (text.startsWith('insert into [sluice].[marks]') ? 'CUT' : undefined)
     const target = { schema: 'health', table: 'making', columns: shape, run: randomUUID(), attempt: 1 }
     await expect(warehouse.loader.stage(target, never)).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
@@ -159,7 +159,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     }
   })
 
-  it('are swept another time where somebody reads them for long', async () => {
+  it('keeps a staging table if a sweep cannot drop it in time, and drops it on the next sweep', async () => {
     await stage(warehouse, { table: 'read', columns: shape }, numbered(1))
     jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'queueMicrotask', 'setImmediate', 'performance'] })
     try {
@@ -176,7 +176,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(await sweep()).toBe(0)
   })
 
-  it('are merged once, however often somebody reads the table', async () => {
+  it('merges the rows once if the table is locked by a reader twice', async () => {
     const keyed = shape.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
     await loadAll(warehouse, { table: 'merged', columns: keyed }, numbered(2, 'old'))
     let busy = 2
@@ -193,7 +193,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(await warehouse.catalog.findTable('health', 'merged')).toMatchObject({ rowCount: 3 })
   })
 
-  it('find a schema with its rights, or none', async () => {
+  it('grants the privileges on a schema again if the connection was lost at the grant', async () => {
     const granting = ({ text }: Statement) => text.startsWith('grant select on schema::[other]')
     instead = (statement) => (granting(statement) ? 'CUT' : undefined)
     await expect(warehouse.catalog.ensureSchema('other')).rejects.toMatchObject({ code: 'WAREHOUSE_UNAVAILABLE' })
@@ -202,13 +202,13 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(server.statements.filter(granting)).toHaveLength(2)
   })
 
-  it('are not called what only we see', async () => {
+  it('rejects names of tables and schemas that are reserved for Sluice', async () => {
     const target = { schema: 'health', table: 'sluice~load_1', columns: shape, run: 'r', attempt: 1 }
     await expect(warehouse.loader.stage(target, never)).rejects.toMatchObject({ code: 'INVALID_NAME' })
     await expect(warehouse.catalog.ensureSchema('sluice-shown')).rejects.toMatchObject({ code: 'INVALID_NAME' })
   })
 
-  it('go out in pages as large as they may be, whatever is left out before them', async () => {
+  it('returns full pages of a query with an offset', async () => {
     const rows = Array.from({ length: 22 }, () => ['x'.repeat(100)])
     instead = ({ text }) => {
       if (text.includes('sp_describe_first_result_set'))
@@ -228,7 +228,7 @@ describe('loads into SQL Server, statement by statement, against a stand-in', ()
     expect(server.statements.filter(({ text }) => text.startsWith('select name from'))).toEqual([])
   })
 
-  it('refuse columns that an older server does not take, with its sentence', async () => {
+  it('fails with the message of the server if it rejects the columns of a table', async () => {
     instead = ({ text }) =>
       text.startsWith('create table [health]')
         ? { number: 1701, message: 'Creating or altering table failed.' }

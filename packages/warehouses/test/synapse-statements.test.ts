@@ -10,7 +10,7 @@ import { type SynapseUnderTest, synapseStandIn } from './synapse-stand-in.ts'
 const shape = columns({ id: 'INTEGER', name: 'TEXT' })
 const isDefinition = (text: string) => /^(rename|alter|create|if object_id)/.test(text)
 
-describe('loads into Synapse, statement by statement, against a stand-in', () => {
+describe('a Synapse warehouse, against a stand-in', () => {
   let pool: SynapseUnderTest
   beforeAll(async () => {
     pool = await synapseStandIn()
@@ -23,7 +23,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
   const told = (from: number) => pool.server.statements.slice(from).map(({ text }) => text)
   const rowsOf = async (table: string) => (await pool.warehouse.catalog.findTable('health', table))?.rowCount
 
-  it('make the client’s part of the pool first, and want versions of rows', async () => {
+  it('creates the schemas of the organisation first, and requires READ_COMMITTED_SNAPSHOT', async () => {
     const said = told(0)
     expect(said).toContain(`if schema_id(N'c_abc') is null exec(N'create schema [c_abc]')`)
     expect(said).toContainEqual(
@@ -46,7 +46,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     })
   })
 
-  it('are decided by a row, and become the table by two renames behind it', async () => {
+  it('stores a decision row, and then replaces the table by two renames', async () => {
     await loadAll(pool.warehouse, { table: 'cases', columns: shape }, numbered(2, 'old'))
     const from = pool.server.statements.length
     const publication = await loadAll(pool.warehouse, { table: 'cases', columns: shape }, numbered(3, 'new'))
@@ -67,7 +67,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     expect(await rowsOf('cases')).toBe(3)
   })
 
-  it('change nothing where the run is in other hands, and leave nothing behind', async () => {
+  it('changes nothing and leaves no staging tables if the lease is lost', async () => {
     const from = pool.server.statements.length
     {
       await using load = await stage(pool.warehouse, { table: 'cases', columns: shape }, numbered(1))
@@ -77,7 +77,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     expect([tables(), await rowsOf('cases')]).toEqual([['health.cases'], 3])
   })
 
-  it('are looked for in a turn, where their run is closed', async () => {
+  it('looks up the publication under the lock on the turn table in fenceRun', async () => {
     const from = pool.server.statements.length
     expect(await pool.warehouse.loader.fenceRun(randomUUID(), 1)).toBeUndefined()
     const said = told(from)
@@ -86,7 +86,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     expect(turn.filter((text) => text.includes('[runs]'))).toHaveLength(1)
   })
 
-  it('are decided on one after the other, and not by whoever has lost the run', async () => {
+  it('stores decisions one after another, but no decision of an attempt that lost its lease', async () => {
     const run = randomUUID()
     await using one = await stage(pool.warehouse, { table: 'cases', columns: shape, run, attempt: 1 }, numbered(4))
     await using other = await stage(pool.warehouse, { table: 'cases', columns: shape, run, attempt: 2 }, numbered(5))
@@ -106,7 +106,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     expect(await rowsOf('cases')).toBe(5)
   })
 
-  it('are published once by two attempts that both may', async () => {
+  it('publishes once if two attempts publish at the same time', async () => {
     const run = randomUUID()
     const target = { table: 'cases', columns: shape, run }
     await using one = await stage(pool.warehouse, { ...target, attempt: 1 }, numbered(6))
@@ -118,7 +118,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     expect(await rowsOf('cases')).toBe(first!.rows)
   })
 
-  it('are merged once, and wait for whoever reads the table', async () => {
+  it('merges the rows once, and retries the rename while the table is locked by a reader', async () => {
     const keyed = shape.map((column) => ({ ...column, primaryKey: column.name === 'id' }))
     await loadAll(pool.warehouse, { table: 'merged', columns: keyed }, numbered(2))
     let busy = 2
@@ -149,7 +149,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     await pool.warehouse.catalog.dropTable('health', 'merged')
   })
 
-  it('are the old table or the new one wherever everything is cut off, and another attempt ends it', async () => {
+  it('publishes all or nothing if the connection is lost at any statement, and the next attempt completes it', async () => {
     const target = { table: 'cut', columns: shape }
     await loadAll(pool.warehouse, target, numbered(1, 'old'))
     const all = await pool.publicationOf(target, numbered(1))
@@ -185,7 +185,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
   })
 
   it.each(['first', 'second'])(
-    'cut off at the %s rename are settled by whoever looks, and a late rename of the dead changes nothing',
+    'completes a publication that was cut off at the %s rename on the next query, and rejects a late rename',
     async (which) => {
       const table = `at_${which}`
       const target = { table, columns: shape }
@@ -214,7 +214,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     },
   )
 
-  it('are read for a push in the order of its query', async () => {
+  it('returns pages in the order of the query', async () => {
     pool.instead = ({ text }) =>
       /^select id from \S+ order by|^select \[c1\]/.test(text) ? texts(['id'], [[2], [1]]) : undefined
     const from = pool.server.statements.length
@@ -228,7 +228,7 @@ describe('loads into Synapse, statement by statement, against a stand-in', () =>
     expect(said).toContain('select [c1] from [c_abc_health].[sluice~pages] order by [n]')
   })
 
-  it('were sent as a pool takes them', () => {
+  it('sends only statements that a pool accepts', () => {
     expect(pool.memory.refused).toEqual([])
   })
 })

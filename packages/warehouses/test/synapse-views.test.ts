@@ -46,7 +46,7 @@ describe('views in Synapse, against a stand-in', () => {
       never,
     )
 
-  it('are tried under a hidden name, decided on, and then made', async () => {
+  it('are first created under a hidden name, and under their own name after the decision', async () => {
     expect(await view({})).toEqual({ reads: [{ schema: 'health', name: 'seen' }] })
     expect(done()).toEqual([
       'create view [health].[sluice~view] as\nselect id, name from [health].[seen]',
@@ -57,7 +57,7 @@ describe('views in Synapse, against a stand-in', () => {
     expect(await pool.warehouse.views.listReads('health', 'above')).toEqual([{ schema: 'health', name: 'seen' }])
   })
 
-  it('belong to a user without rights from their first moment, also in a schema of an earlier version', async () => {
+  it('belong to a user without privileges from their creation, also in a schema of an earlier version', async () => {
     pool.memory.takeBack('c_abc_health')
     await view({})
     const said = pool.server.statements.slice(from).map(({ text }) => text)
@@ -72,14 +72,14 @@ describe('views in Synapse, against a stand-in', () => {
     'select * from c_xyz_health.secret',
     'select s.n from seen as s join [c_xyz_health].[secret] as t on 1 = 1',
     'select id from dbo.seen',
-  ])('that read what is not the client’s are refused before anything is made: %s', async (query) => {
+  ])('that read tables outside the organisation are rejected before anything is created: %s', async (query) => {
     const tables = pool.memory.names()
     const defining = view({ id: 'w', name: 'beyond', query })
     await expect(defining).rejects.toMatchObject({ code: 'SQL_NOT_ALLOWED' })
     expect([done(), pool.memory.names()]).toEqual([[], tables])
   })
 
-  it('that an earlier version decided on and that reach beyond the client are left out, and hold nothing up', async () => {
+  it('that an earlier version stored as a decision are skipped if they read outside the organisation', async () => {
     const dialect = synapseDialect(pool.access)
     const place = { schema: 'health', name: 'reaching' }
     const steps = [{ kind: 'VIEW' as const, place, query: 'select * from c_xyz_health.secret' }]
@@ -90,13 +90,13 @@ describe('views in Synapse, against a stand-in', () => {
     expect(pool.memory.find('c_abc_health', 'reaching')).toBeUndefined()
   })
 
-  it('get another text where they are', async () => {
+  it('are changed in place with ALTER VIEW', async () => {
     await view({ query: 'select id from seen' })
     expect(done().at(-1)).toBe('alter view [health].[above] as\nselect id from [health].[seen]')
     await view({})
   })
 
-  it('are left alone where columns stay, and get their text again where they change', async () => {
+  it('stay unchanged if the columns of their table stay, and are altered if a type widens', async () => {
     await loadAll(pool.warehouse, { table: 'seen', columns: shape }, numbered(2))
     expect(done().filter((text) => text.includes('view'))).toEqual([])
     await loadAll(pool.warehouse, { table: 'seen', columns: wider }, numbered(3))
@@ -111,7 +111,7 @@ describe('views in Synapse, against a stand-in', () => {
     expect(await pool.warehouse.views.isManaged('v')).toBe(true)
   })
 
-  it('keep the old table where they would make no sense over the new one', async () => {
+  it('make the load fail and keep the old table if they are invalid over the new one', async () => {
     pool.instead = ({ text }) =>
       /^create view .*\n.*sluice~load/.test(text) ? { number: 207, message: `Invalid column name 'name'.` } : undefined
     const more = [...wider, ...columns({ more: 'TEXT' })]
@@ -124,7 +124,7 @@ describe('views in Synapse, against a stand-in', () => {
     expect((await pool.warehouse.catalog.findTable('health', 'seen'))?.columns).toHaveLength(2)
   })
 
-  it('with rows of their own are filled beside, and take their place by renames', async () => {
+  it('that are materialised are filled in a new table that replaces the old one by renames', async () => {
     const own = {
       id: 'm',
       name: 'kept',
@@ -147,7 +147,7 @@ describe('views in Synapse, against a stand-in', () => {
     expect(await pool.warehouse.views.find('health', 'kept')).toMatchObject({ materialized: true, populated: true })
   })
 
-  it('are made by whoever looks next, where everything is cut off behind the decision', async () => {
+  it('are completed by the next lookup if the connection is lost after the decision', async () => {
     const defined = async (name: string) => view({ id: name, name })
     await defined('whole')
     const said = pool.server.statements.slice(from).map(({ text }) => text)
@@ -163,7 +163,7 @@ describe('views in Synapse, against a stand-in', () => {
     expect(all.length).toBeGreaterThan(decided + 2)
   })
 
-  it('go, and their table with them, when nothing reads them', async () => {
+  it('prevent dropping the table that they read, and can be dropped themselves', async () => {
     await expect(pool.warehouse.catalog.dropTable('health', 'seen')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
     await pool.warehouse.views.drop('health', 'kept')
     expect(await pool.warehouse.views.find('health', 'kept')).toBeUndefined()
@@ -172,7 +172,7 @@ describe('views in Synapse, against a stand-in', () => {
   })
 })
 
-describe('a stand-in for a pool', () => {
+describe('the stand-in for a Synapse pool', () => {
   it.each([
     'exec @taken = sp_getapplock @Resource = 1',
     `exec sp_rename N'[a].[b]', N'c', N'OBJECT'`,
@@ -185,7 +185,7 @@ describe('a stand-in for a pool', () => {
     'create table t (x nvarchar(max) null)',
     'create table #t as select 1 as n',
     'select name from sys.dm_exec_describe_first_result_set(@p1, null, 0)',
-  ])('refuses %s', (text) => {
+  ])('rejects %s', (text) => {
     expect(synapseRefusal(text, false)).toBeDefined()
   })
 
@@ -193,7 +193,7 @@ describe('a stand-in for a pool', () => {
     'create table t (x int) with (heap)',
     'rename object [a].[b] to [c]',
     `if object_id(N'a', N'U') is not null drop table [a]`,
-  ])('takes %s outside of a transaction alone', (text) => {
+  ])('accepts %s only outside a transaction', (text) => {
     expect([synapseRefusal(text, false), synapseRefusal(text, true)?.number]).toEqual([undefined, 111_212])
   })
 })

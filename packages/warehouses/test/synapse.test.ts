@@ -14,7 +14,7 @@ const url = process.env['SYNAPSE_TEST_URL']
 
 describe('Azure Synapse as a warehouse', () => {
   if (url === undefined) {
-    it.skip('runs with the URL of a pool’s administrator in SYNAPSE_TEST_URL, as in mssql://user:password@host:1433/pool', () => {})
+    it.skip('set SYNAPSE_TEST_URL to the URL of the administrator of a pool: mssql://user:password@host:1433/pool', () => {})
     return
   }
   const subject = subjectForAll(async () => {

@@ -11,7 +11,7 @@ const keyed = shape.map((column) => ({ ...column, primaryKey: column.name === 'i
 
 /** What the warehouses do that keep what a load replaces. */
 export function undoSuite(subject: Given): void {
-  describe('a plan', () => {
+  describe('a plan of a publication', () => {
     const plan = async (
       table: string,
       target: typeof shape,
@@ -23,7 +23,7 @@ export function undoSuite(subject: Given): void {
       return await warehouse.loader.plan([load], never, options)
     }
 
-    it('says what a publication would change, and changes nothing', async () => {
+    it('returns the changes of a publication without making them', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'planned', columns: shape }, numbered(3, 'old'))
       const wider = columns({ id: 'BIGINT', more: 'TEXT' })
@@ -45,7 +45,7 @@ export function undoSuite(subject: Given): void {
       expect(await warehouse.catalog.findTable('health', 'unplanned')).toBeUndefined()
     })
 
-    it('creates no schema', async () => {
+    it('does not create a missing schema', async () => {
       const { warehouse } = subject
       await using load = await stage(
         warehouse,
@@ -66,7 +66,7 @@ export function undoSuite(subject: Given): void {
       expect(await warehouse.catalog.listSchemas()).not.toContain('unmade')
     })
 
-    it('counts the rows of a merge, and asks the gate and the keys', async () => {
+    it('counts the rows of a merge, and fails if the gate refuses or keys are duplicates', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'merging', columns: keyed }, numbered(3, 'old'))
       const increment = [
@@ -93,7 +93,7 @@ export function undoSuite(subject: Given): void {
     })
   })
 
-  describe('a restoring', () => {
+  describe('restoring the previous tables', () => {
     const published = async (
       table: string,
       target: typeof shape,
@@ -119,7 +119,7 @@ export function undoSuite(subject: Given): void {
     const sorted = async (table: string) =>
       (await rowsIn(subject.warehouse, table)).map((row) => JSON.stringify(row)).toSorted()
 
-    it('publishes what the last load replaced, once for each run, and is undone by another', async () => {
+    it('publishes the rows that the last load replaced once per run, and another restore reverses it', async () => {
       const { warehouse } = subject
       await expect(restore('undone')).rejects.toMatchObject({ code: 'NOTHING_TO_RESTORE' })
       const first = await published('undone', shape, numbered(3, 'old'))
@@ -145,7 +145,7 @@ export function undoSuite(subject: Given): void {
       expect(await sorted('undone')).toEqual(old)
     })
 
-    it('is not seen before, and not by another that lost its run', async () => {
+    it('hides the previous table until it is restored, and fails if the lease is lost', async () => {
       const { warehouse } = subject
       await published('hidden', shape, numbered(2, 'old'))
       await published('hidden', shape, numbered(1, 'new'))
@@ -160,7 +160,7 @@ export function undoSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'hidden')).toHaveLength(2)
     })
 
-    it('brings columns, types, statistics, cursor and memory back', async () => {
+    it('restores columns, types, statistics, cursor and the state of the feed', async () => {
       const { warehouse } = subject
       const target = { schema: 'health', table: 'shaped', columns: shape, run: randomUUID(), attempt: 1 }
       await using load = await warehouse.loader.stage(target, never)
@@ -188,7 +188,7 @@ export function undoSuite(subject: Given): void {
       expect(await warehouse.loader.findCursor('health', 'shaped')).toEqual({ seen: 1 })
     })
 
-    it('keeps views working, over columns that came since as well', async () => {
+    it('keeps views valid, including views over columns that were added later', async () => {
       const { warehouse } = subject
       await published('viewed', shape, numbered(2, 'old'))
       await published('viewed', columns({ id: 'BIGINT', name: 'TEXT', more: 'TEXT' }), [['5000000000', 'new', 'x']])
@@ -216,7 +216,7 @@ export function undoSuite(subject: Given): void {
       await warehouse.views.drop('health', 'over_viewed')
     })
 
-    it('is one of all tables that were published together', async () => {
+    it('restores all tables that were published together', async () => {
       const { warehouse } = subject
       const both = async (rows: number, ...tables: string[]) => {
         await using stack = new AsyncDisposableStack()
@@ -250,7 +250,7 @@ export function undoSuite(subject: Given): void {
       expect(await counts()).toEqual([6, 6])
     })
 
-    it('is made up for by the next increment, whatever was published before', async () => {
+    it('leaves a cursor from which the next increment completes the table, after random publications', async () => {
       const { warehouse } = subject
       const step = fc.record({
         id: fc.integer({ min: 1, max: 3 }),
@@ -298,7 +298,7 @@ export function undoSuite(subject: Given): void {
       )
     })
 
-    it('is no more once its table is dropped, and once it has expired', async () => {
+    it('fails with NOTHING_TO_RESTORE after the table was dropped', async () => {
       const { warehouse } = subject
       await published('dropped', shape, numbered(1))
       await published('dropped', shape, numbered(2))

@@ -16,7 +16,7 @@ export function viewsSuite(subject: Given): void {
     )
 
   describe('a view', () => {
-    it('shows what its query finds now, whatever is loaded beneath it', async () => {
+    it('returns the current rows of its tables after a load that widens a type', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'base', columns: shape }, numbered(3))
       const id = randomUUID()
@@ -40,7 +40,7 @@ export function viewsSuite(subject: Given): void {
       expect(await warehouse.views.listReads('health', 'over')).toEqual([{ schema: 'health', name: 'base' }])
     })
 
-    it('is made anew where all the tables beneath it change in one run', async () => {
+    it('is recreated when all its tables change types in one run', async () => {
       const { warehouse } = subject
       const [run, tables] = [randomUUID(), ['both_a', 'both_b']]
       for (const table of tables) await loadAll(warehouse, { table, columns: columns({ x: 'DATE' }) }, [['2026-01-02']])
@@ -54,7 +54,7 @@ export function viewsSuite(subject: Given): void {
       expect(await rowsIn(warehouse, 'both')).toEqual([['some'], ['some']])
     })
 
-    it('is changed and moved with its id, and nobody else takes its name', async () => {
+    it('can be changed and renamed by its id, and another view cannot take a name in use', async () => {
       const { warehouse } = subject
       const id = randomUUID()
       await define({ id, name: 'first', query: 'select 1 as one' })
@@ -69,7 +69,7 @@ export function viewsSuite(subject: Given): void {
       })
     })
 
-    it('is refused where it makes no sense or reads itself, and then nothing has changed', async () => {
+    it('is rejected and stays unchanged if its new query is invalid or reads the view itself', async () => {
       const { warehouse } = subject
       const id = randomUUID()
       await define({ id, name: 'sound', query: 'select id from base' })
@@ -85,7 +85,7 @@ export function viewsSuite(subject: Given): void {
       await expect(warehouse.catalog.dropTable('health', 'base')).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
     })
 
-    it('keeps its rows where it is materialised, until it is filled anew', async () => {
+    it('keeps its rows until a refresh if it is materialised', async () => {
       const { warehouse } = subject
       await loadAll(warehouse, { table: 'counted', columns: shape }, numbered(3))
       const view = { id: randomUUID(), name: 'kept', query: 'select count(*) as n from counted', materialized: true }

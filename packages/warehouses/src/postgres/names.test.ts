@@ -45,7 +45,7 @@ const nasty = [
   '0',
 ]
 
-describe('names', () => {
+describe('names in a PostgreSQL warehouse', () => {
   let scratch: ScratchWarehouse
   beforeAll(async () => {
     scratch = await scratchWarehouse()
@@ -65,11 +65,11 @@ describe('names', () => {
     '\ud800',
     'x'.repeat(64),
     'é'.repeat(32),
-  ])('refuses schema %j', (name) => {
+  ])('rejects schema %j', (name) => {
     expect(() => checkSchemaName(name)).toThrow(WarehouseProblem)
   })
 
-  it('refuses tables and columns that PostgreSQL keeps for itself', () => {
+  it('rejects names of tables and columns that PostgreSQL reserves, with control characters, or empty', () => {
     for (const check of [
       () => checkTableName('pg_class'),
       () => checkTableName('a\tb'),
@@ -80,7 +80,7 @@ describe('names', () => {
     }
   })
 
-  it('takes the nastiest names for schemas, tables, columns and labels, and makes exactly those', async () => {
+  it('creates schemas, tables, columns and labels with special characters, and nothing else', async () => {
     const { warehouse, superuser } = scratch
     const columns = nasty.map((name) => ({ name, label: `${name}'"\\`, dataType: 'TEXT' as const }))
     for (const name of nasty) {
@@ -106,7 +106,7 @@ describe('names', () => {
     }
   })
 
-  it('holds against random bytes', async () => {
+  it('creates exactly the given schema or rejects the name, for 300 random names', async () => {
     const { warehouse, superuser } = scratch
     const before = (await superuser.query('select count(*)::int from pg_namespace')).rows
     for (let round = 0; round < 300; round += 1) {

@@ -8,8 +8,8 @@ import { applyNiceness } from './postgres-connections.ts'
 const withProc = existsSync('/proc/self/cmdline') ? it : it.skip
 
 withProc.each([
-  ['leaves a process of another program alone', 'sleep', 0],
-  ['lowers the priority of a session', 'postgres: c_load data 127.0.0.1(4711) idle', 5],
+  ['applyNiceness does not change the priority of a process that is not PostgreSQL', 'sleep', 0],
+  ['applyNiceness lowers the priority of a session of PostgreSQL', 'postgres: c_load data 127.0.0.1(4711) idle', 5],
 ])('%s', async (_what, argv0, added) => {
   const process = spawn('sleep', ['60'], { argv0 })
   try {

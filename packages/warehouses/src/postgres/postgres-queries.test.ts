@@ -4,7 +4,7 @@ import { columns, loadAll, never, numbered } from '../../test/row-fixtures.ts'
 import { scratchWarehouseForAll } from '../../test/scratch-warehouse.ts'
 import type { QueryRows, UserQuery } from '../warehouse.ts'
 
-describe('queries that users wrote', () => {
+describe('queries of users in a PostgreSQL warehouse', () => {
   const scratch = scratchWarehouseForAll()
   beforeAll(async () => {
     const two = columns({ id: 'INTEGER', name: 'VARCHAR_50' })
@@ -25,13 +25,13 @@ describe('queries that users wrote', () => {
     'values (1)',
     '(table one)',
     '-- why\nselect 1',
-  ])('takes %s', async (text) => {
+  ])('runs %s', async (text) => {
     await scratch.superuser.query('create or replace view health.one as select 1')
     await scratch.superuser.query(`grant select on health.one to ${scratch.access.read.user}`)
     expect((await ask(text)).rows).toEqual([[1]])
   })
 
-  it('takes values that are numbers for numbers, so that no text is compared with one', async () => {
+  it('compares numeric values as numbers, and rejects a comparison of a text column with a number', async () => {
     const rowsOf = async (text: string, ...values: string[]) => (await ask(text, { values })).rows
     expect(await rowsOf('select id from numbers where id > $1 order by id limit $2', '2498', '5')).toEqual([
       [2499],
@@ -47,7 +47,7 @@ describe('queries that users wrote', () => {
     expect([code, message]).toEqual(['QUERY_FAILED', expect.stringContaining('character varying > integer')])
   })
 
-  it('tells what the columns are, each with a name of its own', async () => {
+  it('returns the columns with their types and with unique names', async () => {
     const { columns, rows } = await ask(
       `select 1::smallint as a, 2 as a, 3::bigint as a_2, 1.5::numeric(5,2), 'x'::varchar(60), 'y'::char(11), 'z',
          true, '{"a":1}'::jsonb, date '2026-01-01', timestamptz '2026-01-01 12:00+02', 'NaN'::float8, uuid_nil, null
@@ -78,20 +78,20 @@ describe('queries that users wrote', () => {
     ])
   })
 
-  it('tells the columns of a result without rows', async () => {
+  it('returns the columns of a result without rows', async () => {
     const { columns, rows, more } = await ask('select id, name from numbers where false')
     expect(columns.map(({ dataType }) => dataType)).toEqual(['INTEGER', 'VARCHAR_50'])
     expect({ rows, more }).toEqual({ rows: [], more: false })
   })
 
-  it('binds values, which stay values', async () => {
+  it('binds values as parameters, not as SQL', async () => {
     const { rows } = await ask('select $1 as a, count(*)::int from numbers where id < $2 or $3::text is not null', {
       values: [`'; drop table numbers; --`, '11', null],
     })
     expect(rows).toEqual([[`'; drop table numbers; --`, 10]])
   })
 
-  it('leaves rows out before the first, and says when there are more', async () => {
+  it('skips the rows before the offset, and returns whether there are more rows', async () => {
     const { rows, more, truncated } = await ask('select id from numbers order by id', {
       limits: { rows: 2, offset: 3 },
     })
@@ -99,7 +99,7 @@ describe('queries that users wrote', () => {
     expect((await ask('select id from numbers', { limits: { rows: 2_500 } })).more).toBe(false)
   })
 
-  it('cuts rows off at so many bytes, and refuses one that is larger', async () => {
+  it('truncates the result at the limit of bytes, and rejects a single larger row', async () => {
     const limits = { bytes: 3 * 1024 * 1024 }
     const page = await ask(`select repeat('m', 1048576) from generate_series(1, 5)`, { limits })
     expect(page).toMatchObject({ truncated: true, more: true })
@@ -137,18 +137,18 @@ describe('queries that users wrote', () => {
       'The query uses a parameter such as $1. Write ${name} for a variable instead.',
     ],
     ['select \0', 'QUERY_FAILED', 'The query contains a NUL character. Remove it.'],
-  ])('says in one sentence what is wrong with %j', async (text, code, message) => {
+  ])('explains the error of %j', async (text, code, message) => {
     expect(await problemOf(text)).toEqual([code, message])
   })
 
-  it('does not repeat the value of a variable', async () => {
+  it('does not include the value of a variable in an error message', async () => {
     for (const text of ['select $1::int', 'select $1::date', 'select $1::regclass', 'select $1::regrole']) {
       const [code, message] = await problemOf(text, { values: ['Hush.Now-4711'] })
       expect([code, message]).toEqual(['QUERY_FAILED', expect.not.stringMatching(/hush|4711/i)])
     }
   })
 
-  it('writes moments alike in every page, whatever the server is set to', async () => {
+  it('formats dates and timestamps independently of the settings of the role in each page', async () => {
     const { database, read } = scratch.access
     await scratch.superuser.query(`alter role ${read.user} in database ${database} set timezone = 'Asia/Tokyo'`)
     await scratch.superuser.query(`alter role ${read.user} in database ${database} set datestyle = 'SQL, DMY'`)
@@ -160,7 +160,7 @@ describe('queries that users wrote', () => {
     await scratch.superuser.query(`alter role ${read.user} in database ${database} reset all`)
   })
 
-  it('reads a large result page by page while loads go on', async () => {
+  it('reads a large result in pages from one snapshot while a load replaces the table', async () => {
     const pages: QueryRows[] = []
     const text = 'select id, name from numbers order by id'
     for await (const page of scratch.warehouse.queries.queryPages({ text, schemas: ['health'] }, 1_000, never)) {
@@ -181,7 +181,7 @@ describe('queries that users wrote', () => {
     expect(pages).toHaveLength(3)
   })
 
-  it('stops reading pages when nobody wants more, or is told to', async () => {
+  it('ends its session after the caller stops reading, the signal aborts or the row limit is reached', async () => {
     const text = 'select n from generate_series(1, 100000) n'
     const readers = async () =>
       (await scratch.superuser.query('select from pg_stat_activity where usename = $1', [scratch.access.read.user]))
@@ -207,7 +207,7 @@ describe('queries that users wrote', () => {
     await until(async () => (await readers()) === 0)
   })
 
-  it('names the schemas that are the client’s own', async () => {
+  it('listSchemas returns the schemas of the organisation', async () => {
     await scratch.warehouse.catalog.ensureSchema('Another one')
     expect(await scratch.warehouse.catalog.listSchemas()).toEqual(['Another one', 'health'])
   })

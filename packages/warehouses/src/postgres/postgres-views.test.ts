@@ -25,8 +25,8 @@ beforeEach(async () => {
   ])
 })
 
-describe.each([true, false])('a view that is materialised (%s)', (materialized) => {
-  it('is read by role read, finds names in its own schema, and says what it reads', async () => {
+describe.each([true, false])('a view (materialised: %s)', (materialized) => {
+  it('can be read by role read, resolves names in its own schema, and lists the tables it reads', async () => {
     const view = await define({
       query: `select id, upper(name) as "The name" from ${table} order by id; `,
       materialized,
@@ -39,7 +39,7 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
     expect(await find(view)).toMatchObject({ materialized, populated: true, managed: { id: view.id } })
   })
 
-  it('is replaced by one with other columns, with what reads it', async () => {
+  it('can be replaced with other columns, and the views that read it are recreated', async () => {
     const view = await define({ query: `select id, name from ${table}`, materialized })
     const over = await define({ query: `select name, count(*)::int as n from ${view.name} group by 1`, materialized })
     const again = await define({ ...view, query: `select name, true as known from ${table}` })
@@ -56,7 +56,7 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
     expect((await find(over))?.managed?.id).toBe(over.id)
   })
 
-  it('stays as it was where its new query fails, or does not do for what reads it', async () => {
+  it('stays unchanged if its new query fails or breaks a view that reads it', async () => {
     const view = await define({ query: `select id, name from ${table}`, materialized })
     const over = await define({ query: `select name from ${view.name}`, materialized })
     await expect(define({ ...view, query: `select id,\n nothing from ${table}` })).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
     ])
   })
 
-  it('becomes one of the other kind, under another name and in another schema, and is still read', async () => {
+  it('can change its kind, name and schema while another view reads it', async () => {
     await scratch.warehouse.catalog.ensureSchema('elsewhere')
     const view = await define({ query: `select id from health.${table}`, materialized })
     const over = await define({ query: `select id from ${view.name}` })
@@ -86,7 +86,7 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
     expect(await find(again)).toMatchObject({ materialized: !materialized, managed: { id: view.id } })
   })
 
-  it('lives through loads of its table, also where a type widens', async () => {
+  it('survives loads of its table, including a load that widens a type', async () => {
     const view = await define({ query: `select id, name from ${table} order by name`, materialized })
     await load([[7, 'c']])
     await load([['x', 'y']], columns({ id: 'TEXT', name: 'TEXT' }))
@@ -94,7 +94,7 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
     expect(await find(view)).toMatchObject({ managed: { id: view.id } })
   })
 
-  it('is dropped once nothing reads it', async () => {
+  it('can be dropped only when no other view reads it', async () => {
     const view = await define({ query: `select id from ${table}`, materialized })
     const over = await define({ query: `select id from ${view.name}`, materialized })
     await expect(scratch.warehouse.views.drop('health', view.name)).rejects.toMatchObject({ code: 'VIEWS_DEPEND' })
@@ -105,7 +105,7 @@ describe.each([true, false])('a view that is materialised (%s)', (materialized) 
   })
 })
 
-describe('a view', () => {
+describe('a view in a PostgreSQL warehouse', () => {
   it.each([
     ['select 1; drop schema health cascade', 'QUERY_FAILED'],
     ['select 1); drop schema health cascade; select (2', 'QUERY_FAILED|SQL_NOT_ALLOWED'],
@@ -119,7 +119,7 @@ describe('a view', () => {
     ['select 1 /* never closed', 'QUERY_FAILED'],
     ['select run from sluice.ledger', 'SQL_NOT_ALLOWED'],
     ['', 'QUERY_FAILED'],
-  ])('is not made of %s', async (query, code) => {
+  ])('cannot be created from %s', async (query, code) => {
     const name = word('v_')
     for (const materialized of [true, false])
       await expect(define({ query, name, materialized })).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe('a view', () => {
     expect(await scratch.warehouse.catalog.findTable('health', table)).toBeDefined()
   })
 
-  it('never reads itself, nor do two in turn', async () => {
+  it('cannot read itself, directly or through another view', async () => {
     const first = await define({ query: `select id from ${table}` })
     const second = await define({ query: `select id from ${first.name}` })
     for (const { name } of [first, second])
@@ -140,7 +140,7 @@ describe('a view', () => {
     expect(await rowsOf(second)).toEqual([[1], [2]])
   })
 
-  it('takes no name that is taken, by whomever', async () => {
+  it('cannot take the name of an existing view or table', async () => {
     const view = await define({ query: 'select 1 as a' })
     await expect(define({ name: view.name, query: 'select 2 as b' })).rejects.toMatchObject({ code: 'VIEW_NAME_TAKEN' })
     await expect(define({ name: table, query: 'select 2 as b' })).rejects.toMatchObject({ code: 'VIEW_NAME_TAKEN' })
@@ -150,7 +150,7 @@ describe('a view', () => {
     expect(await rowsOf(view)).toEqual([[1]])
   })
 
-  it('takes the place of a left-over when it is told to, and is made where the old one is gone', async () => {
+  it('replaces a view of the same name with takesOver, and is recreated after it was dropped', async () => {
     const left = await define({ query: 'select 1 as a' })
     const view = await define({ name: left.name, query: 'select 2 as b', takesOver: true })
     await scratch.warehouse.views.drop('health', view.name)
@@ -158,7 +158,7 @@ describe('a view', () => {
     expect(await rowsOf(again)).toEqual([[3]])
   })
 
-  it('that takes too long is stopped, and leaves nothing', async () => {
+  it('is not created if its query takes too long, unless it is created without rows', async () => {
     const slow = { query: 'select pg_sleep(20)::text as a', materialized: true, name: word('v_') }
     await expect(define(slow, { seconds: 1 })).rejects.toMatchObject({ code: 'QUERY_TIMEOUT' })
     const empty = await scratch.warehouse.views.define(
@@ -170,7 +170,7 @@ describe('a view', () => {
     expect(await find({ schema: 'health', name: slow.name })).toMatchObject({ populated: false })
   })
 
-  it('knows what stands behind a view that nobody manages, and who reads it without a manager', async () => {
+  it('lists the tables it reads through an unmanaged view, and the unmanaged views that read it', async () => {
     const view = await define({ query: `select id from ${table}` })
     await using user = await connectedAs(scratch.access, 'load')
     await user.query(`create view health.by_hand_${table} as select id from health.${view.name}`)
@@ -181,7 +181,7 @@ describe('a view', () => {
 })
 
 describe('a materialised view', () => {
-  it('is refreshed, for readers at the same time where it has a unique index', async () => {
+  it('is refreshed while it is read if it has a unique index, and keeps the index when it is redefined', async () => {
     const view = await define({ query: `select id, name from ${table} order by id`, materialized: true })
     await using user = await connectedAs(scratch.access, 'load')
     await user.query(`create unique index "once ${view.name}" on health.${view.name} (id)`)
@@ -199,7 +199,7 @@ describe('a materialised view', () => {
     expect(await rowsOf(again)).toEqual([[9, 'z!']])
   })
 
-  it('keeps its rows where filling it anew fails, and says why', async () => {
+  it('keeps its rows if a refresh fails, and returns the reason', async () => {
     const view = await define({ query: `select 10 / id as tenth from ${table}`, materialized: true })
     await load([[0, 'a']])
     await expect(scratch.warehouse.views.refresh('health', view.name, never)).rejects.toMatchObject({
@@ -213,8 +213,8 @@ describe('a materialised view', () => {
   })
 })
 
-describe('the catalogue', () => {
-  it('lists tables and views, and neither partitions nor what is hidden', async () => {
+describe('the catalogue of a PostgreSQL warehouse', () => {
+  it('lists tables and views, but no partitions and no relations of internal schemas', async () => {
     const view = await define({ query: `select id from ${table}` })
     const places = await scratch.warehouse.catalog.listRelations(['health', 'sluice', 'pg_catalog'])
     expect(places).toEqual(
@@ -231,7 +231,7 @@ describe('the catalogue', () => {
     expect(found).toHaveLength(1)
   })
 
-  it('knows foreign keys, and rows that wait to be published', async () => {
+  it('returns foreign keys, and the staging table of a table', async () => {
     await using user = await connectedAs(scratch.access, 'load')
     await user.query(`create table health.o_${table} (a int, b int, primary key (a, b));
       create table health.r_${table} (x int, y int, foreign key (x, y) references health.o_${table})`)

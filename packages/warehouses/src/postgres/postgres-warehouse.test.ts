@@ -8,7 +8,7 @@ import { binary, tuple } from '../../test/tuples.ts'
 describe('a PostgreSQL warehouse', () => {
   const scratch = scratchWarehouseForAll()
 
-  it('takes every type and gives every value back exactly', async () => {
+  it('stores values of every type and returns them exactly', async () => {
     const types = {
       small: 'SMALLINT',
       whole: 'INTEGER',
@@ -91,7 +91,7 @@ describe('a PostgreSQL warehouse', () => {
     })
   })
 
-  it('pages through a table in the order of its load, without gaps or repeats', async () => {
+  it('returns pages of a table in the order of the load, without gaps or duplicates', async () => {
     await loadAll(
       scratch.warehouse,
       { table: 'paged', columns: columns({ id: 'INTEGER', name: 'TEXT' }) },
@@ -110,14 +110,14 @@ describe('a PostgreSQL warehouse', () => {
     expect(table?.size).toBeGreaterThan(800_000)
   })
 
-  it('leaves no connection of role read behind', async () => {
+  it('closes the connections of role read after the queries', async () => {
     const connections = async () =>
       (await scratch.superuser.query('select from pg_stat_activity where usename = $1', [scratch.access.read.user]))
         .rowCount
     await until(async () => (await connections()) === 0)
   })
 
-  it('says which column does not fit, by its label', async () => {
+  it('names the column of a value that does not fit by its label', async () => {
     const columns = [{ name: 'age_2', label: 'Age, in "years"', dataType: 'INTEGER' as const }]
     const writing = async (row: (string | number)[]) => {
       const target = { schema: 'health', table: 'bad', columns, run: word(), attempt: 1 }
@@ -139,7 +139,7 @@ describe('a PostgreSQL warehouse', () => {
     })
   })
 
-  it('lets an error of the source through as it is', async () => {
+  it('rethrows an error of the source unchanged', async () => {
     await using load = await scratch.warehouse.loader.stage(
       { schema: 'health', table: 'cut', columns: columns({ id: 'INTEGER' }), run: word(), attempt: 1 },
       never,
@@ -152,7 +152,7 @@ describe('a PostgreSQL warehouse', () => {
     await expect(load.write(binary(cutShort), never)).rejects.toBe(failure)
   })
 
-  it('refuses a primary key that is not unique, or not there, and keeps the old rows', async () => {
+  it('rejects duplicate and null primary keys, and keeps the old rows', async () => {
     const keyed = [{ name: 'id', label: 'id', dataType: 'INTEGER' as const, primaryKey: true }]
     await loadAll(scratch.warehouse, { table: 'keyed', columns: keyed }, [[1], [2]])
     await expect(loadAll(scratch.warehouse, { table: 'keyed', columns: keyed }, [[3], [3]])).rejects.toMatchObject({
@@ -166,7 +166,7 @@ describe('a PostgreSQL warehouse', () => {
     expect(table).toMatchObject({ rowCount: 2, columns: [{ name: 'id', primaryKey: true }] })
   })
 
-  it('does not touch a table that it did not make', async () => {
+  it('does not replace or drop a table that Sluice did not create', async () => {
     await using load = await connectedAs(scratch.access, 'load')
     await load.query(`create table health.foreign (id int); insert into health.foreign values (7);
       create table health.parted (id int) partition by list (id); create table health.part partition of health.parted default`)
@@ -183,7 +183,7 @@ describe('a PostgreSQL warehouse', () => {
     ])
   })
 
-  it('says what is missing', async () => {
+  it('reports a missing table, publication, schema or column list', async () => {
     const { warehouse } = scratch
     expect(await warehouse.catalog.findTable('health', 'nowhere')).toBeUndefined()
     expect(await warehouse.loader.findPublication('nobody')).toBeUndefined()
@@ -198,7 +198,7 @@ describe('a PostgreSQL warehouse', () => {
     ).rejects.toMatchObject({ code: 'NO_COLUMNS' })
   })
 
-  it('drops tables, and a schema only when it is empty', async () => {
+  it('drops a table only without dependent views, and a schema only when it is empty', async () => {
     const { warehouse } = scratch
     const schema = 'Short lived'
     await Promise.all([

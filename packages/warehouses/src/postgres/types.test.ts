@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { dataTypes } from '@sluice/contracts'
 import { describeType, sqlType, widenTypes } from './types.ts'
 
-describe('types', () => {
-  it('come back from PostgreSQL as they went in, geometry as text', () => {
+describe('types of PostgreSQL', () => {
+  it('map to PostgreSQL types and back without a change, except geometry, which becomes text', () => {
     const back = dataTypes.map((dataType) => describeType(sqlType({ dataType })).dataType)
     expect(back).toEqual(dataTypes.map((dataType) => (dataType.startsWith('GEOMETRY') ? 'TEXT' : dataType)))
     expect(describeType(sqlType({ dataType: 'DECIMAL', precision: 12, scale: 3 }))).toEqual({
@@ -36,7 +36,7 @@ describe('types', () => {
     ['date', 'integer', 'text'],
     ['jsonb', 'text', 'text'],
     ['uuid', 'text', 'text'],
-  ])('of %s and %s widen to %s, whichever comes first', (one, other, expected) => {
+  ])('%s and %s widen to %s in both orders', (one, other, expected) => {
     expect([widenTypes(one, other), widenTypes(other, one)]).toEqual([expected, expected])
   })
 })

@@ -133,23 +133,26 @@ const outsideInQueries = [
   `select query_to_xml('select rolpassword from pg_authid', true, true, '')::text`,
 ]
 
-describe('what the SQL of editors reaches, as role load', () => {
-  it.each(outside.filter((text) => !text.includes(';')))('a transformation does not get beyond: %s', async (text) => {
+describe('privileges of the SQL of editors, as role load', () => {
+  it.each(outside.filter((text) => !text.includes(';')))('a transformation cannot run: %s', async (text) => {
     expect(await refusal(transform(text))).toMatchObject({ code: 'TRANSFORMATION_FAILED' })
   })
 
-  it.each(outside.filter((text) => text.includes(';')))('nor in steps: %s', async (text) => {
-    expect(await refusal(transform(...text.split(';')))).toMatchObject({ code: 'TRANSFORMATION_FAILED' })
-  })
+  it.each(outside.filter((text) => text.includes(';')))(
+    'a transformation cannot run in separate statements: %s',
+    async (text) => {
+      expect(await refusal(transform(...text.split(';')))).toMatchObject({ code: 'TRANSFORMATION_FAILED' })
+    },
+  )
 
-  it.each(outsideInQueries)('neither a transformation nor a materialised view: %s', async (text) => {
+  it.each(outsideInQueries)('a transformation and a materialised view cannot run: %s', async (text) => {
     expect(await refusal(define(text))).toMatchObject({
       code: expect.stringMatching(/^(QUERY_FAILED|SQL_NOT_ALLOWED)$/),
     })
     expect(await refusal(transform(text))).toMatchObject({ code: 'TRANSFORMATION_FAILED' })
   })
 
-  it('nothing of another client: no table, no way in, no process', async () => {
+  it('SQL cannot reach tables, roles, the database or sessions of another organisation', async () => {
     const { access } = other
     const place = `${access.database}."private matters".patients`
     expect(await refusal(define(`select * from ${place}`))).toMatchObject({ code: 'QUERY_FAILED' })
@@ -172,7 +175,7 @@ describe('what the SQL of editors reaches, as role load', () => {
     expect((await theirs.query('select 1')).rowCount).toBe(1)
   })
 
-  it('a function in a materialised view runs in a restricted operation, at every refresh', async () => {
+  it('a function in a materialised view runs as a restricted operation at creation and refresh', async () => {
     await transform(`create function health.sly() returns int language plpgsql as $$ begin
       create temp table kept as select 1 as one; return 1; end $$`)
     expect(await refusal(define('select sly()'))).toMatchObject({
@@ -190,7 +193,7 @@ describe('what the SQL of editors reaches, as role load', () => {
     expect(await scratch.warehouse.views.refresh('health', later.name, never)).toMatchObject({ rows: 3 })
   })
 
-  it('what a query sets for its session is gone with its connection', async () => {
+  it('settings that a view definition changes do not affect the next definition', async () => {
     await define(
       `select set_config('search_path', 'health', false) as one, set_config('statement_timeout', '1', false) as two`,
     )
@@ -198,14 +201,14 @@ describe('what the SQL of editors reaches, as role load', () => {
   })
 })
 
-describe('what the SQL of editors may take', () => {
-  it('a function that catches the time-out is ended all the same, and its view is not made', async () => {
+describe('resource limits of the SQL of editors', () => {
+  it('a view with a function that catches the time-out is stopped and fails with QUERY_TIMEOUT', async () => {
     await transform(stubborn)
     expect(await refusal(define('select stubborn() as one', { seconds: 1 }))).toMatchObject({ code: 'QUERY_TIMEOUT' })
     await seen('stubborn()', 0)
   })
 
-  it('a refresh or transformation that nobody wants any more is ended at the server, whatever it caught', async () => {
+  it('a cancelled refresh or transformation ends on the server if a function catches the cancellation', async () => {
     await transform(`create or replace function health.stubborn() returns int language sql as 'select 1'`)
     const { name } = await define('select stubborn() as one')
     await transform(stubborn)
@@ -228,7 +231,7 @@ describe('what the SQL of editors may take', () => {
     await seen(statement, 0)
   })
 
-  it('a materialised view that is too large is not made, and one that grows keeps its old rows', async () => {
+  it('a materialised view above the size limit is not created, or keeps its old rows on a refresh', async () => {
     await using small = openPostgresWarehouse(scratch.access, { viewBytes: 1_000_000 })
     const large = `select id, repeat(md5(id::text), 40) as text from generate_series(1, 5000) id`
     expect(await refusal(define(large, { warehouse: small }))).toMatchObject({
@@ -246,7 +249,7 @@ describe('what the SQL of editors may take', () => {
     expect(rows).toEqual([])
   })
 
-  it('temporary files end at a limit that the role cannot raise', async () => {
+  it('a query fails with DISK_FULL when its temporary files exceed the limit', async () => {
     const { user } = scratch.access.load
     const sorting = 'select count(*) from (select md5(i::text) as m from generate_series(1, 300000) i order by 1) s'
     await scratch.superuser.query(`alter role ${user} set temp_file_limit = '1MB'`)

@@ -43,7 +43,7 @@ async function csvOf(stored: readonly StoredType[], rows: (string | number | nul
 }
 
 describe('rows for Redshift', () => {
-  it('are delimited text that is read back exactly', async () => {
+  it('are written as CSV with exact values, and distinguish null from empty text', async () => {
     const stored: StoredType[] = [
       { dataType: 'TEXT' },
       { dataType: 'DECIMAL', precision: 10, scale: 3 },
@@ -76,7 +76,7 @@ describe('rows for Redshift', () => {
       'NaN',
       /Redshift cannot store NaN or infinity in a decimal column. Load the column as text/,
     ],
-  ])('are refused with their column where it cannot hold them: %j', async (stored, value, message) => {
+  ])('are rejected with the column name if they do not fit %j', async (stored, value, message) => {
     await expect(csvOf([stored], [[value]])).rejects.toMatchObject({
       code: 'BAD_VALUE',
       message: expect.stringMatching(message),
@@ -84,13 +84,13 @@ describe('rows for Redshift', () => {
   })
 })
 
-describe('times that no calendar has', () => {
+describe('dates and times for Redshift outside the years 1 to 9999', () => {
   it.each<[StoredType, string]>([
     [{ dataType: 'DATE' }, '7fffffff'],
     [{ dataType: 'DATE' }, 'ffe00000'],
     [{ dataType: 'TIMESTAMP' }, '7fffffffffffffff'],
     [{ dataType: 'TIMESTAMPTZ' }, '8000000000000000'],
-  ])('are refused with their column: %j %s', async (stored, bytes) => {
+  ])('are rejected with the column name: %j %s', async (stored, bytes) => {
     const tuple = Buffer.from(`0001${(bytes.length / 2).toString(16).padStart(8, '0')}${bytes}`, 'hex')
     const content = binary(() => Readable.from([{ bytes: tuple }]))
     const rows = csvRows(fillingOf([stored]), content, '~none', { rows: 0, bytes: 0 })
@@ -102,7 +102,7 @@ describe('times that no calendar has', () => {
 })
 
 describe('statements for Redshift', () => {
-  it('copy from the bucket as the role, whatever names are', () => {
+  it('copy from the bucket with the IAM role, and quote names', () => {
     const access = redshiftAccess(settings, credentials)
     const filling = fillingOf([{ dataType: 'TEXT' }])
     const columns = [{ ...filling.columns[0]!, name: `a") from 's3://evil` }]
@@ -117,7 +117,7 @@ manifest format as csv gzip null as '~1' roundec maxerror 0 statupdate on`,
     )
   })
 
-  it('have values in them that mean nothing else, with backslashes too', () => {
+  it('quote string values, including backslashes', () => {
     expect(stringLiteral(`it's`)).toBe(`'it''s'`)
     expect(stringLiteral(`\\' or 1=1 --`)).toBe(`('' || chr(92) || ''' or 1=1 --')`)
     expect([redshiftNames.literal('12.5'), redshiftNames.literal('007'), redshiftNames.literal(null)]).toEqual([
@@ -127,7 +127,7 @@ manifest format as csv gzip null as '~1' roundec maxerror 0 statupdate on`,
     ])
   })
 
-  it('are of users with passwords that the server takes', () => {
+  it('use logins with passwords that satisfy the rules of Redshift', () => {
     const { logins, database, port, staging, ssl } = redshiftAccess(settings, credentials)
     expect(logins.service).toEqual({ user: 'admin', password: 'p@ss' })
     expect(logins.load.password).toMatch(/^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w-]{8,64}$/)
@@ -155,11 +155,11 @@ describe('types of Redshift', () => {
     ['integer', 'real', 'double precision'],
     ['bigint', 'double precision', 'character varying(65535)'],
     ['boolean', 'integer', 'character varying(65535)'],
-  ])('hold %s and %s in %s', (one, other, both) => {
+  ])('widen %s and %s to %s', (one, other, both) => {
     expect([redshiftTypes.widest(one, other), redshiftTypes.widest(other, one)]).toEqual([both, both])
   })
 
-  it('are texts where a number has more digits than there are', () => {
+  it('store a decimal with more than 38 digits as text', () => {
     expect(redshiftTypes.sqlType({ dataType: 'DECIMAL', precision: 50, scale: 10 })).toBe('character varying(65535)')
     expect(redshiftTypes.describe(redshiftTypes.sqlType({ dataType: 'DECIMAL' }))).toEqual({ dataType: 'DECIMAL' })
   })

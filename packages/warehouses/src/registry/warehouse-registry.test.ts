@@ -5,8 +5,8 @@ import { warehouseDrivers } from './warehouse-registry.ts'
 
 const settings = { role: 'default', staging: 's3://b', region: 'eu-west-1', accessKey: 'a', secretKey: 's' }
 
-describe('the server of a warehouse, to whoever asks whether the service is ready', () => {
-  it('is up where its port answers, and down where it does not', async () => {
+describe('the readiness checks of warehouse servers', () => {
+  it('succeed if the port accepts connections, and fail if it refuses them', async () => {
     const server = createServer((socket) => void socket.end()).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const address = server.address()

@@ -32,10 +32,10 @@ function load(rules: TypeRules, before: { table: TableColumn[]; memory: FeedMemo
   return { table: planned.columns, memory: { columns: planned.memory, definition }, changes: planned.changes, plan }
 }
 
-describe.each(warehouses)('the shape of a table of %s', (_, rules) => {
+describe.each(warehouses)('the planned shape of a table of %s', (_, rules) => {
   const stored = (dataType: DataType): StoredAs => rules.storedAs({ dataType })
 
-  it('is what the rules say after every sequence of feeds', () => {
+  it('matches the model after every random sequence of feeds', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 8 }), (steps) => {
         let told: Told | undefined
@@ -60,7 +60,7 @@ describe.each(warehouses)('the shape of a table of %s', (_, rules) => {
     )
   })
 
-  it('warns of a vanished column once, until it is back', () => {
+  it('warns of a vanished column once until the column is present again', () => {
     const feedOf = (...names: string[]): Step => ({
       feed: names.map((name) => ({ name, dataType: 'SMALLINT' })),
       policy: 'EVOLVE',
@@ -83,7 +83,7 @@ describe.each(warehouses)('the shape of a table of %s', (_, rules) => {
     expect(warned).toEqual([0, 1, 0, 0, 1])
   })
 
-  it('names a column that lost all its values once, until it has values again', () => {
+  it('reports a column that lost all values once until it has values again', () => {
     const named = (feeds: { value: boolean; rows?: number; merging?: boolean; definition?: string }[]) => {
       let memory: FeedMemory | undefined
       return feeds.map(({ value, rows = 3, merging = false, definition = 'one' }) => {
@@ -109,8 +109,8 @@ describe.each(warehouses)('the shape of a table of %s', (_, rules) => {
   })
 })
 
-describe('the plan', () => {
-  it('says both lists of columns where it refuses a feed', () => {
+describe('planShape', () => {
+  it('rejects a feed without a known column, and lists the old and the new columns', () => {
     const memory: FeedMemory = {
       columns: ['id', 'name', 'amount'].map((name) => ({
         name,
@@ -128,7 +128,7 @@ describe('the plan', () => {
     })
   })
 
-  describe('of a file without rows', () => {
+  describe('for a file without rows', () => {
     /** Names and values have no letter in common. */
     const words = (letters: string, minLength: number, maxLength: number) =>
       fc.uniqueArray(fc.string({ unit: fc.constantFrom(...letters), minLength: 1, maxLength: 6 }), {
@@ -159,7 +159,7 @@ describe('the plan', () => {
       ...more,
     })
 
-    it('refuses every file that has lost its line ends', () => {
+    it('rejects every file that has lost its line ends', () => {
       fc.assert(
         fc.property(tables, fc.constantFrom('', ' ', ','), ({ header, rows }, between) => {
           const labels = [header, ...rows]
@@ -172,7 +172,7 @@ describe('the plan', () => {
       )
     })
 
-    it('accepts a header that is mostly the known one', () => {
+    it('accepts a header with all known columns and fewer new columns', () => {
       fc.assert(
         fc.property(tables, ({ header, rows }) => {
           const added = rows[0]!.slice(0, Math.ceil(header.length / 2) - 1)
@@ -182,7 +182,7 @@ describe('the plan', () => {
       )
     })
 
-    it('says which new column looks like a value', () => {
+    it('rejects a new column whose name looks like a value, and names it', () => {
       const plan = (label: string, more?: Partial<NewFeed>) =>
         planShape(postgres, memoryOf(['id', 'name', '2025']), feedOf(['id', 'name', '2025', label], more), {})
       for (const value of ['7', '-1.5', '2026-01-31', '31/01/2026 10:00'])
@@ -196,7 +196,7 @@ describe('the plan', () => {
       expect(plan('2026', { rows: 1 })).toHaveProperty('memory')
     })
 
-    it('accepts new columns of an empty table of a database, and of records', () => {
+    it('accepts new columns of an empty database table, and of records', () => {
       const labels = ['id', 'name', 'x', 'y', 'z']
       const columns = labels.map((name) => ({ name, label: name, dataType: 'TEXT' as const }))
       expect(planShape(postgres, memoryOf(['id', 'name']), { columns, rows: 0 }, {})).toHaveProperty('memory')
@@ -208,12 +208,12 @@ describe('the plan', () => {
 
   it.each([
     [
-      'the settings that keep a type where FAIL refuses another type',
+      'settings that keep a type if FAIL rejects another type',
       { name: 'a', dataType: 'TEXT' as const },
       'To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). To take the new columns and types, run once with "rebuild": true (POST /data-pipelines/{uid}/run).',
     ],
     [
-      'to rebuild where FAIL refuses other columns only',
+      'a rebuild if FAIL rejects only other columns',
       { name: 'b', dataType: 'INTEGER' as const },
       rebuildAdvice('To take the new columns').pipeline,
     ],
@@ -228,7 +228,7 @@ describe('the plan', () => {
     })
   })
 
-  it('gives a transformation the last word, and drops what neither it nor the source has any more', () => {
+  it('lets planTable use the columns of the transformation and drop columns that it does not return', () => {
     const text = postgres.storedAs({ dataType: 'TEXT' })
     const columnOf = (name: string, type = text) => ({ name, label: name, ...type })
     const integer = { type: postgresType({ dataType: 'INTEGER' }), dataType: 'INTEGER' as const }

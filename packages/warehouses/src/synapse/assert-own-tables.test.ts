@@ -4,7 +4,7 @@ import { assertOwnNames } from './assert-own-tables.ts'
 const own = '[c_abc_health].[cases]'
 const refused = expect.objectContaining({ code: 'SQL_NOT_ALLOWED' })
 
-describe('names in the query of a view in a shared pool', () => {
+describe('assertOwnNames, for the query of a view in a shared pool', () => {
   it.each([
     `select a.id, b.name from ${own} a join ${own} b on a.id = b.id, ${own} as c where a.id = 1`,
     `with q as (select id from ${own}) select q.id, count(q.id) from q group by q.id, q.name order by q.id, q.name`,
@@ -14,7 +14,7 @@ describe('names in the query of a view in a shared pool', () => {
     `select (select max(b.x) from ${own} b where b.id = a.id) as m from ${own} as [c_xyz.t] /* c_xyz.t */ -- from c_xyz.t`,
     `select 'from c_xyz.t' as [from c_xyz.t], [c_abc_health].shown(a.x) as s from ${own} a`,
     'select 1 as n',
-  ])('may be %s', (query) => {
+  ])('accepts %s', (query) => {
     expect(() => assertOwnNames(query, 'c_abc_')).not.toThrow()
   })
 
@@ -44,7 +44,7 @@ describe('names in the query of a view in a shared pool', () => {
     'select * from\u0001c_xyz.t',
     'select * from c_xyz\u0001.t',
     'select * from c_xyz.\u200bt',
-  ])('may not be %j', (query) => {
+  ])('rejects %j', (query) => {
     expect(() => assertOwnNames(query, 'c_abc_')).toThrow(refused)
   })
 })

@@ -9,16 +9,16 @@ const dialect = synapseDialect(access)
 const at = { schema: 'health', name: 'cases' }
 const text = (statement: Parameters<typeof formatStatement>[0]) => formatStatement(statement, (number) => `@p${number}`)
 
-describe('the address of a pool', () => {
-  it('gives each client schemas in it, and says how sessions read', () => {
+describe('synapseAccess', () => {
+  it('gives each organisation a schema prefix and uses READ UNCOMMITTED, and requires a pool in the URL', () => {
     expect(access).toMatchObject({ database: 'pool', prefix: 'c_abc_', ledger: 'c_abc' })
     expect(Object.values(access.logins).map(({ isolation }) => isolation)).toEqual(Array(3).fill('READ_UNCOMMITTED'))
     expect(() => synapseAccess('mssql://admin:secret@host', credentials)).toThrow('has no pool')
   })
 })
 
-describe('statements of a pool', () => {
-  it('keep tables as columns, unless they have texts of any length', () => {
+describe('statements for a Synapse pool', () => {
+  it('create columnstore tables, or heap tables if a column has text of unlimited length', () => {
     const made = (type: string) => text(dialect.changes.createTable(at, [{ name: 'x', type, nullable: true }]))
     expect(made('int')).toBe(
       'create table [c_abc_health].[cases] ([x] int null) with (clustered columnstore index, distribution = round_robin)',
@@ -26,7 +26,7 @@ describe('statements of a pool', () => {
     expect(made('nvarchar(max)')).toMatch(/ null\) with \(heap, distribution = round_robin\)$/)
   })
 
-  it('fill tables from queries, by a table in between where WITH stands before them', () => {
+  it('insert rows from a query, through a temporary table if the query begins with WITH', () => {
     const filling = (query: string) => dialect.changes.insert(at, ['a', 'b]'], query).map(text)
     expect(filling('select 1, 2 order by 1;')).toEqual([
       'insert into [c_abc_health].[cases] ([a], [b]]])\nselect 1, 2 ',
@@ -38,7 +38,7 @@ describe('statements of a pool', () => {
     ])
   })
 
-  it('page without OFFSET, and number the rows of what has an order', () => {
+  it('page with row_number instead of OFFSET, and number the rows of a query only if it has an order', () => {
     const place = `[place${'~'.repeat(59)}]`
     expect(dialect.page(at, ['id', 'n'], { limit: 10, offset: 20, order: ['id'] })).toBe(
       `select [id], [n] from (select [id], [n], row_number() over (order by [id]) as ${place} from [c_abc_health].[cases]) as numbered where ${place} between 21 and 30 order by ${place}`,

@@ -19,7 +19,7 @@ async function copy(client: string, over: AbortSignal): Promise<number> {
   return chunks
 }
 
-it('a client with many loads has its turns, and another one as many as a load alone', async () => {
+it('CopyTurns gives an organisation with one load more turns than each load of an organisation with many loads', async () => {
   const over = new AbortController()
   const many = Array.from({ length: 4 * Math.max(2, availableParallelism()) }, () => copy('a', over.signal))
   await sleep(50)
@@ -31,7 +31,7 @@ it('a client with many loads has its turns, and another one as many as a load al
   expect(own).toBeGreaterThan(most)
 })
 
-it('a source that is slow holds no turn', async () => {
+it('CopyTurns releases the turn of a load while it waits for its source', async () => {
   const turns = Array.from({ length: 16 }, (_, at) => new CopyTurns(`slow ${at}`, never))
   const over = new AbortController()
   const waiting = turns.map(async (one) => {

@@ -38,11 +38,11 @@ describe('copying binary tuples', () => {
 
   it.each([
     ['a small source over one connection', 1_000, {}, 1, 1],
-    ['a large source over two', 300_000, large, 1, 2],
-    ['a source that turns out to be large over one and then two', 1_000_000, { size: 10 }, 1, 3],
-    ['a retry over one, however large', 300_000, large, 2, 1],
-    ['nothing', 0, large, 1, 0],
-  ])('takes %s', async (_, count, size, attempt, writers) => {
+    ['a large source over two connections', 300_000, large, 1, 2],
+    ['a large source of unknown size over one connection and then two connections', 1_000_000, { size: 10 }, 1, 3],
+    ['a large source over one connection on a retry', 300_000, large, 2, 1],
+    ['an empty source', 0, large, 1, 0],
+  ])('copies %s', async (_, count, size, attempt, writers) => {
     await using load = await begin(attempt)
     const written = await load.write(
       binary(() => numberedTuples(count, name), size),
@@ -57,7 +57,7 @@ describe('copying binary tuples', () => {
     })
   })
 
-  it('gives chunks back only when their bytes have left, however small they are', async () => {
+  it('releases small chunks only after their bytes were sent', async () => {
     await using load = await begin()
     await load.write(
       binary(() => numberedTuples(20_000, name, 7), large),
@@ -66,7 +66,7 @@ describe('copying binary tuples', () => {
     expect(await rowsIn(load.stagingTable)).toMatchObject({ count: 20_000, right: 20_000 })
   })
 
-  it('has at most two chunks in flight on each connection', async () => {
+  it('holds at most five chunks at the same time, and releases all of them', async () => {
     await using load = await begin()
     let [out, most] = [0, 0]
     async function* counted() {
@@ -79,7 +79,7 @@ describe('copying binary tuples', () => {
     expect([out, most <= 5]).toEqual([0, true])
   })
 
-  it.each(['aborted', 'cut off'])('leaves nothing when one of two connections is %s', async (how) => {
+  it.each(['aborted', 'cut off'])('drops the staging table when a load over two connections is %s', async (how) => {
     const cancel = new AbortController()
     const load = await begin()
     async function* endless() {
@@ -145,7 +145,7 @@ describe('copying binary tuples', () => {
 
   // Often, since two that ask for one place at once may keep each other out of it.
   it.each(Array.from({ length: 10 }, (_, time) => time + 1))(
-    'is content with one connection where the server has no second, time %i',
+    'uses one connection if the server refuses a second one (repetition %i)',
     async () => {
       const user = scratch.access.load.user
       await using fresh = openPostgresWarehouse(scratch.access)
@@ -169,7 +169,7 @@ describe('copying binary tuples', () => {
     },
   )
 
-  it('says that tuples do not fit, without a line that is nobody’s', async () => {
+  it('names the column of a value that does not fit', async () => {
     await using load = await begin()
     async function* odd() {
       yield { bytes: tuple([1, 'a']) }
@@ -181,7 +181,7 @@ describe('copying binary tuples', () => {
     })
   })
 
-  it('ends in a sentence when the disk is full, and keeps nothing', async () => {
+  it('fails with DISK_FULL when the disk is full, and drops the staging table', async () => {
     const load = await begin()
     await scratch.superuser.query(`create or replace function full_disk() returns trigger language plpgsql as
       $$ begin if new.id = 5000 then raise 'could not extend file' using errcode = '53100'; end if; return new; end $$;

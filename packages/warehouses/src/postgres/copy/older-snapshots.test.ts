@@ -6,7 +6,7 @@ import { binary, numberedTuples } from '../../../test/tuples.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-describe('readers that are older than a load', () => {
+describe('readers with a snapshot older than a load', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
 
@@ -31,23 +31,26 @@ describe('readers that are older than a load', () => {
     return reader
   }
 
-  it.each(['read', 'load'] as const)('see the old rows, and are waited for, as role %s', async (role) => {
-    await using reader = await repeatable(role)
-    const publishing = loadLarge()
-    await sleep(600)
-    expect(await countBy(reader)).toBe(3)
-    await reader.query('commit')
-    await publishing
-    expect(await countBy(reader)).toBe(5)
-  })
+  it.each(['read', 'load'] as const)(
+    'see the old rows, and delay the publication until they end, as role %s',
+    async (role) => {
+      await using reader = await repeatable(role)
+      const publishing = loadLarge()
+      await sleep(600)
+      expect(await countBy(reader)).toBe(3)
+      await reader.query('commit')
+      await publishing
+      expect(await countBy(reader)).toBe(5)
+    },
+  )
 
-  it('see the new rows of a frozen load, which waits for none', async () => {
+  it('see the new rows of a frozen load, which does not wait for readers', async () => {
     await using reader = await repeatable('read')
     await loadLarge({ attempt: 2 })
     expect(await countBy(reader)).toBe(5)
   })
 
-  it('make a load that was not frozen be tried again when they never end', async () => {
+  it('make a load that is not frozen fail with a retryable error if they do not end', async () => {
     await using reader = await repeatable('read')
     await expect(loadLarge()).rejects.toMatchObject({
       code: 'WAREHOUSE_BUSY',
@@ -57,7 +60,7 @@ describe('readers that are older than a load', () => {
     expect(await countBy(reader)).toBe(3)
   })
 
-  it('are not waited for when they hold no snapshot, or began after the rows were written', async () => {
+  it('do not delay the publication if they hold no snapshot or began after the rows were written', async () => {
     await using idle = await connectedAs(scratch.access, 'read')
     await idle.query('begin')
     await idle.query('select 1')
@@ -74,7 +77,7 @@ describe('readers that are older than a load', () => {
     expect([await countBy(idle), await countBy(late)]).toEqual([5, 5])
   })
 
-  it('are not other loads that copy, nor clients of other databases', async () => {
+  it('do not include other loads that copy, or sessions of other databases', async () => {
     await using other = await scratchWarehouse()
     await using elsewhere = await connectedAs(other.access, 'read')
     await elsewhere.query('begin isolation level repeatable read')
@@ -95,7 +98,7 @@ describe('readers that are older than a load', () => {
     await writing
   })
 
-  it('let a cancelled load go at once', async () => {
+  it('do not delay the cancellation of a load', async () => {
     await using reader = await repeatable('read')
     const cancel = new AbortController()
     const publishing = loadLarge({ signal: cancel.signal })

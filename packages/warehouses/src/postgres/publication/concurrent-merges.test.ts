@@ -5,11 +5,11 @@ import { keyed, mergedForEach } from '../../../test/merged-table.ts'
 import { numbered } from '../../../test/row-fixtures.ts'
 import { connectedAs, word } from '../../../test/scratch-warehouse.ts'
 
-describe('merging increments beside others', () => {
+describe('merging increments concurrently with other sessions', () => {
   const cases = mergedForEach()
   const { scratch, publish, rowsOf, found, partition } = cases
 
-  it('can be cancelled in the middle, and leaves the old rows', async () => {
+  it('keeps the old rows when the merge is cancelled, and succeeds on the next attempt', async () => {
     await publish(numbered(3, 'old'))
     const [live] = await partition()
     await scratch.superuser.query(`
@@ -43,7 +43,7 @@ describe('merging increments beside others', () => {
     expect(await rowsOf()).toEqual([...numbered(3, 'new')])
   })
 
-  it('hears an abort that comes once the swap has begun when it is over', async () => {
+  it('completes the publication if the signal aborts after the swap began', async () => {
     await publish(numbered(3, 'old'))
     await using reader = await connectedAs(scratch.access, 'read')
     const cancel = new AbortController()
@@ -66,7 +66,7 @@ describe('merging increments beside others', () => {
     expect(await rowsOf()).toEqual([...numbered(2, 'new')])
   })
 
-  it('shows readers all of an increment or nothing of it, even where the shape changes', async () => {
+  it('shows readers either all or no rows of an increment, also when a type widens', async () => {
     await publish(numbered(2_000, 0))
     const seen = new Set<string>()
     const reading = { on: true }
@@ -92,7 +92,7 @@ describe('merging increments beside others', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('lets increments into one table one after the other', async () => {
+  it('merges concurrent increments into one table without losing rows', async () => {
     await publish(numbered(10, 'old'))
     for (let round = 0; round < 5; round += 1)
       await Promise.all(

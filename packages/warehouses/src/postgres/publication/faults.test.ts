@@ -12,7 +12,7 @@ import { warehouseProblem } from '../problems.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-describe('a warehouse in trouble', () => {
+describe('faults of a PostgreSQL warehouse', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
 
@@ -41,7 +41,7 @@ describe('a warehouse in trouble', () => {
     scratch.warehouse.loader.stage({ schema: 'health', table, columns: two, run, attempt: 1 }, never)
 
   it.each(['in COPY', 'before publishing'])(
-    'keeps the old rows when the worker is killed %s, and the janitor clears up',
+    'keeps the old rows when the worker is killed %s, and sweepStaging drops the staging table',
     async (where) => {
       const run = word('run')
       const child = spawn(
@@ -68,7 +68,7 @@ describe('a warehouse in trouble', () => {
     },
   )
 
-  it('stops when a load is aborted, however much the source still has', async () => {
+  it('ends the sessions of an aborted load while its source still sends rows', async () => {
     const cancel = new AbortController()
     const load = await begin()
     async function* endless() {
@@ -84,7 +84,7 @@ describe('a warehouse in trouble', () => {
     expect(await count()).toBe(3)
   })
 
-  it('does not wait for a source that hangs', async () => {
+  it('rejects an aborted load without waiting for a source that hangs', async () => {
     const cancel = new AbortController()
     await using load = await begin()
     async function* stuck() {
@@ -96,8 +96,8 @@ describe('a warehouse in trouble', () => {
     await expect(writing).rejects.toMatchObject({ name: 'AbortError' })
   })
 
-  it.each(['hangs', 'keeps giving'])(
-    'calls a connection that was cut worth another try, while the source %s',
+  it.each(['hangs', 'sends rows'])(
+    'fails with a retryable error when the connection is terminated while the source %s',
     async (source) => {
       const run = word('run')
       const load = await begin(run)
@@ -123,7 +123,7 @@ describe('a warehouse in trouble', () => {
     },
   )
 
-  it('drops nothing live when the answer to a commit was lost', async () => {
+  it('does not drop the published table if the response to the commit was lost', async () => {
     const load = await stage(scratch.warehouse, { table, columns: two }, numbered(6))
     await scratch.warehouse.loader.publish([load], async () => true, never)
     Object.assign(load, { published: false })
@@ -131,7 +131,7 @@ describe('a warehouse in trouble', () => {
     expect(await count()).toBe(6)
   })
 
-  it('does not sweep what is published, what users made, or what a run that starts meanwhile has', async () => {
+  it('sweepStaging keeps published tables, tables of users, and staging tables created during the sweep', async () => {
     await using user = await connectedAs(scratch.access, 'load')
     await user.query('create table sluice.mine (id int)')
     let late: Awaited<ReturnType<typeof begin>> | undefined
@@ -147,7 +147,7 @@ describe('a warehouse in trouble', () => {
     await user.query('drop table sluice.mine')
   })
 
-  it('tells a server that is away from one that does not know us', async () => {
+  it('distinguishes an unreachable server from rejected credentials', async () => {
     await using away = openPostgresWarehouse({ ...scratch.access, port: 1 })
     await expect(away.catalog.findTable('health', table)).rejects.toMatchObject({
       code: 'WAREHOUSE_UNAVAILABLE',
@@ -177,7 +177,7 @@ describe('a warehouse in trouble', () => {
     ['55P03', 'TABLE_BUSY', true],
     ['57014', 'QUERY_TIMEOUT', false],
     ['XX001', 'WAREHOUSE_REFUSED', false],
-  ])('calls the server’s %s %s', async (sqlState, code, retryable) => {
+  ])('maps SQLSTATE %s to %s', async (sqlState, code, retryable) => {
     const raised = await scratch.superuser
       .query(`do $$ begin raise exception 'as told' using errcode = '${sqlState}'; end $$`)
       .catch((error: unknown) => error)

@@ -5,7 +5,7 @@ import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-describe('what a load replaced', () => {
+describe('the previous table that a load replaced', () => {
   const scratch = scratchWarehouseForAll()
   const opened = (more: Parameters<typeof openPostgresWarehouse>[1] = {}) =>
     openPostgresWarehouse(scratch.access, { keepDays: 3, waitMs: 8_000, ...more })
@@ -33,7 +33,7 @@ describe('what a load replaced', () => {
     return rows[0].bytes
   }
 
-  it('is the same file again, in the table that has its old name, owner and grants', async () => {
+  it('is restored as the same file, and the table keeps its OID, owner and grants', async () => {
     await using warehouse = opened()
     const table = word('cases_')
     await loadAll(warehouse, { table, columns: two }, numbered(2, 'old'))
@@ -49,7 +49,7 @@ describe('what a load replaced', () => {
     expect(await rowsOf(table)).toBe(2)
   })
 
-  it('is not restored if a view makes no sense over its types', async () => {
+  it('is not restored if a view cannot be recreated with its types', async () => {
     await using warehouse = opened()
     const table = word('cases_')
     await loadAll(warehouse, { table, columns: two }, [[1, 'a']])
@@ -66,7 +66,7 @@ describe('what a load replaced', () => {
     expect(await rowsOf(table)).toBe(2)
   })
 
-  it('is dropped when its days are over, and at once where there are none', async () => {
+  it('is dropped after keepDays, and immediately if keepDays is 0', async () => {
     const table = word('cases_')
     await using warehouse = opened()
     await loadAll(warehouse, { table, columns: two }, numbered(1))
@@ -98,7 +98,7 @@ describe('what a load replaced', () => {
     expect(await rowsOf(table)).toBe(4)
   })
 
-  it('gives way where a load or a transformation needs its room', async () => {
+  it('is dropped when a load or a transformation needs its disk space', async () => {
     const table = word('large_')
     const large = (rows: number) =>
       Array.from({ length: rows }, (_, id): [number, string] => [id, word('x'.repeat(900))])
@@ -122,7 +122,7 @@ describe('what a load replaced', () => {
     expect(await rowsOf(table)).toBe(3)
   }, 60_000)
 
-  it('is given up when the disk is full, and the load is tried again', async () => {
+  it('is dropped when the disk is full, and the load fails with a retryable error', async () => {
     const table = word('cases_')
     await using warehouse = opened()
     await loadAll(warehouse, { table, columns: two }, numbered(1))
@@ -143,7 +143,7 @@ describe('what a load replaced', () => {
     expect(await rowsOf(table)).toBe(2)
   })
 
-  it('cannot be named by SQL of users in the ledger, and where they drop it, nothing is restored', async () => {
+  it('cannot be registered by SQL of users, and is not restored if they drop it', async () => {
     const table = word('cases_')
     await using warehouse = opened()
     await loadAll(warehouse, { table, columns: two }, numbered(1))
@@ -161,7 +161,7 @@ describe('what a load replaced', () => {
     expect(await rowsOf(table)).toBe(2)
   })
 
-  it('waits for a reader of the table, as a load does', async () => {
+  it('is restored only after a reader of the table ends its transaction', async () => {
     const table = word('cases_')
     await using warehouse = opened()
     await loadAll(warehouse, { table, columns: two }, numbered(1))

@@ -12,7 +12,7 @@ const loads = Number(process.env['SLUICE_LOADS'] ?? 12)
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-describe('a reader that sits in a transaction on a table', () => {
+describe('a reader that holds a table in a long transaction', () => {
   const scratch = scratchWarehouseForAll()
   let warehouse: Warehouse
   beforeAll(() => {
@@ -41,10 +41,10 @@ describe('a reader that sits in a transaction on a table', () => {
   }
 
   it.each([
-    ['frozen rows, over one connection', false],
-    ['rows that older snapshots do not see, over two', true],
+    ['frozen rows over one connection', false],
+    ['rows that older snapshots do not see over two connections', true],
   ])(
-    'costs no load: its %s are published once the reader has ended, and others are not kept',
+    'delays only the load of %s into this table until it ends, and no load of another table',
     async (_what, large) => {
       const table = word('cases_')
       await loadAll(warehouse, { table, columns: two }, numbered(3))

@@ -5,11 +5,11 @@ import { columns, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { word } from '../../../test/scratch-warehouse.ts'
 import { LeaseLost } from '../../warehouse.ts'
 
-describe('merging increments', () => {
+describe('merging increments in PostgreSQL', () => {
   const cases = mergedForEach()
   const { scratch, publish, rowsOf, found, partition } = cases
 
-  it('makes the table the first time, then changes and adds rows where they are', async () => {
+  it('creates the table with the first increment, then updates and inserts rows in place', async () => {
     await publish([
       [1, 'a'],
       [2, 'b'],
@@ -30,7 +30,7 @@ describe('merging increments', () => {
     expect((await found())?.rowCount).toBe(3)
   })
 
-  it('touches no row that is the same already', async () => {
+  it('does not rewrite rows that are unchanged', async () => {
     await publish(numbered(5))
     const versions = async () =>
       (await scratch.superuser.query(`select xmin::text, ctid::text from health.${cases.table} order by id`)).rows
@@ -39,7 +39,7 @@ describe('merging increments', () => {
     expect(await versions()).toEqual(before)
   })
 
-  it('keeps where the source goes on in the same transaction, or not at all', async () => {
+  it('stores the cursor with the rows only if the publication succeeds, and clears it on a replacement', async () => {
     expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBeUndefined()
     await publish([[1, 'a']], { cursor: { updated: '2026-01-01' } })
     expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toEqual({ updated: '2026-01-01' })
@@ -59,7 +59,7 @@ describe('merging increments', () => {
     ])
   })
 
-  it('merges a run once, however often it is tried', async () => {
+  it('merges a run once if it is published twice', async () => {
     const run = word('run')
     const first = await publish([[1, 'a']], { run })
     expect(await publish([[1, 'other']], { run, attempt: 2 })).toEqual(first)
@@ -78,7 +78,7 @@ describe('merging increments', () => {
       ],
     ],
     [
-      'the key as text',
+      'a key that widens to text',
       { id: 'TEXT', name: 'TEXT' },
       [['2', 'B']],
       [
@@ -108,27 +108,24 @@ describe('merging increments', () => {
         [3, 'c', null],
       ],
     ],
-  ] as const)(
-    'takes %s: a record is whole, so a column that it does not bring is null',
-    async (_, types, rows, expected) => {
-      await publish(
-        [
-          [1, 'a', 7],
-          [2, 'b', 8],
-        ],
-        { shape: keyed({ id: 'INTEGER', name: 'TEXT', amount: 'INTEGER' }), mode: 'REPLACE' },
-      )
-      await publish(rows, { shape: keyed(types), cursor: 1 })
-      expect(await rowsOf()).toEqual(expected)
-      expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([expected.length, []])
-      expect((await found())?.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(['id'])
-      await publish(rows, { shape: keyed(types), cursor: 2 })
-      expect(await rowsOf()).toEqual(expected)
-      expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBe(2)
-    },
-  )
+  ] as const)('merges %s, and sets columns that the increment lacks to null', async (_, types, rows, expected) => {
+    await publish(
+      [
+        [1, 'a', 7],
+        [2, 'b', 8],
+      ],
+      { shape: keyed({ id: 'INTEGER', name: 'TEXT', amount: 'INTEGER' }), mode: 'REPLACE' },
+    )
+    await publish(rows, { shape: keyed(types), cursor: 1 })
+    expect(await rowsOf()).toEqual(expected)
+    expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([expected.length, []])
+    expect((await found())?.columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => name)).toEqual(['id'])
+    await publish(rows, { shape: keyed(types), cursor: 2 })
+    expect(await rowsOf()).toEqual(expected)
+    expect(await scratch.warehouse.loader.findCursor('health', cases.table)).toBe(2)
+  })
 
-  it('keeps columns that only a transformation has filled, and says of none that it vanished', async () => {
+  it('keeps columns that only a transformation filled, and does not report them as vanished', async () => {
     const table = () => cases.table
     const filled = async (rows: [number, string][], statements: string[], mode: 'REPLACE' | 'MERGE') => {
       await using load = await stage(
@@ -157,7 +154,7 @@ describe('merging increments', () => {
     ])
   })
 
-  it('clears a column that the source no longer brings where a transformation fills another', async () => {
+  it('clears a column that the source no longer has when a transformation fills another column', async () => {
     const filled = async (types: Record<string, string>, rows: (string | number)[][], mode: 'REPLACE' | 'MERGE') => {
       const { table } = cases
       const target = { table, columns: keyed(types), shape: { merging: mode === 'MERGE' } }
@@ -182,7 +179,7 @@ describe('merging increments', () => {
     ])
   })
 
-  it('merges by several columns, and by a key that the table had not', async () => {
+  it('merges by a key of several columns, also if the table had no primary key', async () => {
     const shape = keyed({ area: 'TEXT', year: 'INTEGER', value: 'DOUBLE' }, ['area', 'year'])
     await publish(
       [
@@ -214,7 +211,7 @@ describe('merging increments', () => {
     ).rejects.toMatchObject({ code: 'DUPLICATE_KEY' })
   })
 
-  it('says that it needs a key', async () => {
+  it('fails with NO_PRIMARY_KEY if the increment or the table has no key column', async () => {
     await expect(publish(numbered(1), { shape: columns({ id: 'INTEGER', name: 'TEXT' }) })).rejects.toMatchObject({
       code: 'NO_PRIMARY_KEY',
       retryable: false,
@@ -225,7 +222,7 @@ describe('merging increments', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('keeps of many increments the last in the ledger', async () => {
+  it('pruneLedger keeps only the last of several old increments', async () => {
     const runs: string[] = []
     for (let round = 1; round <= 4; round += 1) runs.push((await publish([[round, 'x']], { cursor: round })).run)
     await scratch.superuser.query(

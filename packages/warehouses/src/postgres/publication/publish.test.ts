@@ -8,12 +8,12 @@ import { binary, numberedTuples } from '../../../test/tuples.ts'
 import { LeaseLost } from '../../warehouse.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 
-describe('publishing', () => {
+describe('publishing in PostgreSQL', () => {
   const cases = casesForEach()
   const { scratch, load, rowsOf, found } = cases
   const typesOf = async () => Object.fromEntries((await found())!.columns.map(({ name, dataType }) => [name, dataType]))
 
-  it('forgets what was published long ago, but not what a table holds', async () => {
+  it('pruneLedger deletes old publications except the last one of a table', async () => {
     const publications = [await load(numbered(1)), await load(numbered(2)), await load(numbered(3))]
     const { run: recent } = publications[1]!
     await scratch.superuser.query(
@@ -28,7 +28,7 @@ describe('publishing', () => {
     await expect(read.query('select sluice.prune_ledger(1)')).rejects.toMatchObject({ code: '42501' })
   })
 
-  it('does not wait for other loads, as many as it was opened for', async () => {
+  it('does not wait for other loads up to the configured number of loads', async () => {
     const end = new AbortController()
     await using warehouse = openPostgresWarehouse(scratch.access, { loads: 8 })
     async function* endless() {
@@ -48,7 +48,7 @@ describe('publishing', () => {
     expect((await Promise.allSettled(stuck)).map(({ status }) => status)).toEqual(stuck.map(() => 'rejected'))
   })
 
-  it('adds new columns, keeps vanished ones as null and says so once', async () => {
+  it('adds new columns, keeps vanished columns as null, and reports each change once', async () => {
     expect((await load([[1, 'a']])).tables[0]?.changes).toEqual([])
     const grown = await load([['b', '2.50', 2]], columns({ name: 'TEXT', price: 'DECIMAL(5,2)', id: 'INTEGER' }))
     expect(grown.tables[0]?.changes).toEqual([{ kind: 'COLUMN_ADDED', column: 'price', to: 'numeric(5,2)' }])
@@ -61,7 +61,7 @@ describe('publishing', () => {
     expect(await rowsOf()).toEqual([[5, 'e', null]])
   })
 
-  it('widens types, the partition key’s too, and never narrows them', async () => {
+  it('widens types, including the type of the partition key, and does not narrow them', async () => {
     await load([[1, 2]], columns({ id: 'SMALLINT', value: 'INTEGER' }))
     const { tables } = await load([['9223372036854775807', '1.5']], columns({ id: 'BIGINT', value: 'DECIMAL(3,1)' }))
     expect(tables[0]?.changes).toEqual([
@@ -79,7 +79,7 @@ describe('publishing', () => {
     expect((await reader.query(`select id from health.${cases.table}`)).rows).toEqual([{ id: '1' }])
   })
 
-  it('follows changed labels', async () => {
+  it('updates labels that changed', async () => {
     await load([[1, 'a']])
     await load(
       [[1, 'a']],
@@ -88,7 +88,7 @@ describe('publishing', () => {
     expect((await found())?.columns.map(({ label }) => label)).toEqual(['Label of id', 'Label of name'])
   })
 
-  it('answers the ledger’s row when the run was published before', async () => {
+  it('returns the first publication when the run was published before', async () => {
     const run = word('run')
     const first = await loadAll(scratch.warehouse, { table: cases.table, columns: two, run }, numbered(3))
     const again = await loadAll(scratch.warehouse, { table: cases.table, columns: two, run, attempt: 2 }, numbered(9))
@@ -104,7 +104,7 @@ describe('publishing', () => {
     expect(await rowsOf()).toHaveLength(3)
   })
 
-  it('publishes once when two attempts of a run do it at the same time', async () => {
+  it('publishes once when two attempts of a run publish at the same time', async () => {
     for (let round = 0; round < 8; round += 1) {
       const run = word('run')
       const loads = await Promise.all(
@@ -123,7 +123,7 @@ describe('publishing', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('lets loads of different runs into one table one after the other, from the first on', async () => {
+  it('publishes concurrent first loads of different runs into one table without mixing their rows', async () => {
     const publications = await Promise.all([1, 2, 3].map((size) => load(numbered(size))))
     const last = publications.toSorted((a, b) => b.publishedAt.getTime() - a.publishedAt.getTime())[0]!
     expect([1, 2, 3]).toContain((await rowsOf()).length)
@@ -131,7 +131,7 @@ describe('publishing', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('publishes all tables of a run or none', async () => {
+  it('publishes all tables of a run, or no table if the lease is lost', async () => {
     const run = word('run')
     const other = `${cases.table}_other`
     await load([[1, 'old']])

@@ -8,7 +8,7 @@ import { LeaseLost, type StagedTable } from '../../warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-describe('staged loads', () => {
+describe('staged loads that another attempt adopts', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
   let target: { schema: string; table: string; columns: typeof two; run: string; attempt: number }
@@ -42,7 +42,7 @@ describe('staged loads', () => {
     expect([await adopt(staged, 4), await rowsOf(), await stagingTables(scratch.superuser)]).toEqual([undefined, 5, []])
   })
 
-  it('are adopted all or none', async () => {
+  it('are not adopted if one of their staging tables was dropped', async () => {
     const other = { ...target, table: word('other_') }
     await using kept = await stage(scratch.warehouse, target, numbered(5))
     const dropped = await stage(scratch.warehouse, other, numbered(5))
@@ -52,14 +52,14 @@ describe('staged loads', () => {
     expect(await publish([kept])).toMatchObject({ attempt: 1, rows: 5 })
   })
 
-  it('are not adopted when rows are missing', async () => {
+  it('are not adopted if rows are missing', async () => {
     await using load = await stage(scratch.warehouse, target, numbered(5))
     const staged = await describeLoads(load)
     await scratch.superuser.query(`delete from sluice."${load.stagingTable}" where id = 1`)
     expect(await adopt(staged, 2)).toBeUndefined()
   })
 
-  it('are not adopted when another transaction locks them for long, or published them', async () => {
+  it('are adopted after another transaction releases its lock, but not after their publication', async () => {
     await using load = await stage(scratch.warehouse, target, numbered(5))
     const staged = await describeLoads(load)
     await using other = await connectedAs(scratch.access, 'load')
@@ -72,7 +72,7 @@ describe('staged loads', () => {
     expect(await adopt(staged, 3)).toBeUndefined()
   })
 
-  it('have the columns that only the published table has after a first try to publish them', async () => {
+  it('report a vanished column again if the first attempt to publish them failed', async () => {
     const three = columns({ id: 'INTEGER', name: 'TEXT', more: 'TEXT' })
     await loadAll(scratch.warehouse, { table, columns: three }, [[1, 'a', 'b']])
     await using first = await stage(scratch.warehouse, target, numbered(5))
@@ -83,7 +83,7 @@ describe('staged loads', () => {
     expect(tables[0]!.changes).toMatchObject([{ kind: 'COLUMN_VANISHED', column: 'more' }])
   })
 
-  it('wait for readers that are older than their rows', async () => {
+  it('are published only after readers with an older snapshot end', async () => {
     await using reader = await connectedAs(scratch.access, 'read')
     await reader.query('begin isolation level repeatable read')
     await reader.query('select 1')

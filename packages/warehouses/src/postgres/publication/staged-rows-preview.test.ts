@@ -43,13 +43,13 @@ async function atGate<T>(
 const hidden = async () =>
   (await scratch.superuser.query(`select nspname from pg_namespace where nspname like 'sluice\\_%'`)).rows
 
-describe('rows that are about to be published', () => {
+describe('the preview of staged rows at the gate', () => {
   beforeAll(async () => {
     for (const table of ['cases', 'merged', 'kept']) await loadAll(scratch.warehouse, { table, columns: cases }, before)
   })
   afterAll(async () => expect(await hidden()).toEqual([]))
 
-  it('are what the name of their table alone means, while readers see the old ones', async () => {
+  it('resolves the unqualified table name to the staged rows and the qualified name to the old rows', async () => {
     const seen = await atGate('cases', async (_rehearsal, ask) => ({
       alone: await ask('select id, age from cases order by id'),
       qualified: await ask('select id, age from health.cases order by id'),
@@ -58,11 +58,11 @@ describe('rows that are about to be published', () => {
     expect((await scratch.warehouse.queries.readTable('health', 'cases', { limit: 9, offset: 0 })).rows).toEqual(before)
   })
 
-  it('are those that a first load brings, too', async () => {
+  it('shows the staged rows of the first load of a table', async () => {
     expect(await atGate('first', (_rehearsal, ask) => ask('select * from first order by id'))).toEqual(came)
   })
 
-  it('are what a merge comes to, where they are merged', async () => {
+  it('shows the result of a merge', async () => {
     const all = (ask: (text: string) => Promise<unknown[][]>) => ask('select id, age from merged order by id')
     const seen = await atGate('merged', (_rehearsal, ask) => all(ask), { mode: 'MERGE' })
     expect(seen).toEqual([[1, 10], [2, 20], ...came])
@@ -75,7 +75,7 @@ describe('rows that are about to be published', () => {
     expect(rows).toEqual(seen)
   })
 
-  it('are what a merge comes to where they bring not every column, and other columns', async () => {
+  it('shows the result of a merge with missing and additional columns', async () => {
     const target = columns({ id: 'INTEGER', sex: 'INTEGER' }).map((column, index) => ({
       ...column,
       primaryKey: index === 0,
@@ -103,7 +103,7 @@ describe('rows that are about to be published', () => {
     ['select * from by_age', { name: 'health.by_age', view: true }],
     ['select * from over_by_age', { name: 'health.over_by_age', view: true }],
     ['select * from kept_ages', { name: 'health.kept_ages', view: true }],
-  ])('%s: says what of the old rows is read', async (text, old) => {
+  ])('oldRows names the table or view whose old rows are read by %s', async (text, old) => {
     await scratch.superuser.query(`
       create or replace view health.by_age as select age from health.cases;
       create or replace view health.over_by_age as select * from health.by_age;
@@ -119,7 +119,7 @@ describe('rows that are about to be published', () => {
     ).toEqual(old)
   })
 
-  it('are planned for, never read, to say so', async () => {
+  it('oldRows plans the query without running it, and rejects an invalid query', async () => {
     const ask = (text: string) => (rehearsal: StagedRowsPreview) =>
       rehearsal.oldRows({ text, schemas: [rehearsal.schema] }, never)
     const began = Date.now()

@@ -11,7 +11,7 @@ import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 const keyed = (id: string) =>
   columns({ id, name: 'TEXT' }).map((column) => ({ ...column, primaryKey: column.name === 'id' }))
 
-describe('a worker that is killed between any two steps', () => {
+describe('a worker that is killed between two steps', () => {
   const scratch = scratchWarehouseForAll()
 
   const gone = () =>
@@ -30,7 +30,7 @@ describe('a worker that is killed between any two steps', () => {
   ] as const
 
   it.each(isLongRun ? cases : cases.slice(2))(
-    'while $what leaves the old rows or the new, and the next attempt the new, once',
+    'while $what leaves all old or all new rows, and the next attempt publishes the new rows once',
     async ({ mode, type, rows }) => {
       let published = 0
       let adoptions = 0

@@ -10,7 +10,7 @@ import {
 import type { UserQuery } from '../../warehouse.ts'
 
 /** Row 22 of the fault list, and section 7: each of them is tried, none gets anywhere, and nothing stays behind. */
-describe('SQL that tries to do more than read', () => {
+describe('a query that tries to do more than read', () => {
   const scratch = scratchWarehouseForAll()
   let other: ScratchWarehouse
   let before: unknown
@@ -94,7 +94,7 @@ describe('SQL that tries to do more than read', () => {
     'create extension dblink',
     'select * from cases for update',
     'select * from cases for share',
-  ])('refuses %j as something else than a query', async (text) => {
+  ])('is rejected with SQL_NOT_ALLOWED if it is %j', async (text) => {
     expect(await refusal(text)).toMatchObject({ code: 'SQL_NOT_ALLOWED' })
   })
 
@@ -125,17 +125,20 @@ describe('SQL that tries to do more than read', () => {
     'select id into temp copy from cases',
     'select id into health.copy from cases',
     "select ts_stat('select 1::text::tsvector from pg_authid')",
-  ])('refuses %j, which is not the reader’s', async (text) => {
+  ])('is rejected if it is %j, which role read must not run', async (text) => {
     expect(await refusal(text)).toMatchObject({ code: expect.stringMatching(/^(SQL_NOT_ALLOWED|QUERY_FAILED)$/) })
   })
 
-  it.each(['transaction_read_only', 'default_transaction_read_only'])('cannot write after %s is off', async (name) => {
-    const write = "query_to_xml('delete from cases returning id', true, true, '')"
-    const text = `select ${write} from (select set_config('${name}', 'off', false)) x`
-    expect(await refusal(text)).toMatchObject({ code: expect.stringMatching(/^(SQL_NOT_ALLOWED|QUERY_FAILED)$/) })
-  })
+  it.each(['transaction_read_only', 'default_transaction_read_only'])(
+    'cannot write after it turned %s off',
+    async (name) => {
+      const write = "query_to_xml('delete from cases returning id', true, true, '')"
+      const text = `select ${write} from (select set_config('${name}', 'off', false)) x`
+      expect(await refusal(text)).toMatchObject({ code: expect.stringMatching(/^(SQL_NOT_ALLOWED|QUERY_FAILED)$/) })
+    },
+  )
 
-  it('cannot become another role, its own client’s loader included', async () => {
+  it('cannot switch to another role, including role load of its own organisation', async () => {
     for (const role of [
       scratch.access.load.user,
       other.access.read.user,
@@ -149,7 +152,7 @@ describe('SQL that tries to do more than read', () => {
       }
   })
 
-  it('sees nothing of another client: no schema, no table, no query, no way in', async () => {
+  it('cannot see schemas, tables or queries of another organisation, or connect to its database', async () => {
     const names = `select nspname from pg_namespace union select relname from pg_class
       union select query from pg_stat_activity where usename <> current_user`
     expect(JSON.stringify((await ask(names)).rows)).not.toMatch(/private matters|patients/)
@@ -162,7 +165,7 @@ describe('SQL that tries to do more than read', () => {
     await expect(connectedAs(scratch.access, 'read', other.access.database)).rejects.toThrow(/permission denied/)
   })
 
-  it('cannot end what others run, the loader of its client included', async () => {
+  it('cannot terminate or cancel sessions of role load of its own organisation', async () => {
     await using load = await connectedAs(scratch.access, 'load')
     for (const kill of ['pg_terminate_backend', 'pg_cancel_backend'])
       expect(
@@ -171,7 +174,7 @@ describe('SQL that tries to do more than read', () => {
     expect((await load.query('select 1')).rowCount).toBe(1)
   })
 
-  it('counts no sequence on, and hands out no next value', async () => {
+  it('cannot advance or set a sequence', async () => {
     await using load = await connectedAs(scratch.access, 'load')
     await load.query('create sequence health.numbers')
     await load.query(`grant usage, update on sequence health.numbers to ${scratch.access.read.user}`)
@@ -182,17 +185,20 @@ describe('SQL that tries to do more than read', () => {
 
   it.each([
     ['sleeps', 'select pg_sleep(1000)'],
-    ['counts', 'select count(*) from generate_series(1, 1000000000)'],
-    ['lists', 'select * from generate_series(1, 1000000000) order by 1 desc'],
+    ['counts a billion rows', 'select count(*) from generate_series(1, 1000000000)'],
+    ['sorts a billion rows', 'select * from generate_series(1, 1000000000) order by 1 desc'],
     ['fetches ten gigabytes at once', `select repeat('x', 100000000), generate_series(1, 100)`],
     [
       'joins everything',
       'select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b, generate_series(1, 1000) c',
     ],
-    ['never ends', 'with recursive x(n) as (select 1 union all select 1 from x) select max(n) from x'],
+    ['recurses without an end', 'with recursive x(n) as (select 1 union all select 1 from x) select max(n) from x'],
     ['raises its own limit', "select set_config('statement_timeout', '0', false), pg_sleep(1000)"],
-    ['never ends its first row', 'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b'],
-  ])('is stopped in time when it %s', async (_what, text) => {
+    [
+      'takes too long for its first row',
+      'select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b',
+    ],
+  ])('is stopped by the time limit or the size limit when it %s', async (_what, text) => {
     const begun = Date.now()
     expect(await refusal(text)).toEqual(
       expect.objectContaining({ code: expect.stringMatching(/^(QUERY_TIMEOUT|RESULT_TOO_LARGE)$/) }),
@@ -201,12 +207,12 @@ describe('SQL that tries to do more than read', () => {
     await nobody()
   })
 
-  it('has its time measured anew for its rows, whatever it set before', async () => {
+  it('is stopped by the time limit after it cleared statement_timeout in its first row', async () => {
     const text = `select set_config('statement_timeout', '0', false), case when i > 1 then pg_sleep(1000) end from generate_series(1, 3) i`
     expect(await refusal(text, { limits: { seconds: 1, offset: 1 } })).toMatchObject({ code: 'QUERY_TIMEOUT' })
   })
 
-  it('is stopped even where a function catches the time-out and keeps nobody posted', async () => {
+  it('is stopped if a function catches the time-out and disables the connection check', async () => {
     await using load = await connectedAs(scratch.access, 'load')
     await load.query(`create function health.stubborn() returns int language plpgsql as $$ begin
         perform set_config('client_connection_check_interval', '0', false);
@@ -222,7 +228,7 @@ describe('SQL that tries to do more than read', () => {
     await load.query('drop function health.stubborn()')
   })
 
-  it('cannot change anything through a function that somebody made for it', async () => {
+  it('cannot write through a SECURITY DEFINER function', async () => {
     await using load = await connectedAs(scratch.access, 'load')
     await load.query(`create function health.sly() returns int language sql security definer as 'delete from health.cases returning id';
       grant execute on function health.sly() to ${scratch.access.read.user}`)
@@ -230,7 +236,7 @@ describe('SQL that tries to do more than read', () => {
     await load.query('drop function health.sly()')
   })
 
-  it('fills neither memory nor disk with ten gigabytes', async () => {
+  it('is truncated or stopped when its result has ten gigabytes, without filling memory or disk', async () => {
     const text = `select repeat('x', 1000000), generate_series(1, 10000)`
     const used = process.memoryUsage().rss
     expect(await ask(text, { limits: {} })).toMatchObject({ truncated: true, more: true })
@@ -246,7 +252,7 @@ describe('SQL that tries to do more than read', () => {
     expect(process.memoryUsage().rss - used).toBeLessThan(200_000_000)
   })
 
-  it('ends at the server when nobody waits for it any more', async () => {
+  it('ends on the server when its signal aborts', async () => {
     const asking = new AbortController()
     const asked = scratch.warehouse.queries.query({ text: 'select pg_sleep(1000)' }, asking.signal)
     await until(async () => (await readers()).length > 0)
@@ -255,7 +261,7 @@ describe('SQL that tries to do more than read', () => {
     await nobody()
   })
 
-  it('takes turns: three of a client at once, and whoever waits too long is told to come back', async () => {
+  it('runs at the same time as at most two others of an organisation', async () => {
     const busy = Array.from({ length: 4 }, () => refusal('select pg_sleep(1000)', { limits: { seconds: 5 } }))
     // Not the sessions: one whose query was stopped may still be ending when the fourth query begins.
     const active = async () => {
@@ -267,7 +273,7 @@ describe('SQL that tries to do more than read', () => {
     expect((await Promise.all(busy)).map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => 'QUERY_TIMEOUT'))
   })
 
-  it('has left nothing behind', async () => {
+  it('leaves no relations, roles, settings or locks on the server', async () => {
     await nobody()
     expect(await traces()).toEqual(before)
   })

@@ -22,7 +22,7 @@ function* small(rows: number): Generator<[number]> {
   for (let id = 0; id < rows; id += 1) yield [id]
 }
 
-describe('the limit of a client’s database', () => {
+describe('the size limit of the database of an organisation', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
   beforeEach(() => {
@@ -37,7 +37,7 @@ describe('the limit of a client’s database', () => {
     openPostgresWarehouse(scratch.access, { databaseBytes: (await size()) + free, ...limits })
   const rowsOf = async (name = table) => (await scratch.warehouse.catalog.findTable('health', name))?.rowCount
 
-  it('ends a load that starts below it and exceeds it, and the old rows stay', async () => {
+  it('ends a load that exceeds it, and keeps the old rows', async () => {
     await loadAll(scratch.warehouse, { table, columns: two }, numbered(3))
     await using warehouse = await opened(2 * mega)
     await expect(stage(warehouse, { table, columns: two }, large(24))).rejects.toMatchObject({
@@ -56,7 +56,7 @@ describe('the limit of a client’s database', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('lets a load exceed it by the size of the tables that it replaces, unless the load merges', async () => {
+  it('allows a load to exceed it by the size of the tables that the load replaces, unless the load merges', async () => {
     const other = word('other_')
     const job = (warehouse: FeedsToLoad['warehouse'], changes: Partial<FeedsToLoad> = {}): FeedsToLoad => ({
       feeds: (async function* (): AsyncGenerator<RowStream> {
@@ -101,7 +101,7 @@ describe('the limit of a client’s database', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   })
 
-  it('makes room by dropping previous tables before it ends a load', async () => {
+  it('drops previous tables to free space before it ends a load', async () => {
     await using keeping = openPostgresWarehouse(scratch.access, { keepDays: 3 })
     await loadAll(keeping, { table, columns: two }, large(8))
     await loadAll(keeping, { table, columns: two }, numbered(3))
@@ -110,7 +110,7 @@ describe('the limit of a client’s database', () => {
     expect(await warehouse.loader.findPrevious('health', table)).toBeUndefined()
   })
 
-  it('does not wait for itself when many loads find it full at once', async () => {
+  it('does not cause a deadlock when eight loads exceed it at the same time', async () => {
     await using keeping = openPostgresWarehouse(scratch.access, { keepDays: 3 })
     await loadAll(keeping, { table, columns: two }, large(8))
     await loadAll(keeping, { table, columns: two }, numbered(3))
@@ -136,7 +136,7 @@ describe('the limit of a client’s database', () => {
     expect(await rowsOf()).toBe(4096)
   })
 
-  it('ends a dry run whose rows do not fit a second time', async () => {
+  it('ends a dry run if there is no space for a copy of its rows', async () => {
     await using warehouse = await opened(12 * mega)
     {
       await using load = await stage(warehouse, { table, columns: two }, large(9))
@@ -147,7 +147,7 @@ describe('the limit of a client’s database', () => {
     expect(await leftovers(scratch.superuser)).toEqual([])
   }, 30_000)
 
-  it('is checked more often the less room is left', async () => {
+  it('is checked more often when less space is left', async () => {
     const countChecks = async (free: number, megabytes: number) => {
       let count = 0
       const chunks = (async function* (): AsyncGenerator<TupleChunk> {

@@ -15,7 +15,7 @@ describe('a warehouse of an older version', () => {
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  it('is brought up to date by provisioning, and keeps what it published', async () => {
+  it('is upgraded by provisioning, and keeps its publications', async () => {
     const key = word()
     const passwords = { loadPassword: word('load-'), readPassword: word('read-') }
     const access = await server.provision(key, passwords)

@@ -13,7 +13,7 @@ import type { WarehouseAccess } from '../postgres-connections.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 import { provisionWarehouse } from './provision.ts'
 
-describe('a provisioned warehouse', () => {
+describe('a provisioned PostgreSQL warehouse', () => {
   let server: ScratchServer
   let alice: WarehouseAccess
   let bob: WarehouseAccess
@@ -29,7 +29,7 @@ describe('a provisioned warehouse', () => {
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  it('comes out the same when two ask for it at once, and again later', async () => {
+  it('is the same when it is provisioned twice at the same time, and once more later', async () => {
     const key = word()
     const passwords = { loadPassword: 'load-password', readPassword: 'read-password' }
     const both = await Promise.all([server.provision(key, passwords), server.provision(key, passwords)])
@@ -39,7 +39,7 @@ describe('a provisioned warehouse', () => {
     expect((await load.query('select current_database() as name')).rows).toEqual([{ name: `c_${key}` }])
   })
 
-  it('takes new passwords, with any printable character, and drops the old ones', async () => {
+  it('accepts new passwords with special characters, and rejects the old passwords', async () => {
     const key = word()
     const before = await server.provision(key)
     const after = await server.provision(key, {
@@ -52,7 +52,7 @@ describe('a provisioned warehouse', () => {
     await expect(connectedAs(before, 'read')).rejects.toMatchObject({ code: '28P01' })
   })
 
-  it.each(['', 'A', 'a b', 'x"; drop', 'a'.repeat(41), 'a_b'])('refuses the key %j', async (key) => {
+  it.each(['', 'A', 'a b', 'x"; drop', 'a'.repeat(41), 'a_b'])('rejects the key %j', async (key) => {
     await expect(
       provisionWarehouse(server.adminUrl, { key, loadPassword: 'x'.repeat(16), readPassword: 'x'.repeat(16) }),
     ).rejects.toMatchObject({
@@ -60,14 +60,14 @@ describe('a provisioned warehouse', () => {
     })
   })
 
-  it('refuses a database that someone else made under its name', async () => {
+  it('rejects an existing database of its name that Sluice did not create', async () => {
     const key = word()
     await using superuser = await connected(superuserUrl())
     await superuser.query(`create database c_${key}`)
     await expect(server.provision(key)).rejects.toMatchObject({ code: 'WAREHOUSE_NOT_OURS' })
   })
 
-  it('says that the server is away', async () => {
+  it('fails with a retryable WAREHOUSE_UNAVAILABLE if the server is unreachable', async () => {
     const away = new URL(server.adminUrl)
     away.port = '1'
     const client = { key: word(), loadPassword: 'load-password', readPassword: 'read-password' }
@@ -77,7 +77,7 @@ describe('a provisioned warehouse', () => {
     })
   })
 
-  it('does not wait for a server that takes connections and says nothing', async () => {
+  it('fails within 8 seconds if the server accepts connections but does not respond', async () => {
     await using silent = createServer((socket) => socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo
@@ -94,13 +94,13 @@ describe('a provisioned warehouse', () => {
     expect(rows[0].rolpassword).toMatch(/^SCRAM-SHA-256\$4096:/)
   })
 
-  it('lets nobody but its own roles in', async () => {
+  it('denies roles of another organisation access to its database', async () => {
     for (const role of ['load', 'read'] as const) {
       await expect(connectedAs(bob, role, alice.database)).rejects.toMatchObject({ code: '42501' })
     }
   })
 
-  it('keeps its roles out of databases that were closed to the public', async () => {
+  it('denies its roles access to databases without the CONNECT privilege of PUBLIC', async () => {
     await using superuser = await connected(superuserUrl())
     const metadata = word('metadata_')
     await superuser.query(`create database ${metadata}`)
@@ -111,7 +111,7 @@ describe('a provisioned warehouse', () => {
     await superuser.query(`drop database ${metadata}`)
   })
 
-  it('gives no role power over another, over databases or over the server', async () => {
+  it('gives its roles no membership in other roles and no administrative attributes', async () => {
     await using superuser = await connected(superuserUrl())
     const { rows } = await superuser.query(
       `select r.rolname as member, g.rolname as "memberOf" from pg_auth_members m
@@ -129,7 +129,7 @@ describe('a provisioned warehouse', () => {
     ).toBe(0)
   })
 
-  it('lets read see what is published, and nothing more', async () => {
+  it('allows role read to read published tables, and denies everything else', async () => {
     await using read = await connectedAs(alice, 'read')
     expect((await read.query('select count(*)::int from health.cases')).rows).toEqual([{ count: 2 }])
     await read.query('set default_transaction_read_only = off')
@@ -168,7 +168,7 @@ describe('a provisioned warehouse', () => {
     expect((await keep.query('select 1')).rowCount).toBe(1)
   })
 
-  it('does not let load forge the ledger, drop its database or use the public schema', async () => {
+  it('denies role load write access to the ledger and to schema public, and dropping the database', async () => {
     await using load = await connectedAs(alice, 'load')
     const refused = [
       'delete from sluice.ledger',
@@ -195,7 +195,7 @@ describe('a provisioned warehouse', () => {
     await expect(elsewhere.query(`drop database ${alice.database}`)).rejects.toMatchObject({ code: '42501' })
   })
 
-  it('takes back what a role set for its own sessions', async () => {
+  it('detects settings that a role changed for its own sessions, and resets them when provisioned again', async () => {
     const key = word()
     const passwords = { loadPassword: 'load-password', readPassword: 'read-password' }
     const access = await server.provision(key, passwords)
@@ -213,7 +213,7 @@ describe('a provisioned warehouse', () => {
     expect((await load.query('show transaction_timeout')).rows).toEqual([{ transaction_timeout: '0' }])
   })
 
-  it('bounds connections, statements and temporary files', async () => {
+  it('limits connections, time-outs and temporary files of role read', async () => {
     await using read = await connectedAs(alice, 'read')
     const { rows } = await read.query(`select name, setting from pg_settings where name in
       ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'temp_file_limit', 'client_connection_check_interval') order by name`)

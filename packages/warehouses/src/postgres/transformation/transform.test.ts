@@ -9,7 +9,7 @@ import { openPostgresWarehouse } from '../postgres-warehouse.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
 
-describe('transforming rows before they are published', () => {
+describe('a transformation of staged rows in PostgreSQL', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
 
@@ -34,7 +34,7 @@ describe('transforming rows before they are published', () => {
     (await scratch.warehouse.queries.readTable('health', table, { limit: 100, offset: 0 })).rows
   const found = () => scratch.warehouse.catalog.findTable('health', table)
 
-  it('works on what was loaded by the table’s name, and reads what is published by its schema', async () => {
+  it('changes staged rows by the table name alone, and reads published rows by the name with the schema', async () => {
     const { rows } = await transformed([
       `update ${table} set name = upper(name) where id > 1`,
       `delete from ${table} where id = 1`,
@@ -50,7 +50,7 @@ describe('transforming rows before they are published', () => {
     expect([(await found())?.rowCount, await leftovers(scratch.superuser)]).toEqual([4, []])
   })
 
-  it('is stopped when it takes more locks than its share of the server’s table of locks', async () => {
+  it('is stopped when it holds too many locks, and readers continue', async () => {
     const grab = `do $x$ declare i int := 0; begin loop i := i + 1;
       begin execute 'create table q_' || i || ' ()'; exception when others then null; end; end loop; end $x$`
     const done = transformed([grab]).catch((error: unknown) => error)
@@ -73,14 +73,14 @@ describe('transforming rows before they are published', () => {
     expect((await rowsOf()).length).toBe(3)
   }, 60_000)
 
-  it('says that COPY FROM STDIN has nothing to read', async () => {
+  it('fails if it uses COPY FROM STDIN', async () => {
     await expect(transformed([`copy ${table} from stdin`])).rejects.toMatchObject({
       code: 'TRANSFORMATION_FAILED',
       message: expect.stringContaining('COPY FROM STDIN, which is not available'),
     })
   })
 
-  it('is stopped when the client’s database is larger than it may be', async () => {
+  it('is stopped when the database of the organisation exceeds its size limit', async () => {
     const { rows: sizes } = await scratch.superuser.query(
       'select pg_database_size(current_database())::float8 as bytes',
     )
@@ -95,7 +95,7 @@ describe('transforming rows before they are published', () => {
     await expect(stage(full, { table, columns: two }, numbered(1))).rejects.toMatchObject({ code: 'WAREHOUSE_FULL' })
   }, 60_000)
 
-  it('adds, renames and retypes columns by the same statements on every load', async () => {
+  it('adds, renames and retypes columns with the same statements on every load', async () => {
     const statements = [
       `alter table ${table} add column total integer`,
       `alter table ${table} rename column name to title`,
@@ -115,7 +115,7 @@ describe('transforming rows before they are published', () => {
     expect((await found())!.columns.map(({ name, dataType }) => `${name} ${dataType}`)).toEqual(['id SMALLINT'])
   })
 
-  it('may change the table’s shape, use tables of its own, and make the table anew', async () => {
+  it('can add columns, use helper tables, and recreate the table', async () => {
     const { tables } = await transformed([
       `create table counts as select name, count(*)::int as n from ${table} group by name`,
       `alter table ${table} add column many bigint`,
@@ -145,7 +145,7 @@ describe('transforming rows before they are published', () => {
     ['create function twice(integer) returns integer language sql as $$ select 2 * $1 $$', 'function twice(integer)'],
     ["create type mood as enum ('ok')", 'type mood'],
     ["create domain code as text check (value <> '')", 'type code'],
-  ])('is refused where it leaves what it made by %j', async (statement, named) => {
+  ])('fails if it leaves the object created by %j', async (statement, named) => {
     await expect(transformed([statement])).rejects.toMatchObject({
       code: 'TRANSFORMATION_FAILED',
       message: expect.stringContaining(`created objects that cannot be published: ${named}.`),
@@ -153,7 +153,7 @@ describe('transforming rows before they are published', () => {
     expect([await rowsOf(), await leftovers(scratch.superuser)]).toEqual([numberedWith(3, 'old'), []])
   })
 
-  it('may leave temporary tables, and numbers that belong to a column', async () => {
+  it('can leave temporary tables and identity columns', async () => {
     for (let round = 1; round <= 2; round++) {
       await transformed([
         `create temporary table helper as select 5 as n`,
@@ -164,7 +164,7 @@ describe('transforming rows before they are published', () => {
     }
   })
 
-  it('keeps indexes and constraints at every load, and the values of columns that fill themselves', async () => {
+  it('keeps indexes, constraints and values of generated columns on every load', async () => {
     for (let round = 1; round <= 3; round++) {
       await transformed([
         `create index on ${table} (name)`,
@@ -182,7 +182,7 @@ describe('transforming rows before they are published', () => {
     }
   })
 
-  it('gives the same table at every load, whatever its statements are', async () => {
+  it('produces the same table on every load with random statements', async () => {
     const step = fc.constantFrom<(columns: string[], number: number) => [string[], string[]]>(
       (columns, number) => [
         [`alter table ${table} add column c${number} integer default 7`],
@@ -232,7 +232,7 @@ describe('transforming rows before they are published', () => {
     )
   }, 300_000)
 
-  it('shows nobody a snapshot in which its rows are missing', async () => {
+  it('keeps the old rows visible to a reader with an older snapshot during the publication', async () => {
     await using reader = await connectedAs(scratch.access, 'read')
     await reader.query('begin isolation level repeatable read')
     await reader.query('select 1')
@@ -260,7 +260,7 @@ describe('transforming rows before they are published', () => {
     [`insert into sluice.ledger (run, attempt) values ('another', 1)`, /permission denied/],
     [`select sluice.enter_run('guessed', 'another', 1)`, /takes entries from Sluice only/],
     ['select * from sluice.ledger_key', /permission denied/],
-  ])('ends at %j with the statement’s number and the server’s sentence', async (statement, sentence) => {
+  ])('fails at %j with the number of the statement and the message of the server', async (statement, sentence) => {
     const run = word('run')
     await expect(
       transformed([`update ${table} set name = 'x'`, statement, `delete from ${table}`], { run }),
@@ -276,7 +276,7 @@ describe('transforming rows before they are published', () => {
     ])
   })
 
-  it.each([`drop table`, `create or replace view`])('says so when %s leaves nothing to publish', async (how) => {
+  it.each([`drop table`, `create or replace view`])('fails if %s removes the table to publish', async (how) => {
     const statements = how.startsWith('drop')
       ? [`drop table ${table}`]
       : [`alter table ${table} rename to hidden`, `create view ${table} as select * from hidden`]
@@ -287,7 +287,7 @@ describe('transforming rows before they are published', () => {
     expect([await rowsOf(), await leftovers(scratch.superuser)]).toEqual([numberedWith(3, 'old'), []])
   })
 
-  it('takes COMMIT, settings and a flood of rows without harm', async () => {
+  it('tolerates COMMIT, changed settings and a large result', async () => {
     await transformed([
       'commit',
       `set statement_timeout = 1`,
@@ -338,16 +338,16 @@ describe('transforming rows before they are published', () => {
     }
 
     it.each([
-      ['a row that is inserted', (to: string) => `insert into ${to}.log select id, name from ${table}`, 'log'],
-      ['rows that are deleted', (to: string) => `delete from ${to}.log`, 'log'],
-      ['a table that is emptied', (to: string) => `truncate ${to}.log`, 'log'],
-      ['a table that is dropped', (to: string) => `drop table ${to}.log`, 'log'],
-      ['a table that is made', (to: string) => `create table ${to}.fresh as select 1 as n`, 'fresh'],
-      ['a function that is made', (to: string) => `create function ${to}.f() returns int return 1`, 'f'],
-      ['a domain that is made', (to: string) => `create domain ${to}.code as text`, 'code'],
-      ['an enumeration that is made', (to: string) => `create type ${to}.sex as enum ('f', 'm')`, 'sex'],
-      ['a composite type that is made', (to: string) => `create type ${to}.place as (x int, y int)`, 'place'],
-    ])('refuses %s elsewhere, and rolls it back', async (_what, statement, name) => {
+      ['an inserted row', (to: string) => `insert into ${to}.log select id, name from ${table}`, 'log'],
+      ['deleted rows', (to: string) => `delete from ${to}.log`, 'log'],
+      ['a truncated table', (to: string) => `truncate ${to}.log`, 'log'],
+      ['a dropped table', (to: string) => `drop table ${to}.log`, 'log'],
+      ['a created table', (to: string) => `create table ${to}.fresh as select 1 as n`, 'fresh'],
+      ['a created function', (to: string) => `create function ${to}.f() returns int return 1`, 'f'],
+      ['a created domain', (to: string) => `create domain ${to}.code as text`, 'code'],
+      ['a created enumeration type', (to: string) => `create type ${to}.sex as enum ('f', 'm')`, 'sex'],
+      ['a created composite type', (to: string) => `create type ${to}.place as (x int, y int)`, 'place'],
+    ])('rejects %s in another schema, and rolls it back', async (_what, statement, name) => {
       await expect(dry(`update ${table} set name = 'x'`, statement(history), 'commit')).rejects.toMatchObject({
         code: 'TRANSFORMATION_FAILED',
         message: expect.stringMatching(new RegExp(`also changes .*${history}\\.${name}.*rolled back`)),
@@ -362,7 +362,7 @@ describe('transforming rows before they are published', () => {
       expect([rows, await leftovers(scratch.superuser)]).toEqual([[], []])
     })
 
-    it('commits nothing that a statement changes elsewhere, whatever the check can see', async () => {
+    it('commits no change in other schemas, including changes that the check does not detect', async () => {
       const [spare, renamed, type] = [word('spare_'), word('renamed_'), word('type_')]
       await using load = await connectedAs(scratch.access, 'load')
       await load.query(`create schema ${spare}; create schema ${renamed}_old;
@@ -391,7 +391,7 @@ describe('transforming rows before they are published', () => {
       expect([await catalogue(), await leftovers(scratch.superuser)]).toEqual([before, []])
     })
 
-    it('keeps columns, values and labels that the statements made', async () => {
+    it('keeps the columns, values and labels that the statements set', async () => {
       await using load = await stage(
         scratch.warehouse,
         { table, columns: two, run: word('run') },
@@ -427,7 +427,7 @@ describe('transforming rows before they are published', () => {
       expect(await leftovers(scratch.superuser)).toEqual([load.stagingTable])
     })
 
-    it('works on the rows that are loaded as a load does, and reads other tables', async () => {
+    it('transforms staged rows as a real run does, and reads other tables', async () => {
       const planned = await dry(
         'commit',
         `create temporary table kept as select id from ${history}.log`,
@@ -442,7 +442,7 @@ describe('transforming rows before they are published', () => {
     })
   })
 
-  it('cannot change what later loads begin with', async () => {
+  it('cannot break later loads by changing role settings or creating functions', async () => {
     await transformed([
       'alter role current_user set default_transaction_read_only = on',
       'alter role current_user set search_path = health',
@@ -462,7 +462,7 @@ describe('transforming rows before they are published', () => {
       alter role ${scratch.access.load.user} reset all`)
   })
 
-  it('can be cancelled at any moment, and leaves nothing', async () => {
+  it('ends on the server when it is cancelled, and keeps the old rows', async () => {
     const cancel = new AbortController()
     const running = transformed(['select pg_sleep(600)'], { signal: cancel.signal })
     const refused = expect(running).rejects.toThrow('by hand')
@@ -477,7 +477,7 @@ describe('transforming rows before they are published', () => {
     expect([rows, await leftovers(scratch.superuser), await rowsOf()]).toEqual([[], [], numberedWith(3, 'old')])
   })
 
-  it('of a worker that died is swept, with the rows in it', async () => {
+  it('is removed by sweepStaging with its rows after its run ended', async () => {
     const run = word('run')
     const load = await stage(scratch.warehouse, { table, columns: two, run }, numbered(4))
     await using user = await connectedAs(scratch.access, 'load')
@@ -490,7 +490,7 @@ describe('transforming rows before they are published', () => {
   })
 
   it.each(['{"run":oops', '{"run":{}}', '{"run":"mine"'])(
-    'leaves the sweep to what is ours at the comment %j',
+    'cannot make sweepStaging drop a table with the comment %j',
     async (comment) => {
       const mine = word('mine_')
       await transformed([`create table sluice.${mine} ()`, `comment on table sluice.${mine} is '${comment}'`])
@@ -499,7 +499,7 @@ describe('transforming rows before they are published', () => {
     },
   )
 
-  it('works on all tables of a run together', async () => {
+  it('can use all staging tables of a run', async () => {
     const run = word('run')
     const other = `${table}_other`
     await using first = await stage(scratch.warehouse, { table, columns: two, run }, numbered(2, 'a'))

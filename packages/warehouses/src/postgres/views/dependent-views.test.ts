@@ -33,7 +33,7 @@ describe('views over a table whose types widen', () => {
   it.each([
     ['a column', columns({ id: 'INTEGER', name: 'TEXT' })],
     ['the partition key', columns({ name: 'INTEGER', id: 'INTEGER' })],
-  ])('are made anew as they were, in their order, for %s', async (_, shape) => {
+  ])('are recreated with definitions, indexes, comments and grants when the type of %s widens', async (_, shape) => {
     table = word('keyed_')
     await load(
       [[1, 2]],
@@ -76,7 +76,7 @@ describe('views over a table whose types widen', () => {
     expect((await reader.query(`select "The id" from health.third_${table}`)).rowCount).toBe(2)
   })
 
-  it('stay untouched where the widened column is not theirs', async () => {
+  it('stay unchanged if they do not read the widened column', async () => {
     await user.query(`create view health.over_${table} as select name from health.${table}`)
     const oid = async () => (await user.query(`select 'health.over_${table}'::regclass::oid as oid`)).rows
     const before = await oid()
@@ -84,7 +84,7 @@ describe('views over a table whose types widen', () => {
     expect([await oid(), await rowsOf(`over_${table}`)]).toEqual([before, [['b']]])
   })
 
-  it('of somebody else stay, and so does the old data, in a sentence that names them', async () => {
+  it('of another owner make the load fail with their names, and the old rows stay', async () => {
     await scratch.superuser.query(`create view health.theirs_${table} as select id from health.${table}`)
     await user.query(`create view health.ours_${table} as select id from health.${table}`)
     await expect(load([['x', 'b']], wider)).rejects.toMatchObject({
@@ -97,7 +97,7 @@ describe('views over a table whose types widen', () => {
     expect((await scratch.superuser.query(`select id from health.theirs_${table}`)).rows).toEqual([{ id: 2 }])
   })
 
-  it('that make no sense over the wider type keep the old data, and are named', async () => {
+  it('that are invalid with the wider type make the load fail with their names, and the old rows stay', async () => {
     await user.query(`create view health.sum_${table} as select sum(id) as total from health.${table}`)
     await expect(load([['x', 'b']], wider)).rejects.toMatchObject({
       code: 'VIEWS_DEPEND',
@@ -107,7 +107,7 @@ describe('views over a table whose types widen', () => {
     expect([await rowsOf(table), await rowsOf(`sum_${table}`)]).toEqual([[[1, 'a']], [['1']]])
   })
 
-  it('that make no sense over others are named without those', async () => {
+  it('that are invalid are named without the valid views below and the views above', async () => {
     await user.query(`
       create view health.any_${table} as select 'é' as accent, id from health.${table};
       create view health.sum_${table} as select sum(id) as total from health.any_${table};
@@ -119,7 +119,7 @@ describe('views over a table whose types widen', () => {
     })
   })
 
-  it('are never missing for readers, who wait for no deadlock', async () => {
+  it('are always visible to readers, without deadlocks, while types widen', async () => {
     await user.query(`create view health.over_${table} as select id, name from health.${table}`)
     const seen = new Set<string>()
     const reading = { on: true }

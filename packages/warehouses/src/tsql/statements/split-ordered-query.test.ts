@@ -7,7 +7,7 @@ const around = (text: string) => {
   return `${before}select * from ${from} order by ${by} ${rest}`.replaceAll(/\s+/g, ' ').trim()
 }
 
-describe('the order of a query, said from outside', () => {
+describe('splitOrderedQuery, which moves ORDER BY to an outer query', () => {
   it.each([
     ['select id, n from t order by ID desc', 'select id, n from t', 'c1, c2', 'c1 desc'],
     ['select id, n from t order by 2 asc, [total SUM] desc', 'select id, n from t', 'c1, c2', 'c2, c2 desc'],
@@ -29,13 +29,13 @@ describe('the order of a query, said from outside', () => {
     expect(around(text)).toBe(`select * from ( ${inside} ) as asked(${names}) order by ${by}`)
   })
 
-  it('leaves WITH before and OPTION behind', () => {
+  it('keeps WITH before the outer query and OPTION after it', () => {
     expect(around('with q as (select 1 as id order by 1) select id, 2 from q order by id option (recompile)')).toBe(
       'with q as (select 1 as id order by 1) select * from ( select id, 2 from q ) as asked(c1, c2) order by c1 option (recompile)',
     )
   })
 
-  it('is none where there is none', () => {
+  it('returns an empty order for a query without ORDER BY', () => {
     expect(splitOrderedQuery('select row_number() over (order by n) from t', columns)).toMatchObject({ by: '' })
   })
 })
