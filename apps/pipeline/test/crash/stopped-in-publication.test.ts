@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 describeUnless(longRunOnly)('publication of a worker that is suspended and resumes', () => {
-  it('makes the run OK even if another worker has claimed a last attempt beyond the limit', async () => {
+  it('makes the run OK even if another worker claims it after the limit of attempts', async () => {
     const scene = scenes[0]!
     const run = await ask(stack, scene.pipeline, numbered(2, 20))
     await stack.db.updateTable('runs').set({ attempt: 4 }).where('id', '=', run.id).execute()

@@ -64,7 +64,7 @@ describe('request that DHIS2 does not accept', () => {
     expect(log.join()).toMatch(/next attempt in [12] seconds/)
   })
 
-  it('is delayed as long as Retry-After says, and fails if that is an hour', async () => {
+  it('is delayed as long as Retry-After requires, and fails if that is one hour', async () => {
     const dhis2 = await start(firstAnswer({ status: 429, headers: { 'retry-after': '3' }, body: '' }))
     const began = Date.now()
     await pushed(dhis2, { rows: fine(1) })

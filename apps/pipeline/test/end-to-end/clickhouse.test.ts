@@ -20,7 +20,7 @@ const cases = 'id,region,period,visits\n1,north,202601,10\n2,south,202601,20\n3,
 
 describe('end to end: ClickHouse schema', () => {
   if (clickhouseMissing !== undefined || process.env['CLICKHOUSE_TEST_URL']) {
-    it.skip(clickhouseMissing ?? 'ends its server, which is none of its own', () => {})
+    it.skip(clickhouseMissing ?? 'needs a ClickHouse server of its own, not that of CLICKHOUSE_TEST_URL', () => {})
     return
   }
   let server: ClickHouseServer

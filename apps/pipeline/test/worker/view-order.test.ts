@@ -68,7 +68,7 @@ describe('due materialised view', () => {
     expect(await waits(due)).toBe(false)
   })
 
-  it('does not wait if started manually, for later runs, or after seven hours', async () => {
+  it('does not wait if started manually, for later runs, or longer than six hours', async () => {
     const input = await view([])
     const last = await view([input.name])
     const asked = await run(last, 'MANUAL')

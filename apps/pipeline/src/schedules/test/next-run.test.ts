@@ -36,7 +36,7 @@ describe('run trigger', () => {
     EVERY_MONTH: '0 0 1 * *',
   } as const
 
-  it.each(Object.entries(fixed))('%s is the cron expression %s', (runTrigger, expression) => {
+  it.each(Object.entries(fixed))('%s has the cron expression %s', (runTrigger, expression) => {
     expect(toCronExpression(schedule({ runTrigger: runTrigger as keyof typeof fixed }))).toBe(expression)
   })
 
