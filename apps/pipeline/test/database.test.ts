@@ -30,7 +30,7 @@ describe('pipeline database', () => {
     await expect(db.query('delete from audit')).rejects.toThrow('never changed')
   })
 
-  it('is migrated with its queue by one command, also concurrently and repeatedly, but not from a newer version', async () => {
+  it('is migrated by one command, also concurrently and repeatedly, but not from a newer version', async () => {
     await using empty = await testDatabase()
     const migrate = () => runProgram('pipeline/bin/migrate.ts', environment(empty.url))
     expect((await Promise.all([migrate(), migrate()])).toSorted()).toEqual([

@@ -65,7 +65,7 @@ describe('runChecks', () => {
     expect((await scratch.warehouse.catalog.findTable('health', 'cases'))?.rowCount).toBe(30)
   })
 
-  it('waits for a query slot if slotTimeoutSeconds is set, and otherwise fails when the warehouse is busy', async () => {
+  it('waits for a query slot if slotTimeoutSeconds is set, and fails at once otherwise', async () => {
     let asked = 0
     const busy = new WarehouseProblem('WAREHOUSE_BUSY', 'Many queries are running.', { retryable: true })
     const queries = {

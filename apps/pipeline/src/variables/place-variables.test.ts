@@ -219,22 +219,19 @@ describe('hostile variable values', () => {
     clickhouse: escaped,
   }
 
-  it.each(Object.entries(readers))(
-    'are written for %s as one literal that is read as the same value',
-    (language, read) => {
-      fc.assert(
-        fc.property(hostile, (value) => {
-          const sql = placeVariables('${value}', new Map([['value', value]]), language as SqlLanguage).trim()
-          if (/^\(?-?\d/.test(sql)) return expect(sql.replace(/^\((.*)\)$/, '$1')).toBe(value)
-          expect(read(sql)).toEqual([value, ''])
-          // And what was placed is one literal to whoever looks for variables in it.
-          const kinds = [...getSqlRules(language as SqlLanguage).pieces(sql)].map(({ kind }) => kind)
-          expect(kinds).not.toContain('variable')
-        }),
-        { numRuns: 1_000 },
-      )
-    },
-  )
+  it.each(Object.entries(readers))('are read unchanged as a literal of %s', (language, read) => {
+    fc.assert(
+      fc.property(hostile, (value) => {
+        const sql = placeVariables('${value}', new Map([['value', value]]), language as SqlLanguage).trim()
+        if (/^\(?-?\d/.test(sql)) return expect(sql.replace(/^\((.*)\)$/, '$1')).toBe(value)
+        expect(read(sql)).toEqual([value, ''])
+        // And what was placed is one literal to whoever looks for variables in it.
+        const kinds = [...getSqlRules(language as SqlLanguage).pieces(sql)].map(({ kind }) => kind)
+        expect(kinds).not.toContain('variable')
+      }),
+      { numRuns: 1_000 },
+    )
+  })
 
   it('do not change the tokens of a ClickHouse statement, with any text around them', () => {
     fc.assert(

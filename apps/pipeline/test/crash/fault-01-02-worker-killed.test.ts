@@ -165,11 +165,8 @@ describe('run whose worker is killed', () => {
     expect(atLast).toMatchObject({ ...before, state: 'FAILED', error_code: 'TOO_MANY_ATTEMPTS', staging: 0, jobs: 0 })
   })
 
-  itOf('published, run was tried often')(
-    'ends as OK after five attempts if the last one had committed its publication',
-    () => {
-      const { atLast } = killed.get('published, run was tried often')!
-      expect(atLast).toMatchObject({ ...afterwards, state: 'OK', error_code: null, rows_written: 20_000, jobs: 0 })
-    },
-  )
+  itOf('published, run was tried often')('ends as OK if the fifth attempt had committed its publication', () => {
+    const { atLast } = killed.get('published, run was tried often')!
+    expect(atLast).toMatchObject({ ...afterwards, state: 'OK', error_code: null, rows_written: 20_000, jobs: 0 })
+  })
 })

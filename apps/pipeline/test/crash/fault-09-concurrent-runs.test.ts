@@ -77,7 +77,7 @@ describe('concurrent processes', () => {
     expect(await seen(stack, scenes[0]!, run)).toMatchObject({ state: 'OK', attempt: 1, holds: [2], publications: 1 })
   })
 
-  it('publish a run once when two workers hold it, and the one that lost its lease drops its staging table', async () => {
+  it('publish a run once when two workers hold it, and drop the staging table of the stale attempt', async () => {
     const scene = scenes[1]!
     await using first = await trapped(stack, 'copied:sleep:12000')
     const run = await ask(stack, scene.pipeline, numbered(2))

@@ -216,27 +216,24 @@ describe('staged rows of a worker that is not killed', () => {
     expect(await logOf(stack, run)).toContain(adopted)
   })
 
-  itInLongRun(
-    'are published by another worker if the first is stopped while it waits for a reader of the table',
-    async () => {
-      const { schema, table } = scene.pipeline
-      await using reader = await stack.inside(scene.pipeline.client)
-      await reader.query(`begin; lock table ${schema}.${table} in access share mode`)
-      const run = await (async () => {
-        await using worker = await trapped(stack, 'before-swap:sleep:0')
-        const asked = await ask(stack, scene.pipeline, numbered((last += 1), 300))
-        await until(async () => (await logOf(stack, asked)).includes('waits for queries that read it'))
-        worker.signal('SIGTERM')
-        expect(await worker.ended).toBe(0)
-        return asked
-      })()
-      expect(await seen(stack, scene, run)).toMatchObject({ state: 'QUEUED', handed_back: 1, staging: 1 })
-      await removeFile(run)
-      await reader.query('commit')
-      await using _other = await otherWorker()
-      expect(await endOf(run)).toMatchObject(publishedByRetry(last, 300))
-    },
-  )
+  itInLongRun('are published by another worker if the first is stopped while it waits for a reader', async () => {
+    const { schema, table } = scene.pipeline
+    await using reader = await stack.inside(scene.pipeline.client)
+    await reader.query(`begin; lock table ${schema}.${table} in access share mode`)
+    const run = await (async () => {
+      await using worker = await trapped(stack, 'before-swap:sleep:0')
+      const asked = await ask(stack, scene.pipeline, numbered((last += 1), 300))
+      await until(async () => (await logOf(stack, asked)).includes('waits for queries that read it'))
+      worker.signal('SIGTERM')
+      expect(await worker.ended).toBe(0)
+      return asked
+    })()
+    expect(await seen(stack, scene, run)).toMatchObject({ state: 'QUEUED', handed_back: 1, staging: 1 })
+    await removeFile(run)
+    await reader.query('commit')
+    await using _other = await otherWorker()
+    expect(await endOf(run)).toMatchObject(publishedByRetry(last, 300))
+  })
 
   const points: Failpoint[] = ['in-publication', 'rows-staged', 'before-swap']
 

@@ -115,7 +115,7 @@ const age = (seconds: number) =>
     .execute()
 
 describe('alerts about a failed run', () => {
-  it('are mailed once to all addresses of the organisation, with the pipeline, reason, time and log command', async () => {
+  it('are mailed once to each address of the organisation, with reason, time and log command', async () => {
     const pipeline = await alerted('ada@example.org,grace@example.org')
     const run = await ended(pipeline)
     const { name, uid } = await stack.db

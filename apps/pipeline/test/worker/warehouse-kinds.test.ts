@@ -88,43 +88,40 @@ describe('worker', () => {
     },
   )
 
-  itUnless(clickhouseMissing)(
-    'loads each pipeline into the warehouse of its schema, ClickHouse or PostgreSQL',
-    async () => {
-      const there = await pipelineIn('WAREHOUSE_B')
-      const here = await stack.pipeline(there.client)
-      expect(await load(there, 'id,name\n1,Oslo\n2,Bergen\n')).toMatchObject({ state: 'OK', rows_written: 2 })
-      expect(await load(here, 'id,name\n7,Accra\n')).toMatchObject({ state: 'OK', rows_written: 1 })
-      const warehouse = await warehouses.open(there.client)
-      const page = { limit: 10, offset: 0 }
-      expect((await warehouse.queries.readTable(there.schema, 'cases', page)).rows).toEqual([
-        [1, 'Oslo'],
-        [2, 'Bergen'],
-      ])
-      expect((await warehouse.queries.readTable(here.schema, 'cases', page)).rows).toEqual([[7, 'Accra']])
-      const schemas = await warehouse.catalog.listSchemas()
-      expect(schemas).toEqual([there.schema, here.schema].toSorted())
-      const places = await warehouse.catalog.listRelations(schemas)
-      expect((await warehouse.catalog.findTables(places)).map(({ rowCount }) => rowCount).toSorted()).toEqual([1, 2])
-      const table = await warehouse.catalog.findTable(there.schema, 'cases')
-      expect(table?.columns[1]).toMatchObject({ minValue: 'Bergen', maxValue: 'Oslo', nullValues: 0 })
+  itUnless(clickhouseMissing)('loads each pipeline into ClickHouse or PostgreSQL, by its schema', async () => {
+    const there = await pipelineIn('WAREHOUSE_B')
+    const here = await stack.pipeline(there.client)
+    expect(await load(there, 'id,name\n1,Oslo\n2,Bergen\n')).toMatchObject({ state: 'OK', rows_written: 2 })
+    expect(await load(here, 'id,name\n7,Accra\n')).toMatchObject({ state: 'OK', rows_written: 1 })
+    const warehouse = await warehouses.open(there.client)
+    const page = { limit: 10, offset: 0 }
+    expect((await warehouse.queries.readTable(there.schema, 'cases', page)).rows).toEqual([
+      [1, 'Oslo'],
+      [2, 'Bergen'],
+    ])
+    expect((await warehouse.queries.readTable(here.schema, 'cases', page)).rows).toEqual([[7, 'Accra']])
+    const schemas = await warehouse.catalog.listSchemas()
+    expect(schemas).toEqual([there.schema, here.schema].toSorted())
+    const places = await warehouse.catalog.listRelations(schemas)
+    expect((await warehouse.catalog.findTables(places)).map(({ rowCount }) => rowCount).toSorted()).toEqual([1, 2])
+    const table = await warehouse.catalog.findTable(there.schema, 'cases')
+    expect(table?.columns[1]).toMatchObject({ minValue: 'Bergen', maxValue: 'Oslo', nullValues: 0 })
 
-      const counted = async (text: string) => (await warehouse.queries.query({ text, schemas })).rows[0]?.map(Number)
-      expect(await counted(`select count(*) as n from ${there.schema}.cases`)).toEqual([2])
-      expect(await counted(`select count(*) as n from ${here.schema}.cases`)).toEqual([1])
-      await expect(
-        warehouse.queries.query({
-          text: `select * from ${there.schema}.cases a join ${here.schema}.cases b on a.id = b.id`,
-          schemas,
-        }),
-      ).rejects.toMatchObject({ code: 'QUERY_FAILED', message: expect.stringContaining('several warehouses') })
+    const counted = async (text: string) => (await warehouse.queries.query({ text, schemas })).rows[0]?.map(Number)
+    expect(await counted(`select count(*) as n from ${there.schema}.cases`)).toEqual([2])
+    expect(await counted(`select count(*) as n from ${here.schema}.cases`)).toEqual([1])
+    await expect(
+      warehouse.queries.query({
+        text: `select * from ${there.schema}.cases a join ${here.schema}.cases b on a.id = b.id`,
+        schemas,
+      }),
+    ).rejects.toMatchObject({ code: 'QUERY_FAILED', message: expect.stringContaining('several warehouses') })
 
-      const view = { id: randomUUID(), schema: there.schema, name: 'over', query: 'select name from cases' }
-      await warehouse.views.define({ ...view, materialized: false }, { seconds: 30 }, new AbortController().signal)
-      expect((await warehouse.queries.readTable(there.schema, 'over', page)).rows).toEqual([['Oslo'], ['Bergen']])
-      await warehouse.views.drop(there.schema, 'over')
-      await warehouse.catalog.dropTable(there.schema, 'cases')
-      expect(await warehouse.catalog.listRelations([there.schema])).toEqual([])
-    },
-  )
+    const view = { id: randomUUID(), schema: there.schema, name: 'over', query: 'select name from cases' }
+    await warehouse.views.define({ ...view, materialized: false }, { seconds: 30 }, new AbortController().signal)
+    expect((await warehouse.queries.readTable(there.schema, 'over', page)).rows).toEqual([['Oslo'], ['Bergen']])
+    await warehouse.views.drop(there.schema, 'over')
+    await warehouse.catalog.dropTable(there.schema, 'cases')
+    expect(await warehouse.catalog.listRelations([there.schema])).toEqual([])
+  })
 })
