@@ -22,8 +22,8 @@ const compare = (
   return compareColumns(postgres, last, read, { ...policy, schemaChanges, definition }).sentence
 }
 
-describe('the sentence on columns that differ', () => {
-  it('says what a run does', () => {
+describe('compareColumns: sentence on column differences', () => {
+  it('states what a run would do with missing and new columns under each schemaChanges policy', () => {
     const missing = 'Columns of the last load that the file does not have: "d".'
     const added = 'Columns that the last load did not have: "x".'
     expect(compare('abcd', 'FAIL')).toBe('')
@@ -46,14 +46,14 @@ describe('the sentence on columns that differ', () => {
     )
   })
 
-  it('says that a header without rows is refused as values in one line', () => {
+  it('says that a run would fail if a file has no rows and half of its columns are new', () => {
     expect(compare('abxy', 'EVOLVE', { rows: 0 })).toBe(
       'A run would fail, because the source has no rows and 2 of its 4 columns are new. Check the line ends of the file. Columns of the last load that the file does not have: "c", "d". Columns that the last load did not have: "x", "y".',
     )
     expect(compare('abcd', 'EVOLVE', { rows: 0 })).toBe('')
   })
 
-  it('names columns that lost all their values', () => {
+  it('names columns that had values in the last load and are empty in every row now', () => {
     const emptied = (memory: object, rows = 1, changes: object = {}) =>
       compareColumns(
         postgres,
@@ -81,7 +81,7 @@ describe('the sentence on columns that differ', () => {
   })
 })
 
-describe('the sentence on types', () => {
+describe('compareColumns: sentence on type changes', () => {
   const before = (dataType: FedColumn['dataType'], memory: object = {}) => ({
     definition: 'before',
     columns: [{ name: 'v', label: 'V', ...postgres.storedAs({ dataType }), ...memory }],
@@ -93,7 +93,7 @@ describe('the sentence on types', () => {
     rows: 1,
   })
 
-  it('names the change, or why it is refused', () => {
+  it('names the type change, or the reason why a run would refuse it', () => {
     const toText = after({ dataType: 'TEXT' })
     const whole = (schemaChanges: SchemaChanges, file = toText) =>
       compareColumns(postgres, before('INTEGER'), file, { ...policy, schemaChanges }).sentence
@@ -107,7 +107,7 @@ describe('the sentence on types', () => {
     )
   })
 
-  it('says nothing where the run changes nothing or the types are not known', () => {
+  it('is empty if a run changes no type, the types are unknown, or a transformation follows', () => {
     const unchanged = [
       compareColumns(
         postgres,
@@ -134,7 +134,7 @@ describe('the sentence on types', () => {
   it.each([
     ['PostgreSQL', postgres],
     ['ClickHouse', clickHouse],
-  ])('agrees with the plan of the table in %s for every two loads', (_, rules) => {
+  ])('predicts the refusal and the type changes of the table plan in %s for any two loads', (_, rules) => {
     const kind = fc.oneof(
       fc.record({
         dataType: fc.constantFrom<FedColumn['dataType']>('SMALLINT', 'INTEGER', 'BIGINT', 'DOUBLE', 'DATE', 'TEXT'),

@@ -12,15 +12,15 @@ const whole = {
 const read = (environment: NodeJS.ProcessEnv) =>
   parseRedshiftSettings(readSettings(environment, redshiftSettingShape).values)
 
-describe('the settings of a Redshift', () => {
-  it('are all there, or none', () => {
+describe('Redshift settings', () => {
+  it('are undefined if all are absent or empty, and parsed if all are set', () => {
     expect(read({})).toBeUndefined()
     // As docker compose hands on what nobody has set.
     expect(read(Object.fromEntries(Object.keys(whole).map((name) => [name, ''])))).toBeUndefined()
     expect(read(whole)).toMatchObject({ url: whole.REDSHIFT_URL, role: 'default', staging: 's3://bucket/prefix' })
   })
 
-  it.each(Object.keys(whole))('are refused without %s, by its name', (name) => {
+  it.each(Object.keys(whole))('are rejected if %s is missing, with its name in the message', (name) => {
     expect(() => read({ ...whole, [name]: undefined })).toThrow(`${name} is missing: REDSHIFT_`)
   })
 })

@@ -11,14 +11,14 @@ const environment = {
   FILES_DIRECTORY: '/files',
 }
 
-describe('slots of a worker', () => {
+describe('worker slots', () => {
   it.each([
     [256, 2],
     [512, 3],
     [768, 6],
     [1024, 8],
     [64_000, 8],
-  ])('in %i MB are %i', (memory, slots) => {
+  ])('with %i MB of memory default to %i', (memory, slots) => {
     expect(computeDefaultSlots(megabytes(memory))).toBe(slots)
   })
 
@@ -26,7 +26,7 @@ describe('slots of a worker', () => {
     [{ WORKER_CONCURRENCY: '8' }, 4],
     [{ WORKER_CONCURRENCY: '1' }, 1],
     [{ WORKER_CONCURRENCY: '8', CLIENT_CONCURRENCY: '6' }, 6],
-  ])('with %j leave a client %i', (changes, most) => {
+  ])('with %j are limited to %i per organisation', (changes, most) => {
     expect(readConfig({ ...environment, ...changes }).CLIENT_CONCURRENCY).toBe(most)
   })
 })

@@ -15,8 +15,8 @@ const hook = {
   ALERT_WEBHOOK_SECRET: `whsec_${key.toString('base64')}`,
 }
 
-describe('the settings of alerts', () => {
-  it('are optional, and a key is read as Standard Webhooks writes it', () => {
+describe('alert settings', () => {
+  it('are optional, and the webhook secret is read in the format of Standard Webhooks', () => {
     expect(readConfig(environment)).toMatchObject({ SMTP_URL: undefined, ALERT_WEBHOOK_URL: undefined })
     const { ALERT_WEBHOOK_SECRET, ALERT_WEBHOOK_URL, secrets } = readConfig({ ...environment, ...hook })
     expect([ALERT_WEBHOOK_URL, ALERT_WEBHOOK_SECRET?.equals(key)]).toEqual([hook.ALERT_WEBHOOK_URL, true])
@@ -29,7 +29,7 @@ describe('the settings of alerts', () => {
     [{ ...hook, ALERT_WEBHOOK_SECRET: 'whsec_c2hvcnQ=' }, 'must be whsec_ followed by 24 to 64 bytes in base64'],
     [{ ...hook, ALERT_WEBHOOK_SECRET: key.toString('base64') }, 'must be whsec_'],
     [{ ...hook, ALERT_WEBHOOK_URL: 'alerts.example.org' }, 'must be a URL'],
-  ])('are refused in halves and in other shapes: %j', (settings, problem) => {
+  ])('are rejected if one of a pair is missing or a value has the wrong format: %j', (settings, problem) => {
     expect(() => readConfig({ ...environment, ...settings })).toThrow(problem)
   })
 })

@@ -18,19 +18,19 @@ const environment = (url: string) => ({
   FILES_DIRECTORY: '/nowhere',
 })
 
-describe('the database', () => {
-  it('keeps the house rules', async () => {
+describe('pipeline database', () => {
+  it('follows the schema rules of the project', async () => {
     expect(await brokenDatabaseRules(database.url)).toEqual([])
   })
 
-  it('takes no change of the audit', async () => {
+  it('rejects updates and deletions in the audit log', async () => {
     await using db = await connected(database.url)
     await db.query(`insert into audit (operation, request_id, address, details) values ('test', '', '', '{}')`)
     await expect(db.query(`update audit set operation = 'nothing'`)).rejects.toThrow('never changed')
     await expect(db.query('delete from audit')).rejects.toThrow('never changed')
   })
 
-  it('is made with its queue by one command, by two at once, and again', async () => {
+  it('is migrated by one command, also concurrently and repeatedly, but not from a newer version', async () => {
     await using empty = await testDatabase()
     const migrate = () => runProgram('pipeline/bin/migrate.ts', environment(empty.url))
     expect((await Promise.all([migrate(), migrate()])).toSorted()).toEqual([

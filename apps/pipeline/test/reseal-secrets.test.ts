@@ -9,7 +9,7 @@ import { sealedColumns } from '../src/secrets/sealed-secrets.ts'
 const client = '2f1c8f0e-5f0b-4c7e-9b44-0d9c7e1f5a10'
 const key = (id: string, byte: number) => `${id}:${Buffer.alloc(32, byte).toString('base64')}`
 
-it('every column that is sealed is on the list, and is sealed anew with the newest key', async () => {
+it('every encrypted column is listed, and resealAll encrypts its values with the newest key', async () => {
   await using database = await testDatabase({ migrations: migrationsFolder })
   await using connection = connect<any>(database.url, { name: 'pipeline-test' })
   const { db } = connection

@@ -14,7 +14,7 @@ const environment = (url: string, port: number) => ({
   WORKER_PORT: String(port),
 })
 
-describe('a database that is not migrated', () => {
+describe('database with the wrong migrations', () => {
   it.each(['serve', 'run-worker'])('is rejected by bin/%s.ts, even if only one migration is missing', async (name) => {
     await using empty = await testDatabase()
     const started = async () => {
@@ -32,7 +32,7 @@ describe('a database that is not migrated', () => {
     expect(await started()).toEqual(refused)
   })
 
-  it('says in a sentence why it cannot be migrated', async () => {
+  it('is rejected by bin/migrate.ts with one message if a newer version migrated it', async () => {
     await using empty = await testDatabase()
     await runProgram('pipeline/bin/migrate.ts', { PIPELINE_DATABASE_URL: empty.url })
     await using db = await connected(empty.url)

@@ -12,8 +12,8 @@ const environment = {
 }
 const pool = 'mssql://admin:secret@pool.example.org:1433/pool'
 
-describe('the setting of Synapse', () => {
-  it('is a secret, and lets schemas be there', () => {
+describe('SYNAPSE_URL', () => {
+  it('is a secret, and enables the Synapse warehouse', () => {
     const config = readConfig({ ...environment, SYNAPSE_URL: pool })
     expect(config.secrets).toContain(pool)
     expect(warehouseDrivers(config).map(({ kind }) => kind)).toEqual(['WAREHOUSE_C'])
@@ -23,7 +23,7 @@ describe('the setting of Synapse', () => {
   it.each([
     ['mssql://admin:secret@pool.example.org:1433', 'SYNAPSE_URL must name a dedicated SQL pool'],
     ['https://pool.example.org/pool', 'SYNAPSE_URL must be a URL that starts with mssql://'],
-  ])('is not %s', (given, problem) => {
+  ])('must not be %s', (given, problem) => {
     expect(() => readConfig({ ...environment, SYNAPSE_URL: given })).toThrow(problem)
   })
 })

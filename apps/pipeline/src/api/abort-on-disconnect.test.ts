@@ -10,8 +10,8 @@ const one = () => new Semaphore({ total: 1, waiting: 5, title: 'Too many.' }).qu
 const endless = (signal: AbortSignal): Promise<string> =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
 
-describe('work while it is asked for', () => {
-  it('has its time from its turn on, however long it waited', async () => {
+describe('whileConnected', () => {
+  it('starts the timeout when the work starts, not while it waits in the queue', async () => {
     const queue = one()
     const before = queue(() => sleep(300))
     const asking = { request: { stream: { socket: new Socket() } }, queue, timeoutMs: 200, onTimeout: () => 'late' }
@@ -24,7 +24,7 @@ describe('work while it is asked for', () => {
     expect(await whileConnected(asking, endless)).toBe('late')
   })
 
-  it('ends with the connection of whoever asked', async () => {
+  it('aborts the work when the client closes the connection', async () => {
     const socket = new Socket()
     const begun = Promise.withResolvers<void>()
     const asking = { request: { stream: { socket } }, queue: one(), timeoutMs: 60_000, onTimeout: () => 'late' }
@@ -38,7 +38,7 @@ describe('work while it is asked for', () => {
     expect(socket.listenerCount('close')).toBe(0)
   })
 
-  it('does not begin when whoever asked left before its turn, or before it queued', async () => {
+  it('does not start the work if the client disconnected before or while it was queued', async () => {
     const queue = one()
     let begun = 0
     const before = queue(() => sleep(50))
@@ -53,7 +53,7 @@ describe('work while it is asked for', () => {
     expect(begun).toBe(0)
   })
 
-  it('fails as it fails, when there was time', async () => {
+  it('rethrows an error of the work when it fails before the timeout', async () => {
     const asking = {
       request: { stream: { socket: new Socket() } },
       queue: one(),

@@ -10,8 +10,8 @@ import { receiveFile } from './receive-file.ts'
 /** Nobody may make files here, not even root. */
 const unwritable = '/sys/kernel'
 
-describe('a folder for files that cannot be written', () => {
-  it('is a 503 with a sentence for an upload', async () => {
+describe('FILES_DIRECTORY that is not writable', () => {
+  it('makes an upload fail with 503 and a message that names FILES_DIRECTORY', async () => {
     const received = receiveFile(Readable.from(['a']), { directory: unwritable, uploadLimit: 10 }, randomUUID())
     await expect(received).rejects.toMatchObject({
       status: 503,
@@ -20,7 +20,7 @@ describe('a folder for files that cannot be written', () => {
     })
   })
 
-  it('is told by readiness', async () => {
+  it('fails the readiness check, as does a missing directory', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-files-'))
     await filesHealthCheck(folder).check()
     await expect(filesHealthCheck(unwritable).check()).rejects.toThrow()

@@ -23,7 +23,7 @@ function names(known: Record<string, string>) {
   return source
 }
 
-it('concurrent look-ups of a key share one read, and later ones its value', async () => {
+it('concurrent look-ups of a key share one read, and later look-ups use the cached value', async () => {
   const source = names({ a: 'Ada' })
   const find = lookupCache(source.read, lasting)
   expect(await Promise.all(Array.from({ length: 50 }, () => find('a')))).toEqual(Array(50).fill('Ada'))
@@ -31,7 +31,7 @@ it('concurrent look-ups of a key share one read, and later ones its value', asyn
   expect(source.reads).toEqual([['a']])
 })
 
-it('keys of one tick that are neither cached nor being read are read together', async () => {
+it('keys requested in one tick that are neither cached nor being read are read in one batch', async () => {
   const source = names({ a: 'Ada', b: 'Bo', c: 'Cy', d: 'Di' })
   const find = lookupCache(batched(source.readMany), lasting)
   const findAll = (...keys: string[]) => Promise.all(keys.map(find))
@@ -45,7 +45,7 @@ it('keys of one tick that are neither cached nor being read are read together', 
   expect(source.reads).toEqual([['a'], ['b', 'x'], ['d', 'c']])
 })
 
-it('a value is read again when its time is over, and a missing one after a second', async () => {
+it('a value is read again after its TTL, and a missing value after one second', async () => {
   const source = names({ a: 'Ada' })
   const find = lookupCache(source.read, { ttl: 3_000, max: 10 })
   for (const key of ['a', 'b', 'a', 'b']) await find(key)
@@ -57,7 +57,7 @@ it('a value is read again when its time is over, and a missing one after a secon
   expect(source.reads).toEqual([['a'], ['b'], ['b'], ['a']])
 })
 
-it('the time of a value begins with its read', async () => {
+it('the TTL of a value starts when its read starts', async () => {
   let reads = 0
   const find = lookupCache(
     async () => {
@@ -73,7 +73,7 @@ it('the time of a value begins with its read', async () => {
   expect(reads).toBe(2)
 })
 
-it('an old value is returned while the service is unavailable, until it is too old', async () => {
+it('an expired value is returned while the service is unavailable, until staleFor has passed', async () => {
   const source = names({ a: 'Ada' })
   const find = lookupCache(source.read, { ttl: 20, staleFor: 2_500, max: 10 })
   await find('a')
@@ -87,7 +87,7 @@ it('an old value is returned while the service is unavailable, until it is too o
   expect(await find('a')).toBe('Ada')
 })
 
-it('an old value is read again once a second while the service is unavailable', async () => {
+it('an expired value is read again at most once a second while the service is unavailable', async () => {
   const source = names({ a: 'Ada' })
   const find = lookupCache(source.read, { ttl: 20, max: 10 })
   await find('a')
@@ -101,7 +101,7 @@ it('an old value is read again once a second while the service is unavailable', 
   expect(await find('a')).toBe('Ada L.')
 })
 
-it('an old absence does not replace the answer of an unavailable service', async () => {
+it('a cached absence is not returned when the service is unavailable', async () => {
   const source = names({})
   const find = lookupCache(source.read, { ttl: 20, max: 10 })
   expect(await find('a')).toBeUndefined()
@@ -110,7 +110,7 @@ it('an old absence does not replace the answer of an unavailable service', async
   await expect(find('a')).rejects.toBe(down)
 })
 
-it('an old value replaces neither an absence nor an error of a service that answers', async () => {
+it('an expired value is not returned if the service answers with an absence or an unexpected error', async () => {
   const source = names({ a: 'Ada' })
   const find = lookupCache(source.read, { ttl: 5, max: 10 })
   await find('a')
@@ -122,7 +122,7 @@ it('an old value replaces neither an absence nor an error of a service that answ
   await expect(find('a')).rejects.toThrow('a bug')
 })
 
-it('a failure is not cached, and a failure of another kind keeps the old value', async () => {
+it('a failure is not cached, and an unexpected error does not evict the old value', async () => {
   const source = names({ a: 'Ada' })
   const find = lookupCache(source.read, { ttl: 5, max: 10 })
   source.down = down
@@ -136,7 +136,7 @@ it('a failure is not cached, and a failure of another kind keeps the old value',
   expect(await find('a')).toBe('Ada')
 })
 
-it('a value that may not be cached is read after each call, also while another read is pending', async () => {
+it('a value that is not cacheable is read for each call, also while another read is pending', async () => {
   const source = names({ a: 'Ada' })
   const find = lookupCache(source.read, { ...lasting, isCacheable: (name) => name !== 'Ada' })
   const before = find('a')
@@ -150,7 +150,7 @@ it('a value that may not be cached is read after each call, also while another r
   expect(source.reads).toHaveLength(3)
 })
 
-it('an older value does not replace one that may not be cached', async () => {
+it('an expired value is not returned after the service returned a value that is not cacheable', async () => {
   const source = names({ a: 'Bea' })
   const find = lookupCache(source.read, { ttl: 5, max: 10, isCacheable: (name) => name !== 'Ada' })
   await find('a')
@@ -171,7 +171,7 @@ it('the cache holds no more values than its maximum', async () => {
   expect(source.reads).toEqual([['a', 'b', 'c'], ['a']])
 })
 
-it('an old value is returned when the service hangs, and the new value when it comes', async () => {
+it('an expired value is returned while the service hangs, and the new value once it arrives', async () => {
   const answers = ['Ada', 'Ada Lovelace']
   let delay = 0
   const find = lookupCache(

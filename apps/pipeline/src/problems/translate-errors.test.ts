@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals'
 import { ServiceUnavailable } from '@sluice/client'
 import { translate } from './translate-errors.ts'
 
-describe('an identity service that does not help', () => {
-  it('is told apart: an answer that cannot be read is no outage', () => {
+describe('errors of the identity service', () => {
+  it('give different messages for an invalid response and an unreachable service', () => {
     const cause = new ServiceUnavailable(
       'malformed-answer',
       'The answer to lookups.standing breaks its contract: /client/code.',

@@ -21,13 +21,13 @@ const run = async (queries: string[], more: Partial<CheckRunContext> = {}): Prom
 }
 const said = (outcomes: CheckOutcome[]) => outcomes.map(({ status, message }) => [status, message])
 
-describe('checks', () => {
+describe('runChecks', () => {
   beforeAll(async () => {
     const rows = Array.from({ length: 30 }, (_, index): [number] => [index])
     await loadAll(scratch.warehouse, { table: 'cases', columns: columns({ id: 'INTEGER' }) }, rows)
   })
 
-  it('count their violations, also behind a comment and of rows too large to be shown', async () => {
+  it('counts all violations, also for a query with a comment and for rows too large to show', async () => {
     const large = `select repeat('x', 200000) from cases`
     expect(said(await run(['table cases -- all of them', large, 'select * from cases limit 1']))).toEqual([
       ['FAILED', '30 rows violate the check.'],
@@ -36,12 +36,12 @@ describe('checks', () => {
     ])
   })
 
-  it('say that there are more where counting them takes too long', async () => {
+  it('reports "more than" the row limit when counting the violations takes too long', async () => {
     const slow = 'select id from cases where id < 11 or pg_sleep(0.5) is not null'
     expect(said(await run([slow]))).toEqual([['FAILED', 'More than 10 rows violate the check.']])
   })
 
-  it('have their time, each and all together', async () => {
+  it('stops a check at its own time limit and skips checks after the time limit of the group', async () => {
     const sleep = 'select pg_sleep(30)'
     const outcomes = await run([sleep, 'select 1', sleep], { seconds: 3, limits: { ...limits, seconds: 2 } })
     expect(said(outcomes)).toEqual([
@@ -51,7 +51,7 @@ describe('checks', () => {
     ])
   })
 
-  it('leave nothing behind, and cannot get out', async () => {
+  it('rejects queries that write, end the statement, use large objects or read system catalogues', async () => {
     const outcomes = await run([
       'with gone as (delete from cases returning *) select * from gone',
       'select 1) as violations; drop table cases; select (1',
@@ -65,7 +65,7 @@ describe('checks', () => {
     expect((await scratch.warehouse.catalog.findTable('health', 'cases'))?.rowCount).toBe(30)
   })
 
-  it('wait for their turn where they may, and give up where somebody waits for them', async () => {
+  it('waits for a query slot if slotTimeoutSeconds is set, and fails at once otherwise', async () => {
     let asked = 0
     const busy = new WarehouseProblem('WAREHOUSE_BUSY', 'Many queries are running.', { retryable: true })
     const queries = {
@@ -79,17 +79,17 @@ describe('checks', () => {
     await expect(run(['select 1'], { warehouse })).rejects.toBe(busy)
   })
 
-  it('end with the signal', async () => {
+  it('stops when the signal aborts', async () => {
     const stop = new AbortController()
     setTimeout(() => stop.abort(new Error('Stopped.')), 200)
     await expect(run(['select pg_sleep(30)'], { signal: stop.signal })).rejects.toThrow('Stopped.')
   })
 })
 
-describe('what is secured', () => {
+describe('redactor of secured values', () => {
   const { text, cell } = createRedactor(['s3cret', '42', 's3cret-and-more'])
 
-  it('is taken out of cells that are it and texts that it stands in', () => {
+  it('replaces cells that equal a secured value and occurrences inside texts, keys and nested values', () => {
     expect(['s3cret', 'a S3CRET b', 's3cret-and-more', '42', '1423', 42, 43, null, true].map(cell)).toEqual([
       '[redacted]',
       'a [redacted] b',

@@ -10,8 +10,8 @@ function metered() {
   return { meter, read, wait: (seconds: number) => void (clock += seconds * 1000) }
 }
 
-describe('a meter', () => {
-  it('knows nothing before anything is read, and divides by nothing', () => {
+describe('progress meter', () => {
+  it('reports zero rates and no percentage before anything is read', () => {
     expect({ ...metered().meter }).toMatchObject({
       bytesRead: 0,
       bytesTotal: null,
@@ -22,7 +22,7 @@ describe('a meter', () => {
     })
   })
 
-  it('tells the share, the rates of the last seconds, and how long it will take', () => {
+  it('reports the percentage, the rates of the last seconds and the remaining time', () => {
     const { meter, read, wait } = metered()
     meter.progress({ bytesTotal: 10_000 })
     for (let second = 1; second <= 20; second++) {
@@ -33,7 +33,7 @@ describe('a meter', () => {
     expect(meter.secondsLeft).toBeCloseTo(7_900 / 200)
   })
 
-  it('slows down when nothing comes any more', () => {
+  it('reports a falling rate while no data arrives', () => {
     const { meter, read, wait } = metered()
     wait(1)
     read(1_000)
@@ -41,7 +41,7 @@ describe('a meter', () => {
     expect(meter.bytesPerSecond).toBe(100)
   })
 
-  it('says nothing of the end in its first two seconds, without a total, and when all is read', () => {
+  it('reports no remaining time in the first two seconds, without a total, and when everything is read', () => {
     const { meter, read, wait } = metered()
     wait(1)
     read(10)
@@ -54,7 +54,7 @@ describe('a meter', () => {
     expect(meter.secondsLeft).toBeNull()
   })
 
-  it('never says that all is done, nor more than all', () => {
+  it('reports at most 99.9 % even when as much as the total or more is read', () => {
     const { meter, read } = metered()
     meter.progress({ bytesTotal: 100 })
     read(100)
@@ -63,7 +63,7 @@ describe('a meter', () => {
     expect(meter.percentage).toBe(99.9)
   })
 
-  it('holds its percentage when the source is read anew, and counts from nothing', () => {
+  it('keeps its percentage and resets its counters when the source is read again from the start', () => {
     const { meter, read, wait } = metered()
     meter.progress({ bytesTotal: 1_000 })
     wait(5)
@@ -79,8 +79,8 @@ describe('a meter', () => {
   })
 })
 
-describe('a line of progress', () => {
-  it('is written now and then, until the load is over', async () => {
+describe('progress log line', () => {
+  it('is written at intervals until the load is over', async () => {
     const lines: string[] = []
     const { meter, read } = metered()
     const write = (...[level, importance, message]: string[]) => void lines.push(`${level} ${importance} ${message}`)
@@ -95,7 +95,7 @@ describe('a line of progress', () => {
     expect(lines[0]).toMatch(/^INFO LOW Read 1 MB, 100,000 rows: /)
   })
 
-  it('is for people', () => {
+  it('formats sizes, counts, rates and the remaining time in readable units', () => {
     const none = { rowsRejected: 0, percentage: null, bytesTotal: null, secondsLeft: null }
     const known = { bytesRead: 512_400_000, rowsRead: 3_800_000, rowsPerSecond: 950_000, bytesPerSecond: 128_000_000 }
     expect(describeProgress({ ...none, ...known })).toBe('Read 512 MB, 3,800,000 rows: 128 MB/s, 950,000 rows/s.')

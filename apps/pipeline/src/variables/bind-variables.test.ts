@@ -23,7 +23,7 @@ const refusal = (sql: string) => {
   }
 }
 
-describe('variables in SQL', () => {
+describe('bindVariables', () => {
   it.each([
     ['select ${x}', ['select $1  ', 'value of x']],
     ['select ${ x }, ${x}', ['select $1    , $2  ', 'value of x', 'value of x']],
@@ -63,7 +63,7 @@ describe('variables in SQL', () => {
     expect(refusal(sql)).toEqual(typeof sentence === 'string' ? sentence : expect.stringMatching(sentence))
   })
 
-  it('takes any text apart without losing any of it', () => {
+  it('splits any text into pieces that join to the same text', () => {
     const soup = fc.array(fc.constantFrom(...`'"$\\/*-eEq{}x1;\n `, 'ü', '${x}', '$q$', '--', '/*', '*/'), {
       maxLength: 60,
     })
@@ -77,17 +77,17 @@ describe('variables in SQL', () => {
   })
 
   it.each([
-    ['a row of dashes behind a literal', `select 'x' ${'-'.repeat(50_000)}`],
-    ['many comments behind a literal', `select 'x' ${' --'.repeat(30_000)}`],
-    ['many lines behind a literal', `select 'x' ${'\n-- x'.repeat(20_000)}`],
-  ])('takes no longer than its text for %s', (_, sql) => {
+    ['a long row of dashes after a literal', `select 'x' ${'-'.repeat(50_000)}`],
+    ['many comments after a literal', `select 'x' ${' --'.repeat(30_000)}`],
+    ['many comment lines after a literal', `select 'x' ${'\n-- x'.repeat(20_000)}`],
+  ])('splits SQL within five seconds for %s', (_, sql) => {
     const began = performance.now()
     expect([...splitSql(sql)].map(({ text }) => text).join('')).toBe(sql)
     // Milliseconds now; it was longer than anybody waits.
     expect(performance.now() - began).toBeLessThan(5_000)
   })
 
-  describe('as PostgreSQL reads them', () => {
+  describe('in PostgreSQL', () => {
     let client: Client & AsyncDisposable
     beforeAll(async () => {
       client = await connected(superuserUrl())
@@ -109,7 +109,7 @@ describe('variables in SQL', () => {
       content.map((text) => ({ sql: `-- \${x} ${text.replaceAll('\n', '')}\n'd'`, means: 'd' })),
     )
 
-    it('means what it says, whatever stands around', async () => {
+    it('returns each bound value and each literal unchanged, with any quoting and comments around it', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(expressions, { minLength: 1, maxLength: 8 }), async (list) => {
           const { text, values } = bindVariables(`select ${list.map(({ sql }) => sql).join(',')}`, variables)

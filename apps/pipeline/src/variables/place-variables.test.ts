@@ -59,7 +59,7 @@ const pieces = [
 ]
 const hostile = fc.array(fc.constantFrom(...pieces), { maxLength: 10 }).map((some) => some.join(''))
 
-describe('a variable in SQL', () => {
+describe('placeVariables', () => {
   it.each<[string, string, SqlLanguage, string]>([
     ['select ${x}', '7', 'postgres', 'select 7'],
     ['select 1 -${x}', '-7', 'postgres', 'select 1 - (-7)'],
@@ -114,7 +114,7 @@ describe('a variable in SQL', () => {
     ["select ‘it's’, a$b$, ${x}", '7', 'clickhouse', "select ‘it's’, a$b$, 7"],
     ['select ${x}', 'a\r\nb', 'clickhouse', "select 'a\\r\\nb'"],
     [`select q'[it's \${]', \${x} from dual`, '7', 'oracle', `select q'[it's \${]', 7 from dual`],
-  ])('%s with %j is for %s: %s', (sql, value, language, expected) => {
+  ])('writes %s with value %j for %s as %s', (sql, value, language, expected) => {
     expect(placed(sql, value, language)).toBe(expected)
   })
 
@@ -141,23 +141,23 @@ describe('a variable in SQL', () => {
     ['select a${x}', 'postgres', /directly follows a word/],
     ['select ${x:name}', 'postgres', /:identifier or :list, or omit/],
     ['select ${y}', 'postgres', /variable .* does not exist/],
-  ])('is refused in %s of %s', (sql, language, sentence) => {
+  ])('refuses the variable in %s for %s', (sql, language, sentence) => {
     expect(refusal(sql, 'v', language)).toMatch(sentence)
   })
 
-  it('is no identifier with quotes, and has no NUL', () => {
+  it('refuses values with quotes, backslashes or line breaks as identifiers, and NUL in any value', () => {
     for (const value of ['a"b', 'a`b', 'a]b', `a'b`, 'a\\b', '', 'a\nb'])
       expect(refusal('select * from ${x:identifier}', value)).toMatch(/its value is not a valid one/)
     expect(refusal('select ${x}', 'a\0b')).toMatch(/NUL/)
   })
 
-  it('is found by its name wherever it stands', () => {
+  it('finds the variables of a query by name, except in comments', () => {
     const sql = `select \${a}, '\${b}', \${c:list} from \${d:identifier} -- \${e}`
     expect([...findVariablesInSql(sql, 'postgres')]).toEqual(['a', 'b', 'c', 'd'])
   })
 })
 
-describe('hostile values', () => {
+describe('hostile variable values', () => {
   describe('in PostgreSQL', () => {
     let client: Client & AsyncDisposable
     beforeAll(async () => {
@@ -165,7 +165,7 @@ describe('hostile values', () => {
     })
     afterAll(() => client?.end())
 
-    it.each(['on', 'off'])('are the values that they are, with standard_conforming_strings %s', async (strings) => {
+    it.each(['on', 'off'])('are returned unchanged with standard_conforming_strings %s', async (strings) => {
       await client.query(`set standard_conforming_strings = ${strings}; set escape_string_warning = off`)
       await fc.assert(
         fc.asyncProperty(hostile, async (value) => {
@@ -196,7 +196,7 @@ describe('hostile values', () => {
     })
     afterAll(() => mariadb?.[Symbol.asyncDispose]())
 
-    it.each(['', 'NO_BACKSLASH_ESCAPES', 'ANSI_QUOTES'])('are the values that they are, in mode %j', async (mode) => {
+    it.each(['', 'NO_BACKSLASH_ESCAPES', 'ANSI_QUOTES'])('are returned unchanged in SQL mode %j', async (mode) => {
       await connection.query(`set sql_mode = '${mode}'`)
       await fc.assert(
         fc.asyncProperty(hostile, async (value) => {
@@ -219,7 +219,7 @@ describe('hostile values', () => {
     clickhouse: escaped,
   }
 
-  it.each(Object.entries(readers))('are read by %s as the values that they are', (language, read) => {
+  it.each(Object.entries(readers))('are read unchanged as a literal of %s', (language, read) => {
     fc.assert(
       fc.property(hostile, (value) => {
         const sql = placeVariables('${value}', new Map([['value', value]]), language as SqlLanguage).trim()
@@ -233,7 +233,7 @@ describe('hostile values', () => {
     )
   })
 
-  it('never change what a statement of ClickHouse is, whatever it has around them', () => {
+  it('do not change the tokens of a ClickHouse statement, with any text around them', () => {
     fc.assert(
       fc.property(hostile, hostile, hostile, (before, behind, value) => {
         const template = `${before} \${x} ${behind}`
@@ -246,7 +246,7 @@ describe('hostile values', () => {
   })
 
   it.each<SqlLanguage>(['postgres', 'redshift', 'mysql', 'sql-server', 'oracle', 'clickhouse'])(
-    'a query of %s is taken apart without losing any of it',
+    'a query for %s splits into pieces that join to the same text',
     (language) => {
       fc.assert(
         fc.property(hostile, hostile, (one, other) => {

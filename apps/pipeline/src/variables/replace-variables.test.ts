@@ -9,7 +9,7 @@ const variables = new Variables([
   { name: 'pass', value: 'hush ${host} $& now', secured: true },
 ])
 
-it('puts values in place of variables, in every text of the settings', () => {
+it('replaces variables in every string of the settings', () => {
   const settings = { url: 'https://${host}:${ host }/', list: ['${pass}'], port: 5, off: false, none: null }
   expect(replaceVariables(settings, variables)).toEqual({
     url: 'https://db.example:db.example/',
@@ -20,25 +20,25 @@ it('puts values in place of variables, in every text of the settings', () => {
   })
 })
 
-it('lets a doubled dollar sign stand for one', () => {
+it('reads a doubled dollar sign as an escaped one', () => {
   expect(replaceVariables('a$${host}b ${ $ {', variables)).toBe('a${host}b ${ $ {')
 })
 
-it('says which variable there is none of', () => {
+it('names the variable that does not exist', () => {
   expect(() => replaceVariables({ url: '${nobody}' }, variables)).toThrow('The variable ${nobody} does not exist.')
 })
 
-it('knows where there is nothing to do', () => {
+it('reports whether a value contains variables', () => {
   expect(namesVariables({ a: ['b'] }, null)).toBe(false)
   expect(namesVariables({ a: ['${b}'] })).toBe(true)
 })
 
-it('hides what is secured, and only that', () => {
+it('redacts secured values and keeps other values', () => {
   expect(variables.hideIn('db.example refuses "hush ${host} $& now"')).toBe('db.example refuses "[redacted]"')
   expect(variables.secured).toEqual(['hush ${host} $& now'])
 })
 
-it.each(["to'ken", 'to\\ken', "to\\'k\ne\\n", 'token-1'])('hides %j as the literal of any server', (value) => {
+it.each(["to'ken", 'to\\ken', "to\\'k\ne\\n", 'token-1'])('redacts %j in any SQL dialect', (value) => {
   const secured = new Variables([{ name: 'token', value, secured: true }])
   const languages: SqlLanguage[] = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle', 'clickhouse']
   for (const language of languages) {

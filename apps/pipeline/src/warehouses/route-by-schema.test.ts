@@ -28,14 +28,14 @@ const closing = (one: Answer, other: Answer) =>
     async () => new Map(),
   ).loader.fenceRun('r', 1)
 
-describe('whether a run is published in either of two warehouses', () => {
-  it('is known by one of them, whatever is wrong with the other', async () => {
+describe('fenceRun over two warehouses', () => {
+  it('returns the publication of one warehouse even if the other is missing or unavailable', async () => {
     expect(await closing(undefined, publication)).toBe(publication)
     expect(await closing(gone, publication)).toBe(publication)
     expect(await closing(away, publication)).toBe(publication)
   })
 
-  it('is not known while one of them cannot tell', async () => {
+  it('fails if one warehouse cannot answer and the other has no publication', async () => {
     await expect(closing(undefined, away)).rejects.toBe(away)
     await expect(closing(gone, away)).rejects.toBe(away)
     await expect(closing(gone, undefined)).rejects.toBe(gone)

@@ -13,7 +13,7 @@ const tableWith = (changes: number): LoadedTable => ({
 it.each([
   [4, 'The log names 1 more change of columns.'],
   [5, 'The log names 2 more changes of columns.'],
-])('%d changes of columns are counted in the singular and the plural', (changes, sentence) => {
+])('counts the remaining of %d column changes in the singular or plural', (changes, sentence) => {
   expect(describeLoad([tableWith(changes)], { rejected: 0 })).toMatch(new RegExp(`\\. ${sentence}$`))
 })
 

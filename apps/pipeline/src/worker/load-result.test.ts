@@ -7,7 +7,7 @@ import { publishedTables } from './load-result.ts'
 
 const scratch = scratchWarehouseForAll()
 
-it('the tables of a pipeline are there also after a run that had nothing for them', async () => {
+it('publishedTables lists all tables of a pipeline even if the run loaded none of them', async () => {
   const own = { schema: 'health', table: word('cases_') }
   const group = `${own.table}__child`
   const feed = (table: string, rows: number, tables: string[]): RowStream => ({

@@ -5,8 +5,8 @@ import { backoff, failureOf, firstError } from './run-failure.ts'
 
 const away = new WarehouseProblem('WAREHOUSE_UNAVAILABLE', 'Away.', { retryable: true })
 
-describe('a failure', () => {
-  it('is what went wrong first, however often clearing up after it failed as well', async () => {
+describe('run failure', () => {
+  it('reports the first error even if the cleanup after it fails several times', async () => {
     const stack = new AsyncDisposableStack()
     for (let times = 0; times < 2; times += 1) stack.defer(() => Promise.reject(new Error('dispose')))
     stack.defer(() => Promise.reject(away))
@@ -20,7 +20,7 @@ describe('a failure', () => {
     })
   })
 
-  it('knows what is only away', () => {
+  it('distinguishes an unavailable server from a busy table and from an internal error', () => {
     const lost = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     expect(failureOf(lost, 'run')).toMatchObject({ code: 'DATABASE_UNAVAILABLE', isServerUnavailable: true })
     const busy = new WarehouseProblem('TABLE_BUSY', 'Busy.', { retryable: true })
@@ -32,7 +32,7 @@ describe('a failure', () => {
     })
   })
 
-  it('says which key of stored secrets is missing', () => {
+  it('names the missing key when stored secrets cannot be decrypted', () => {
     const sealed = keyRing(`new:${Buffer.alloc(32, 1).toString('base64')}`).seal('x', 'purpose')
     const ring = keyRing(`old:${Buffer.alloc(32, 2).toString('base64')}`)
     const thrown = (() => {
@@ -47,7 +47,7 @@ describe('a failure', () => {
     expect(message).toContain('sealed with key "new", which the key ring does not hold: add it to SECRET_KEYS.')
   })
 
-  it('is tried again after seconds, then minutes, never more than five, give or take a fifth', () => {
+  it('is retried with exponential backoff from 5 seconds up to 5 minutes, with 20 % jitter', () => {
     expect([1, 2, 3, 4, 5, 6, 400].map((tries) => backoff(tries, () => 0.5))).toEqual([5, 15, 45, 135, 300, 300, 300])
     expect([backoff(9, () => 0), backoff(9, () => 1)]).toEqual([240, 360])
   })

@@ -29,12 +29,12 @@ async function read(waits: number[], between = 0) {
   return { chunks, ends }
 }
 
-describe('a source', () => {
-  it('is given up when it is silent for too long', async () => {
+describe('sourceIdleTimeout', () => {
+  it('reports SOURCE_SILENT when the source sends nothing for longer than the timeout', async () => {
     expect(await read([0, 400])).toEqual({ chunks: 2, ends: ['SOURCE_SILENT'] })
   })
 
-  it('keeps everything that a feed says of itself', async () => {
+  it('keeps all properties of a row stream', async () => {
     const feed: RowStream = {
       table: 'visits',
       columns: [],
@@ -62,12 +62,12 @@ describe('a source', () => {
     }
   })
 
-  it('may be slow, and may be kept waiting', async () => {
+  it('allows pauses shorter than the timeout and any wait for the consumer', async () => {
     expect(await read([120, 120, 120])).toEqual({ chunks: 3, ends: [] })
     expect(await read([0, 0], 300)).toEqual({ chunks: 2, ends: [] })
   })
 
-  it('may work for long before it gives anything, as long as it says so', async () => {
+  it('does not time out while the source records activity', async () => {
     const ends: string[] = []
     const source = sourceIdleTimeout(0.2, ({ code }) => ends.push(code))
     const watched = source.watch(feeds([500]))[Symbol.asyncIterator]()
@@ -78,7 +78,7 @@ describe('a source', () => {
     expect(ends).toEqual([])
   })
 
-  it('is told to stop even while it is being waited for', async () => {
+  it('returns the inner iterator even while its next() is pending', async () => {
     let returned = false
     const inner: AsyncIterator<RowStream> = {
       next: () => new Promise(() => {}),

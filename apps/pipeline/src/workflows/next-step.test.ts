@@ -117,8 +117,8 @@ function live(
   return kept
 }
 
-describe('a workflow', () => {
-  it('runs each of its jobs at most once and in order, whatever ends, is lost or is asked twice', () => {
+describe('workflow steps', () => {
+  it('run each job at most once and in order when ends, lost transactions and repeated checks are mixed', () => {
     fc.assert(
       fc.property(worlds, happenings, (world, events) => {
         const before = structuredClone(world)
@@ -148,7 +148,7 @@ describe('a workflow', () => {
     )
   })
 
-  it('begins all jobs of a parallel step at once', () => {
+  it('start all jobs of a parallel step at once, and only the first job of a serial step', () => {
     fc.assert(
       fc.property(worlds, (world) => {
         const next = chooseNextAction(world.jobs, world.strategy, new Date(0))
@@ -160,7 +160,7 @@ describe('a workflow', () => {
     )
   })
 
-  it('waits so long after a step, also past steps that are left out', () => {
+  it('wait for the delay after a step, also across skipped steps', () => {
     const job = (step: number, state: RunJob['state'], finishedAt: Date | null): RunJob => ({
       step,
       job: 1,

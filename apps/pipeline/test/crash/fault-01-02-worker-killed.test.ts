@@ -106,9 +106,9 @@ afterAll(async () => {
 const before = { holds: [1], rows: 2, publications: 0 }
 const afterwards = { holds: [2], rows: 20_000, publications: 1 }
 
-describe('a run whose worker is killed', () => {
+describe('run whose worker is killed', () => {
   it.each(['staging-made', 'in-copy', 'copied', 'in-publication'].filter(isTested))(
-    'before its publication (%s) leaves the table alone, and another worker publishes it once',
+    'keeps the old rows when killed before publication (%s), and another worker publishes it once',
     (name) => {
       const { after, atLast } = killed.get(name)!
       expect(after).toMatchObject({ ...before, state: 'RUNNING', attempt: 1 })
@@ -124,7 +124,7 @@ describe('a run whose worker is killed', () => {
   )
 
   it.each(['published', 'before-status'].filter(isTested))(
-    'between the commit and its status (%s) is found in the ledger, and nothing is loaded again',
+    'is completed from the ledger without another load when killed between commit and status (%s)',
     (name) => {
       const { after, atLast, log } = killed.get(name)!
       expect(after).toMatchObject({ ...afterwards, state: 'RUNNING', attempt: 1 })
@@ -140,14 +140,14 @@ describe('a run whose worker is killed', () => {
     },
   )
 
-  itOf('status-written')('after its status was written needs nothing any more but to leave the queue', () => {
+  itOf('status-written')('stays OK and only leaves the queue when killed after its status was written', () => {
     const { after, atLast } = killed.get('status-written')!
     expect(after).toMatchObject({ ...afterwards, state: 'OK', attempt: 1 })
     expect(atLast).toMatchObject({ ...afterwards, state: 'OK', attempt: 1, rows_written: 20_000, staging: 0, jobs: 0 })
   })
 
   itOf('in-copy, run is cancelled')(
-    'and that is cancelled before anybody takes it over changes nothing, and its staging table goes',
+    'keeps the old rows and drops its staging table if it is cancelled before the next attempt',
     () => {
       const { after, atLast } = killed.get('in-copy, run is cancelled')!
       expect(after).toMatchObject({ ...before, staging: 1 })
@@ -155,17 +155,17 @@ describe('a run whose worker is killed', () => {
     },
   )
 
-  it('and that is cancelled only after its commit is what its table says: OK', () => {
+  it('ends as OK if it is cancelled after its publication was committed', () => {
     const { atLast } = killed.get('published, run is cancelled')!
     expect(atLast).toMatchObject({ ...afterwards, state: 'OK', attempt: 1, rows_written: 20_000, staging: 0, jobs: 0 })
   })
 
-  it('for the fifth time fails', () => {
+  it('fails with TOO_MANY_ATTEMPTS after five attempts without a publication', () => {
     const { atLast } = killed.get('copied, run was tried often')!
     expect(atLast).toMatchObject({ ...before, state: 'FAILED', error_code: 'TOO_MANY_ATTEMPTS', staging: 0, jobs: 0 })
   })
 
-  itOf('published, run was tried often')('for the fifth time is OK when that was after its commit', () => {
+  itOf('published, run was tried often')('ends as OK if the fifth attempt had committed its publication', () => {
     const { atLast } = killed.get('published, run was tried often')!
     expect(atLast).toMatchObject({ ...afterwards, state: 'OK', error_code: null, rows_written: 20_000, jobs: 0 })
   })

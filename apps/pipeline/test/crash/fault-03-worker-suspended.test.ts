@@ -76,15 +76,15 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]()
 })
 
-describe('a worker that is stopped, as on a machine that hangs, and goes on five minutes later', () => {
-  it.each(taken)('changes nothing any more when another one has its run, stopped at: %s', (point) => {
+describe('worker that is suspended until its lease expires and then resumes', () => {
+  it.each(taken)('changes nothing after another worker has finished its run, suspended at: %s', (point) => {
     const { asleep, awake } = stopped[points.indexOf(point)]!
     expect(asleep).toMatchObject({ state: 'OK', holds: [2], rows: 20_000, publications: 1 })
     expect(asleep.attempt).toBeGreaterThan(1)
     expect(awake).toEqual({ ...asleep, staging: 0, jobs: 0 })
   })
 
-  it('does not bring old rows back over those of a later run', async () => {
+  it('does not overwrite the rows of a later run with those of its cancelled run', async () => {
     const { scene, awake, later } = stopped.at(-1)!
     expect(awake).toMatchObject({ state: 'CANCELLED', attempt: 1, publications: 0, holds: [3], rows: 30, staging: 0 })
     expect(await seen(stack, scene, later!)).toMatchObject({ state: 'OK', publications: 1, jobs: 0 })

@@ -56,8 +56,8 @@ afterAll(async () => {
   await own?.[Symbol.asyncDispose]()
 })
 
-describe('a load whose warehouse is killed and starts again', () => {
-  it.each(points)('is tried again and published once (%s)', (point) => {
+describe('load whose warehouse server is killed and restarted', () => {
+  it.each(points)('ends as OK and is published exactly once (%s)', (point) => {
     expect(restarted.get(point)!.atLast).toMatchObject({
       state: 'OK',
       error_code: null,
@@ -70,7 +70,7 @@ describe('a load whose warehouse is killed and starts again', () => {
   })
 
   it.each(points.filter((point) => point !== 'published'))(
-    'says in its log why, and when it is tried again (%s)',
+    'logs the reason and the time of the next attempt (%s)',
     (point) => {
       const { atLast, log } = restarted.get(point)!
       expect(atLast.attempt).toBe(2)
@@ -78,7 +78,7 @@ describe('a load whose warehouse is killed and starts again', () => {
     },
   )
 
-  itUnless(longRunOnly)('keeps what was committed a moment before', () => {
+  itUnless(longRunOnly)('keeps a publication that was committed before the restart, without another attempt', () => {
     expect(restarted.get('published')!.atLast.attempt).toBe(1)
   })
 })

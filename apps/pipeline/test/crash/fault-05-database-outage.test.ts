@@ -75,19 +75,19 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-describe('a run whose worker cannot reach the service’s own database', () => {
+describe('run whose worker cannot reach the database of the pipeline service', () => {
   it.each(points.filter((point) => !allowed.includes(point)))(
-    'does not publish while its permission cannot be checked: %s',
+    'is not published while the worker cannot check that it still owns the run: %s',
     (point) => {
       expect(back.get(point)!.away).toMatchObject({ state: 'RUNNING', holds: [1], publications: 0 })
     },
   )
 
-  it.each(allowed)('is published once it was allowed: %s', (point) => {
+  it.each(allowed)('is published if the check had passed before the outage: %s', (point) => {
     expect(back.get(point)!.away).toMatchObject({ state: 'RUNNING', holds: [2], publications: 1 })
   })
 
-  it.each(points)('is OK, and published once, when the database is back: %s', (point) => {
+  it.each(points)('ends as OK and is published exactly once after the database is back: %s', (point) => {
     const right = { state: 'OK', holds: [2], rows: 20_000, rows_written: 20_000, publications: 1, staging: 0, jobs: 0 }
     expect(back.get(point)!.atLast).toMatchObject(right)
   })

@@ -31,7 +31,7 @@ async function smallDisk(): Promise<string | undefined> {
 const disk = await smallDisk()
 
 const missing = disk ? undefined : 'only root with the right to mount can make a small disk'
-describeUnless(missing)('a warehouse whose disk is full', () => {
+describeUnless(missing)('warehouse whose disk is full', () => {
   let plain: Stack
   let own: OwnWarehouse
   let stack: Stack
@@ -55,7 +55,7 @@ describeUnless(missing)('a warehouse whose disk is full', () => {
     await rm(disk!, { recursive: true })
   })
 
-  it('fails the run with a sentence, leaves no staging table, and loads again what fits', async () => {
+  it('fails the run with DISK_FULL, drops the staging table, and accepts a later load that fits', async () => {
     await using _worker = await spawnWorker(stack.environment)
     const run = await ask(stack, scene.pipeline, numbered(2, 500_000))
     await finished(stack, run)

@@ -50,8 +50,8 @@ async function another() {
   }
 }
 
-describe('two at once', () => {
-  it('of clicks on Run, in two processes, make one run, and one of two workers executes it once', async () => {
+describe('concurrent processes', () => {
+  it('create one run from ten simultaneous requests, and one of two workers executes it once', async () => {
     const { pipeline } = scenes[0]!
     await using one = await another()
     await using other = await another()
@@ -77,7 +77,7 @@ describe('two at once', () => {
     expect(await seen(stack, scenes[0]!, run)).toMatchObject({ state: 'OK', attempt: 1, holds: [2], publications: 1 })
   })
 
-  it('of workers that both have the same run publish it once, and the one that lost it clears up', async () => {
+  it('publish a run once when two workers hold it, and drop the staging table of the stale attempt', async () => {
     const scene = scenes[1]!
     await using first = await trapped(stack, 'copied:sleep:12000')
     const run = await ask(stack, scene.pipeline, numbered(2))
@@ -97,7 +97,7 @@ describe('two at once', () => {
     expect(there.attempt).toBeGreaterThan(1)
   })
 
-  it('of workers that both look for runs which the queue has lost send it once', async () => {
+  it('requeue a run that is missing in the queue only once', async () => {
     const scene = scenes[2]!
     const run = await ask(stack, scene.pipeline, numbered(2))
     await sql`delete from pgboss.job where data ->> 'run' = ${run.uid}`.execute(stack.db)

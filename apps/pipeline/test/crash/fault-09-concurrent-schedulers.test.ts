@@ -10,8 +10,8 @@ let stack: Stack
 beforeAll(async () => void (stack = await startStack({ heartbeatSeconds: 10 })))
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-describe('schedulers', () => {
-  it('that all come to the same ticks start each of them once', async () => {
+describe('concurrent schedulers', () => {
+  it('start one run per tick when three schedulers process the same ticks', async () => {
     const things = await midnightly(stack, 150)
     // The moments in which they could meet are long.
     const slow = { FAILPOINTS: 'schedule-locked:sleep:200,schedule-started:sleep:200', CLIENT_CONCURRENCY: '1' }
@@ -23,7 +23,7 @@ describe('schedulers', () => {
     expect(await withoutJob(stack, things)).toBe(0)
   })
 
-  it('make no second run of what somebody runs by hand at the same moment, and say so in its log', async () => {
+  it('skip a tick while a manual run is under way, and note it in the log of that run', async () => {
     const [thing] = await midnightly(stack, 1)
     // Under way, in the hands of a worker that nobody sees.
     const run = await stack.run({ ...thing!, schema: '', table: '' })

@@ -39,8 +39,8 @@ async function cancelAndClear(scene: Loaded, run: { id: number; uid: string }): 
   await until(async () => (await seen(stack, scene, run)).jobs === 0)
 }
 
-describe('a run that is cancelled', () => {
-  it('in the middle of its COPY is over, and its table as it was', async () => {
+describe('cancelled run', () => {
+  it('stops and keeps the old rows when cancelled during COPY', async () => {
     const scene = scenes[0]!
     await using worker = await trapped(stack, 'in-copy:hang@2')
     const run = await ask(stack, scene.pipeline, numbered(2))
@@ -49,7 +49,7 @@ describe('a run that is cancelled', () => {
     expect(await seen(stack, scene, run)).toMatchObject(untouched)
   })
 
-  it('in the middle of its transformation has its statement ended', async () => {
+  it('stops its SQL statement when cancelled during the transformation', async () => {
     const scene = scenes[1]!
     const transformation = JSON.stringify({ sqlStatements: [{ statement: 'select pg_sleep(600)' }] })
     await stack.db
@@ -66,7 +66,7 @@ describe('a run that is cancelled', () => {
     expect((await scene.client.query(sleeping)).rowCount).toBe(0)
   })
 
-  itUnless(longRunOnly)('when its rows wait to be swapped in does not publish them', async () => {
+  itUnless(longRunOnly)('does not publish its staged rows when cancelled before the swap', async () => {
     const scene = scenes[2]!
     await using worker = await trapped(stack, 'before-swap:stop')
     const run = await ask(stack, scene.pipeline, numbered(2))
@@ -80,7 +80,7 @@ describe('a run that is cancelled', () => {
   })
 
   it.each<Failpoint>(isLongRun ? ['in-publication', 'published'] : ['in-publication'])(
-    'a moment too late (%s) is what its table holds: OK',
+    'ends as OK when cancelled after its publication has started (%s)',
     async (point) => {
       const scene = scenes[3]!
       await using worker = await trapped(stack, `${point}:stop@1`)

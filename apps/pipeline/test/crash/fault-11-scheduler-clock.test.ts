@@ -15,13 +15,13 @@ const library = readdirSync('/usr/lib')
 
 /** Summer and winter time, and clients that move, are in worker/scheduler.test.ts and src/schedules. */
 const missing = library ? undefined : 'no libfaketime here: apt-get install libfaketime'
-describeUnless(missing)('a scheduler whose clock is wrong', () => {
+describeUnless(missing)('scheduler with a wrong system clock', () => {
   let stack: Stack
   beforeAll(async () => void (stack = await startStack({ heartbeatSeconds: 10 })))
   afterAll(() => stack?.[Symbol.asyncDispose]())
 
   it.each(isLongRun ? ['+26h', '-26h'] : ['-26h'])(
-    'by %s starts what is due, and nothing before its time',
+    'starts due schedules and no others with a clock offset of %s',
     async (wrong) => {
       const faked = { LD_PRELOAD: library!, FAKETIME: wrong, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
       const due = await midnightly(stack, 5)

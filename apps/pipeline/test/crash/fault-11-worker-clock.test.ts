@@ -16,7 +16,7 @@ const library = readdirSync('/usr/lib')
   .find((path) => existsSync(path))
 
 const missing = library ? undefined : 'no libfaketime here: apt-get install libfaketime'
-describeUnless(missing)('a worker whose clock is wrong', () => {
+describeUnless(missing)('worker with a wrong system clock', () => {
   let stack: Stack
   let folder: string
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describeUnless(missing)('a worker whose clock is wrong', () => {
   const forward = ['forward', '+2h', '+4h'] as const
   const back = ['back', '-2h', '-4h'] as const
   it.each(isLongRun ? [forward, back] : [back])(
-    'and jumps two hours %s in the middle of a load, loses no run and loads none twice',
+    'publishes each run exactly once when the clock jumps two hours %s during a load',
     async (_, first, then) => {
       const [scene] = await loadedPipelines(stack, 1)
       const clock = join(folder, `clock${first}`)

@@ -23,9 +23,9 @@ afterAll(() => stack?.[Symbol.asyncDispose]())
 const worker = (more: Record<string, string> = {}): Promise<WorkerProcess> =>
   spawnWorker({ ...stack.environment, CLIENT_CONCURRENCY: '1', WORKER_CONCURRENCY: '1', ...more })
 
-describe('a schedule', () => {
+describe('schedule', () => {
   it.each(isLongRun ? ['schedule-locked', 'schedule-started', 'schedule-committed'] : ['schedule-started'])(
-    'whose scheduler is killed at %s has one run for its tick: none is lost, none is there twice',
+    'gets exactly one run per tick when the scheduler is killed at %s',
     async (point) => {
       const things = await midnightly(stack, 60)
       await comeDue(stack, things)
@@ -43,7 +43,7 @@ describe('a schedule', () => {
     },
   )
 
-  itUnless(longRunOnly)('that was new when its scheduler was killed is planned by another', async () => {
+  itUnless(longRunOnly)('is planned by another scheduler when the first is killed while planning it', async () => {
     const things = await midnightly(stack, 3)
     const ids = things.map(({ id }) => id)
     await stack.db.updateTable('runnables').set({ planned: false, next_run_at: null }).where('id', 'in', ids).execute()
@@ -58,7 +58,7 @@ describe('a schedule', () => {
     for (const { next_run_at } of rows) expect(next_run_at!.getTime()).toBeGreaterThan(Date.now())
   })
 
-  it('that was due ten times while no worker ran has one run, which says that nine are left out, and why', async () => {
+  it('gets one run after ten missed ticks, and its log counts the nine skipped ones and gives the reason', async () => {
     const [thing] = await midnightly(stack, 1)
     await comeDue(stack, [thing!], 9)
     await using _worker = await worker()
@@ -69,7 +69,7 @@ describe('a schedule', () => {
     expect(run!.tick).toBe(`${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`)
   })
 
-  it('that is due while the database is away has its run once the database is back', async () => {
+  it('gets its run after a database outage during which it became due', async () => {
     const url = new URL(stack.environment['PIPELINE_DATABASE_URL']!)
     const gate = await startGate(Number(url.port))
     const throughGate = Object.assign(new URL(url), { port: String(gate.port) }).href
@@ -90,7 +90,7 @@ describe('a schedule', () => {
   })
 
   itUnless(kills > 0 ? undefined : longRunOnly)(
-    `has a run, or a line in one, for every tick while ${kills} schedulers are killed at random (SLUICE_SEED=${seed})`,
+    `gets a run or a logged skip for every tick while ${kills} schedulers are killed at random (SLUICE_SEED=${seed})`,
     async () => {
       const things = await midnightly(stack, Math.min(3 * kills, 120))
       const due = new Map(things.map(({ id }) => [id, 0]))

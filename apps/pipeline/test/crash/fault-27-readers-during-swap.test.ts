@@ -17,8 +17,8 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]()
 })
 
-describe('a swap while people read', () => {
-  it('waits for a reader that holds the table and for views that are refreshed, and nobody is in anybody’s way', async () => {
+describe('swap of a table that is being read', () => {
+  it('waits for a reader and for view refreshes without blocking other readers', async () => {
     const { pipeline, client } = scene
     const table = `${pipeline.schema}.${pipeline.table}`
     await client.query(`create view ${pipeline.schema}.plain as select run, row from ${table}`)
@@ -64,7 +64,7 @@ describe('a swap while people read', () => {
     expect(await seen(stack, scene, run)).toMatchObject({ state: 'OK', holds: [2], publications: 1, staging: 0 })
   })
 
-  it('is put off while a reader holds on, keeps the rows that were loaded, and says so in its log', async () => {
+  it('waits while a reader locks the table, keeps the staged rows, and logs that it waits', async () => {
     const { pipeline } = scene
     await using reader = await stack.inside(pipeline.client)
     await reader.query(`begin; lock table ${pipeline.schema}.${pipeline.table} in access share mode`)

@@ -8,7 +8,7 @@ const kills = drawCount({ short: 8, long: 1_000, variable: 'SLUICE_KILLS' })
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 
 it(
-  `every table always holds exactly one run while ${kills} workers are killed`,
+  `every table always holds the rows of exactly one run while ${kills} workers are killed`,
   async () => {
     const tell = (line: string) => void process.stdout.write(`random kills: ${line}\n`)
     tell(`SLUICE_SEED=${seed}`)

@@ -18,7 +18,7 @@ const kills = drawCount({ short: 12, long: 200, variable: 'SLUICE_KILLS' })
 const seed = process.env['SLUICE_SEED'] ?? randomBytes(4).toString('hex')
 
 itUnless(longRunOnly)(
-  `${kills} workers are killed at any moment, and every job of every workflow ran once and in its turn`,
+  `every job of every workflow runs once and in order while ${kills} workers are killed at random`,
   async () => {
     process.stdout.write(`workflow kills: SLUICE_SEED=${seed}\n`)
     const all = dice(seed)

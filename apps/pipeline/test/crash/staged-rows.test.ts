@@ -103,8 +103,8 @@ const itInLongRun = itUnless(isLongRun ? undefined : longRunOnly)
 
 const hasLost = (worker: WorkerProcess) => until(() => worker.output().includes('"ending":"LOST"'))
 
-describe('staged rows of a worker that is killed before the publication', () => {
-  it('are published by the next attempt, which cannot read the source', async () => {
+describe('staged rows of a worker that is killed before publication', () => {
+  it('are published by the next attempt without reading the source', async () => {
     const run = await killedAt('rows-staged', numbered((last = 2), 300))
     await removeFile(run)
     expect(await seen(stack, scene, run)).toMatchObject({ state: 'RUNNING', holds: [1], staging: 1 })
@@ -128,7 +128,7 @@ describe('staged rows of a worker that is killed before the publication', () => 
     expect(await endOf(run)).toMatchObject({ ...publishedByRetry(3, 300), attempt: 3 })
   })
 
-  itInLongRun('keep rejected rows, the status and a transformation that ran once', async () => {
+  itInLongRun('keep rejected rows and the status, and the transformation is not run again', async () => {
     await change({ transformation: { sqlStatements: [{ statement: 'update cases set row = row + 1' }] } })
     const run = await killedAt('rows-staged', `${numbered((last = 4), 300)}4,1,a,b,c\n`)
     await removeFile(run)
@@ -145,15 +145,12 @@ describe('staged rows of a worker that is killed before the publication', () => 
     await change({ transformation: {} })
   })
 
-  itInLongRun(
-    'are not published when the worker is killed before it has kept what their publication needs',
-    async () => {
-      const run = await killedAt('copied', numbered((last = 5), 300))
-      await using _other = await otherWorker()
-      expect(await endOf(run)).toMatchObject(publishedByRetry(5, 300))
-      expect(await logOf(stack, run)).not.toContain(adopted)
-    },
-  )
+  itInLongRun('are not reused when the worker is killed before it has recorded that all rows are staged', async () => {
+    const run = await killedAt('copied', numbered((last = 5), 300))
+    await using _other = await otherWorker()
+    expect(await endOf(run)).toMatchObject(publishedByRetry(5, 300))
+    expect(await logOf(stack, run)).not.toContain(adopted)
+  })
 
   itInLongRun('are dropped when the run is cancelled', async () => {
     const run = await killedAt('rows-staged', numbered(6, 300))
@@ -165,7 +162,7 @@ describe('staged rows of a worker that is killed before the publication', () => 
   })
 })
 
-describe('staged rows are not published, and the source is read again, when in between', () => {
+describe('staged rows are not published and the source is read again if, between two attempts,', () => {
   const changes: [what: string, happens: () => Promise<unknown>][] = [
     ['the settings change', () => change({ settings: { csvOptions: { delimiter: ',' } } })],
     ['the transformation changes', () => change({ transformation: { sqlStatements: [{ statement: 'select 1' }] } })],
@@ -178,11 +175,11 @@ describe('staged rows are not published, and the source is read again, when in b
           .execute(),
     ],
     [
-      'the run is to read another file',
+      'the input of the run changes',
       () => sql`update runs set input = input || '{"more": 1}' where state = 'RUNNING'`.execute(stack.db),
     ],
     [
-      'somebody drops the table',
+      'the target table is dropped',
       () => scene.client.query(`drop table ${scene.pipeline.schema}.${scene.pipeline.table}`),
     ],
   ]
@@ -195,7 +192,7 @@ describe('staged rows are not published, and the source is read again, when in b
     expect(await logOf(stack, run)).toContain('The source is read again, because')
   })
 
-  itInLongRun('somebody changes the staged rows', async () => {
+  itInLongRun('the staged rows change', async () => {
     const run = await killedAt('rows-staged', numbered((last += 1), 300))
     const { rows } = await scene.client.query(`select relname from pg_class where relname like 'run\\_${run.uid}\\_%'`)
     await scene.client.query(`delete from sluice."${rows[0].relname}" where row < 10`)
@@ -205,24 +202,21 @@ describe('staged rows are not published, and the source is read again, when in b
   })
 })
 
-describe('staged rows of a worker that lives', () => {
-  itInLongRun(
-    'are published by its next attempt when the warehouse ends its connection in the publication',
-    async () => {
-      await using worker = await trapped(stack, 'in-publication:stop@1')
-      const run = await ask(stack, scene.pipeline, numbered((last += 1), 300))
-      await sprung(worker, 'in-publication')
-      await removeFile(run)
-      await scene.client.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'sluice'`,
-      )
-      worker.signal('SIGCONT')
-      expect(await endOf(run)).toMatchObject(publishedByRetry(last, 300))
-      expect(await logOf(stack, run)).toContain(adopted)
-    },
-  )
+describe('staged rows of a worker that is not killed', () => {
+  itInLongRun('are published by the next attempt if the warehouse ends the connection during publication', async () => {
+    await using worker = await trapped(stack, 'in-publication:stop@1')
+    const run = await ask(stack, scene.pipeline, numbered((last += 1), 300))
+    await sprung(worker, 'in-publication')
+    await removeFile(run)
+    await scene.client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'sluice'`,
+    )
+    worker.signal('SIGCONT')
+    expect(await endOf(run)).toMatchObject(publishedByRetry(last, 300))
+    expect(await logOf(stack, run)).toContain(adopted)
+  })
 
-  itInLongRun('are published by another worker when it is told to stop while a reader is in its way', async () => {
+  itInLongRun('are published by another worker if the first is stopped while it waits for a reader', async () => {
     const { schema, table } = scene.pipeline
     await using reader = await stack.inside(scene.pipeline.client)
     await reader.query(`begin; lock table ${schema}.${table} in access share mode`)
@@ -244,7 +238,7 @@ describe('staged rows of a worker that lives', () => {
   const points: Failpoint[] = ['in-publication', 'rows-staged', 'before-swap']
 
   it.each(isLongRun ? points : points.slice(0, 1))(
-    'are out of its reach when it is stopped (%s), and woken after another worker published them',
+    'are not changed by a worker that is suspended (%s) and resumes after another worker published them',
     async (point) => {
       await using stopped = await trapped(stack, `${point}:stop@1`)
       const run = await ask(stack, scene.pipeline, numbered((last += 1), 300))
@@ -260,7 +254,7 @@ describe('staged rows of a worker that lives', () => {
     },
   )
 
-  itInLongRun('are out of its reach when it is woken while another worker is about to publish them', async () => {
+  itInLongRun('are not changed by a suspended worker that resumes before another worker publishes them', async () => {
     await using stopped = await trapped(stack, 'rows-staged:stop@1')
     const run = await ask(stack, scene.pipeline, numbered((last += 1), 300))
     await sprung(stopped, 'rows-staged')
@@ -276,7 +270,7 @@ describe('staged rows of a worker that lives', () => {
   })
 })
 
-describe('staged rows of a system over HTTP', () => {
+describe('staged rows of a source that is read over HTTP', () => {
   let standIn: StandIn
   let pipeline: Pipeline
   beforeAll(async () => {
@@ -321,7 +315,7 @@ describe('staged rows of a system over HTTP', () => {
     ['INCREMENTAL', cid, 'MERGE', [ann, cid]],
   ] as const
   it.each(isLongRun ? modesOfLoads : modesOfLoads.slice(0, 1))(
-    'are published in mode %s, with their groups, without one request',
+    'are published in mode %s, with child tables, without a request to the source',
     async (mode, person, how, all) => {
       standIn.people.put({ ...person })
       const { id, client } = pipeline

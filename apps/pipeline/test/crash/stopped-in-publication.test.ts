@@ -30,8 +30,8 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]()
 })
 
-describeUnless(longRunOnly)('a worker that is stopped between the fence and its commit, and woken', () => {
-  it('has published, when another one gives the run up meanwhile', async () => {
+describeUnless(longRunOnly)('publication of a worker that is suspended and resumes', () => {
+  it('makes the run OK even if another worker claims it after the limit of attempts', async () => {
     const scene = scenes[0]!
     const run = await ask(stack, scene.pipeline, numbered(2, 20))
     await stack.db.updateTable('runs').set({ attempt: 4 }).where('id', '=', run.id).execute()
@@ -52,7 +52,7 @@ describeUnless(longRunOnly)('a worker that is stopped between the fence and its 
     })
   })
 
-  it('has published, when the run was cancelled meanwhile and it dies before it can say so', async () => {
+  it('makes the run OK if the run was cancelled and the worker is killed after the commit', async () => {
     const scene = scenes[1]!
     const run = await ask(stack, scene.pipeline, numbered(2, 20))
     await using stopped = await trapped(stack, 'in-publication:stop@1,published:exit@1')
@@ -68,7 +68,7 @@ describeUnless(longRunOnly)('a worker that is stopped between the fence and its 
     expect(other.output()).not.toContain('a run was claimed')
   })
 
-  it('has published, when the run was cancelled meanwhile and it does not hear of its commit', async () => {
+  it('makes the run OK if the run was cancelled and the worker gets an error after the commit', async () => {
     const scene = scenes[2]!
     const run = await ask(stack, scene.pipeline, numbered(2, 20))
     // Its pulse notices the cancellation before the publication fails behind its commit.

@@ -17,7 +17,7 @@ afterAll(async () => {
   await stack?.[Symbol.asyncDispose]()
 })
 
-it('a worker that is stopped in the middle of a transaction keeps nobody from cancelling, and goes on when it is woken', async () => {
+it('a run can be cancelled while its worker is suspended in a transaction, and the worker resumes later', async () => {
   await using worker = await trapped(stack, 'in-copy:stop@1,giving-back:stop@1')
   const run = await ask(stack, scene.pipeline, numbered(2))
   await sprung(worker, 'in-copy')

@@ -97,7 +97,7 @@ const cases: Case[] = isLongRun
   ? [['made', true, 'view-made'], ['made_plain', false, 'view-made'], filled, ['unsaid', true, 'before-status']]
   : [filled]
 
-describe('a view whose worker is killed after the warehouse has committed', () => {
+describe('view whose worker is killed after the commit in the warehouse', () => {
   const views = new Map<string, { id: number; name: string }>()
   const runs = new Map<string, Run>()
   beforeAll(async () => {
@@ -109,17 +109,14 @@ describe('a view whose worker is killed after the warehouse has committed', () =
     await rescued([...runs.values()])
   })
 
-  it.each(cases)(
-    'is there once, and known with all that it reads: %s (materialised: %s), at %s',
-    async (name, materialized) => {
-      const view = views.get(name)!
-      expect(await stack.state(runs.get(name)!)).toMatchObject({ state: 'OK', attempt: 2, error_code: null })
-      expect(await kept(view)).toEqual({ filled: materialized ? expect.any(Date) : null, reads: ['cases'] })
-      expect([await tens(view), await leftovers()]).toEqual([[0, 10], []])
-    },
-  )
+  it.each(cases)('exists once, with its sources recorded: %s (materialised: %s), at %s', async (name, materialized) => {
+    const view = views.get(name)!
+    expect(await stack.state(runs.get(name)!)).toMatchObject({ state: 'OK', attempt: 2, error_code: null })
+    expect(await kept(view)).toEqual({ filled: materialized ? expect.any(Date) : null, reads: ['cases'] })
+    expect([await tens(view), await leftovers()]).toEqual([[0, 10], []])
+  })
 
-  it('has the new rows, and is said to be as old as they are, where it was there before', async () => {
+  it('has the new rows and a new fill time if it existed before', async () => {
     const view = views.get('filled')!
     const before = await kept(view)
     const table = `${scene.pipeline.schema}.${scene.pipeline.table}`

@@ -24,8 +24,8 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-describe('a workflow whose workers are killed in the middle', () => {
-  it('goes on where it was, and runs each of its jobs exactly once', async () => {
+describe('workflow whose workers are killed', () => {
+  it('continues where it was, and publishes each job exactly once', async () => {
     await using _watch = await watchOver(stack)
     const first = await stack.pipeline()
     const others = await Promise.all([1, 2, 3].map(() => stack.pipeline(first.client)))

@@ -6,8 +6,8 @@ import { standInForEach } from './stand-in-for-each.ts'
 
 const { start } = standInForEach()
 
-describe('the rows of a view', () => {
-  it('become data values: by names of columns in any case, as texts without exponents, with what else a value may have', async () => {
+describe('rows of a view pushed to DHIS2', () => {
+  it('become data values by case-insensitive column names, with optional fields and without exponents', async () => {
     const dhis2 = await start()
     const columns = columnsOf(
       'Data_Element',
@@ -51,7 +51,7 @@ describe('the rows of a view', () => {
     expect(log.join()).toContain('no such fields: region.')
   })
 
-  it('keep digits, words and moments as they are', async () => {
+  it('keep the exact digits, booleans, dates, timestamps and JSON', async () => {
     const dhis2 = await start()
     const values: [type: string, cell: RowCell, sent: string][] = [
       ['BIGINT', '9007199254740993', '9007199254740993'],
@@ -72,7 +72,7 @@ describe('the rows of a view', () => {
     expect(sent[0].period).toBe('202601')
   })
 
-  it('are refused before anything is asked where a column is missing, or two mean the same', async () => {
+  it('are refused before any request if a required column is missing or two columns mean the same field', async () => {
     const dhis2 = await start()
     await expect(pushed(dhis2, { columns: columnsOf('dx', 'pe', 'name'), rows: fine(1) })).rejects.toMatchObject({
       code: 'COLUMN_MISSING',
@@ -85,7 +85,7 @@ describe('the rows of a view', () => {
     expect(dhis2.requests).toEqual([])
   })
 
-  it('without a value are skipped and counted, and those that lack what every value needs are set aside', async () => {
+  it('are skipped if they have no value, and rejected if they lack a required field', async () => {
     const dhis2 = await start()
     const { result, rejected } = await pushed(dhis2, {
       rows: [...fine(2), ['f7n9E0hX8qk', '202601', 'unit9', null], ['f7n9E0hX8qk', null, 'unit9', 3]],
@@ -101,7 +101,7 @@ describe('the rows of a view', () => {
     ])
   })
 
-  it('go in chunks, and the import options with each; a dry run stores nothing', async () => {
+  it('are sent in chunks, each with the import options, and a dry run stores nothing', async () => {
     const dhis2 = await start()
     const options = { dataElementIdScheme: 'CODE', orgUnitIdScheme: 'NAME', idScheme: 'UID', dryRun: true }
     const rows = fine(25_000).map(([, ...rest]) => ['DE_ANC1', ...rest])
@@ -114,7 +114,7 @@ describe('the rows of a view', () => {
     expect(dhis2.stored.size).toBe(0)
   })
 
-  it('are read only as fast as they are taken', async () => {
+  it('are read at most one page ahead of the chunk being sent', async () => {
     let read = 0
     async function* pages() {
       for await (const page of pagesOf(usual, fine(60_000))) {
@@ -134,7 +134,7 @@ describe('the rows of a view', () => {
     expect([ahead.length, Math.max(...ahead)]).toEqual([6, 12_000])
   })
 
-  it('end equal when they are pushed again', async () => {
+  it('are stored unchanged when they are pushed again', async () => {
     const dhis2 = await start()
     await pushed(dhis2, { rows: fine(30) })
     const once = [...dhis2.stored]
@@ -143,14 +143,14 @@ describe('the rows of a view', () => {
   })
 })
 
-describe('signing in', () => {
-  it('goes by token, without a username', async () => {
+describe('DHIS2 authentication', () => {
+  it('works with a token and no username', async () => {
     const dhis2 = await start()
     await pushed(dhis2, { rows: fine(1), target: { url: `${dhis2.url}/api/`, authToken: token } })
     expect(new Set(dhis2.requests.map(({ authorization }) => authorization))).toEqual(new Set([`ApiToken ${token}`]))
   })
 
-  it('needs something to sign in with, and the right to import', async () => {
+  it('fails without credentials or without the authority to import', async () => {
     const dhis2 = await start({ authorities: ['M_dhis-web-dashboard'] })
     await expect(pushed(dhis2, { rows: fine(1), target: { url: dhis2.url } })).rejects.toMatchObject({
       code: 'CREDENTIALS_MISSING',

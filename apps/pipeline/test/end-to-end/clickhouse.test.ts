@@ -18,9 +18,9 @@ import { type Installation, startInstallation } from './installation.ts'
 
 const cases = 'id,region,period,visits\n1,north,202601,10\n2,south,202601,20\n3,north,202602,30\n'
 
-describe('a schema in ClickHouse, through the real processes', () => {
+describe('end to end: ClickHouse schema', () => {
   if (clickhouseMissing !== undefined || process.env['CLICKHOUSE_TEST_URL']) {
-    it.skip(clickhouseMissing ?? 'ends its server, which is none of its own', () => {})
+    it.skip(clickhouseMissing ?? 'needs a ClickHouse server of its own, not that of CLICKHOUSE_TEST_URL', () => {})
     return
   }
   let server: ClickHouseServer
@@ -95,7 +95,7 @@ describe('a schema in ClickHouse, through the real processes', () => {
   const load = async (id: string, csv: string) => ended(`data-pipelines/${id}/runs`, await begin(id, csv))
   const rowsOf = async (path: string) => (await read(`${path}/data`)).rows
 
-  it('is loaded and read, page by page, with what its columns hold', async () => {
+  it('is loaded, read page by page, and has column statistics', async () => {
     const { id } = await pipeline()
     expect(await load(id, cases)).toMatchObject({ status: 'OK', rowsWritten: 3 })
     expect(await rowsOf(`data-pipelines/${id}`)).toEqual([
@@ -110,7 +110,7 @@ describe('a schema in ClickHouse, through the real processes', () => {
     expect(table.columns[1]).toMatchObject({ name: 'region', dataType: 'TEXT', distinctValues: 2 })
   })
 
-  it('keeps rows that do not pass their checks out, and runs checks by hand and queued', async () => {
+  it('does not publish rows that fail a check, and runs checks directly and from the queue', async () => {
     const table = tableName()
     const query = `select id, visits from ${table} where visits < 0`
     const check = await make('data-quality-checks', checkBody({ query }))
@@ -136,7 +136,7 @@ describe('a schema in ClickHouse, through the real processes', () => {
     expect([status, JSON.stringify(body)]).toEqual([expect.any(Number), expect.stringContaining('nothing_like_it')])
   })
 
-  it('has views, of which the materialised ones are filled after a load, and pushes them to DHIS2', async () => {
+  it('has plain and materialised views, which are pushed to DHIS2', async () => {
     const { id, table } = await pipeline()
     await load(id, cases)
     const sums = `select region as org_unit, 'f7n9E0hX8qk' as data_element, toString(period) as period, sum(visits) as value from ${table} group by region, period order by region, period`
@@ -184,7 +184,7 @@ describe('a schema in ClickHouse, through the real processes', () => {
     }
   })
 
-  it('is moved to from PostgreSQL, step by step, and back', async () => {
+  it('can replace a PostgreSQL schema step by step, with the same pushed values', async () => {
     const old = await make('schemas', schemaBody())
     const target = (id: string, table: string) => ({ dataWarehouseTarget: { schema: { id }, tableName: table } })
     const table = tableName()
@@ -232,14 +232,14 @@ describe('a schema in ClickHouse, through the real processes', () => {
     }
   })
 
-  it('says with 422 what a view or an expression of another database cannot be', async () => {
+  it('rejects a view in PostgreSQL syntax with 422', async () => {
     const { id, table } = await pipeline()
     await load(id, cases)
     const { status, body } = await call('POST', 'views', viewBody(schema.id, `select visits::nonsense from ${table}`))
     expect([status, JSON.stringify(body)]).toEqual([422, expect.stringMatching(/nonsense/)])
   })
 
-  it('can be read by anybody where its owner says so', async () => {
+  it('can be read anonymously if the pipeline allows anonymous access', async () => {
     const { id } = await pipeline()
     await load(id, cases)
     const { body: about } = await call('GET', `data-pipelines/${id}`)
@@ -254,7 +254,7 @@ describe('a schema in ClickHouse, through the real processes', () => {
     expect([answer.status, JSON.parse(await answer.text()).rows]).toEqual([200, [[1, 'north', 202601, 10]]])
   })
 
-  it('has the old rows or the new ones, where the worker is killed in the middle', async () => {
+  it('keeps the old rows when a worker is killed during a load, until another worker publishes', async () => {
     const { id } = await pipeline()
     await load(id, 'id,name\n1,Oslo\n')
     const task = await begin(id, largeFile().toString())
@@ -268,7 +268,7 @@ describe('a schema in ClickHouse, through the real processes', () => {
     expect((await read(`data-pipelines/${id}/table`)).rowCount).toBe(manyRows)
   })
 
-  it('waits for its server, and says in one sentence that it is away', async () => {
+  it('returns 503 while its server is down, and a run waits until it is back', async () => {
     const { id } = await pipeline()
     await load(id, cases)
     const health = async (): Promise<unknown> => (await fetch(`${installation.pipelineUrl}/health/ready`)).json()

@@ -91,8 +91,8 @@ function generated(rows: number): string {
   return `Id,Facility code,Name,Rate (%),Big,On,Reported at,Late\n${lines.join('\n')}\n`
 }
 
-describe('the main job, through the real processes', () => {
-  it('loads a generated file as it was generated, and again when it changed', async () => {
+describe('end to end: CSV load', () => {
+  it('loads a generated file unchanged, and again after it changed', async () => {
     const file = join(folder, 'Everything.csv')
     await writeFile(file, generated(12_000))
     const first = await expectLoaded(file)
@@ -112,7 +112,7 @@ describe('the main job, through the real processes', () => {
     expect(second.run.taskId).not.toBe(first.run.taskId)
   })
 
-  it('keeps the old table where a file does not fit, and says where it does not', async () => {
+  it('keeps the old rows when a file does not fit, and lists the rejected rows with their lines', async () => {
     const file = join(folder, 'Broken.csv')
     await writeFile(file, 'a,b\n1,2\n3,4\n')
     const good = await load(file)
@@ -134,7 +134,7 @@ describe('the main job, through the real processes', () => {
     it.skip('loads the COVID-19 data: there is no ../shared/data/covid-19 beside this checkout', () => {})
   }
 
-  it('ends every process cleanly when it is told to, and no log has a secret in it', async () => {
+  it('stops API and worker with exit code 0 on SIGTERM, and no log contains a secret or an error', async () => {
     const { api, worker, identity } = installation
     const said = [api.output(), worker.output(), identity.log()].join('')
     expect(said).toContain('dataPipelines.upload')

@@ -41,7 +41,7 @@ for (const { name, missing, start, type, isSlow } of kindsOfStores)
     })
     afterAll(() => store?.[Symbol.asyncDispose]())
 
-    it('is tried, looked at and loaded by a run, and no key of it is ever said', async () => {
+    it('is tested, previewed and loaded, and no response or log contains its secrets', async () => {
       await store.put('reports/2026.csv', 'id,name\n1,Oslo\n2,Bergen\n')
       const { settings, secrets } = store.reading('reports/')
       const [field] = Object.keys(settings as object) as [string]

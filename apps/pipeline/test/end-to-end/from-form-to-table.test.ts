@@ -43,8 +43,8 @@ async function run(id: string, mode?: 'FULL' | 'INCREMENTAL') {
   })
 }
 
-describe('a survey', () => {
-  it('is tried, chosen and looked at before anything is saved', async () => {
+describe('end to end: KoboToolbox survey', () => {
+  it('can be tested, looked up and previewed before a pipeline is saved', async () => {
     standIn.people.put({ id: 1, children: ['Ann'] })
     const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
     expect(tried).toMatchObject({ status: 'OK', message: 'KoboToolbox answered and accepted these credentials.' })
@@ -61,7 +61,7 @@ describe('a survey', () => {
     expect(text).not.toContain('another')
   })
 
-  it('is loaded by a worker, and later what is new of it', async () => {
+  it('is loaded by a worker in full, and later incrementally', async () => {
     const made = await owner
       .post('/data-pipelines')
       .send(pipelineBody(schema, { ...own, dataWarehouseTarget: { schema: { id: schema }, tableName: 'homes' } }))
@@ -91,7 +91,7 @@ describe('a survey', () => {
     expect(service.log() + worker.output()).not.toContain(standIn.secrets['authToken'])
   })
 
-  it('is read in full once where its cursor was reset, and from a moment on where that is said', async () => {
+  it('is read in full once after a cursor reset, or from the given moment', async () => {
     const { body: all } = await owner.get('/data-pipelines').expect(200)
     const [{ id }] = all
     const questions = () => standIn.server.requests.filter(standIn.isPageRequest).map(({ query }) => query.get('query'))
@@ -117,7 +117,7 @@ describe('a survey', () => {
     await owner.post(`/data-pipelines/${id}/reset-cursor`).send({ from: '2999-01-01T00:00:00Z' }).expect(422)
   })
 
-  it('is read once in full after an upgrade, and its run says so', async () => {
+  it('is read in full once after an upgrade of the cursor version, with a message', async () => {
     const { body: all } = await owner.get('/data-pipelines').expect(200)
     const [{ id }] = all
     await using inside = await service.stack.inside(client)
@@ -131,7 +131,7 @@ describe('a survey', () => {
     expect((await run(id, 'INCREMENTAL')).message).not.toContain('upgrade')
   })
 
-  it('is read in full again once its pipeline says something else', async () => {
+  it('is read in full again after the settings of its pipeline change', async () => {
     const { body: all } = await owner.get('/data-pipelines').expect(200)
     const [{ id }] = all
     const { body } = await owner.get(`/data-pipelines/${id}`).expect(200)
@@ -147,7 +147,7 @@ describe('a survey', () => {
     expect(data.rows).toHaveLength(1)
   })
 
-  it('shows the tables of its groups to whoever sees it, and takes them along when it is deleted', async () => {
+  it('lists the tables of its repeat groups, and drops them when the pipeline is deleted', async () => {
     standIn.people.put({ id: 1, children: ['Ann'] })
     const target = { dataWarehouseTarget: { schema: { id: schema }, tableName: 'gone' } }
     const { body: made } = await owner
@@ -166,7 +166,7 @@ describe('a survey', () => {
     expect(left.rows).toEqual([])
   })
 
-  it('does not overwrite the table of another pipeline with one of its groups', async () => {
+  it('fails with TABLE_TAKEN if a repeat group would overwrite the table of another pipeline', async () => {
     const target = (tableName: string) => ({ dataWarehouseTarget: { schema: { id: schema }, tableName } })
     await owner
       .post('/data-pipelines')
@@ -179,7 +179,7 @@ describe('a survey', () => {
     expect(await run(made.body.id)).toMatchObject({ status: 'FAILED', errorCode: 'TABLE_TAKEN' })
   })
 
-  it('leaves a group’s table to the pipeline with the longer name, where two could fill it', async () => {
+  it('assigns a child table to the pipeline with the longest matching table name', async () => {
     const target = (tableName: string) => ({ dataWarehouseTarget: { schema: { id: schema }, tableName } })
     for (const name of ['long', 'long__x'])
       await owner

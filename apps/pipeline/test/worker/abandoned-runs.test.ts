@@ -21,8 +21,8 @@ const ended = (run: { id: number }) =>
     return row.finished_at && row
   })
 
-describe('a run that is given up says what happened, what became of the data, and what to do', () => {
-  it('where its organisation was switched off since it was asked for', async () => {
+describe('message of an abandoned run: what happened, what happened to the data, and what to do', () => {
+  it('if data pipelines were disabled for the organisation after the run was queued', async () => {
     const { identity } = service
     const client = await identity.client()
     const admin = await identity.person(client.id, ['ROLE_SUPER_ADMIN'])
@@ -40,7 +40,7 @@ describe('a run that is given up says what happened, what became of the data, an
     })
   })
 
-  it('where each worker that had it was gone before the end', async () => {
+  it('if the worker crashed in each of five attempts', async () => {
     const run = await queued((await service.identity.client()).id)
     await service.stack.db.updateTable('runs').set({ attempt: 5 }).where('id', '=', run.id).execute()
     await using _worker = await spawnWorker(service.environment)

@@ -114,8 +114,8 @@ const age = (seconds: number) =>
     })
     .execute()
 
-describe('a run that fails', () => {
-  it('is told to all addresses of its client, once, with what failed, why, when and where to look', async () => {
+describe('alerts about a failed run', () => {
+  it('are mailed once to each address of the organisation, with reason, time and log command', async () => {
     const pipeline = await alerted('ada@example.org,grace@example.org')
     const run = await ended(pipeline)
     const { name, uid } = await stack.db
@@ -142,7 +142,7 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
     expect(mail!.html).not.toContain('<a ')
   })
 
-  it('is told to the operator by a call that is signed as Standard Webhooks has it', async () => {
+  it('call the webhook of the operator with a Standard Webhooks signature', async () => {
     const pipeline = await alerted('')
     const run = await ended(pipeline)
     await using _posting = posting()
@@ -159,7 +159,7 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
     expect(id).toBe((await alerts())[0]!.uid)
   })
 
-  it('again within the hour calls the webhook at its end, and counts in the next mail', async () => {
+  it('combine further failures within an hour into one webhook call, and into the count of the next mail', async () => {
     const pipeline = await alerted('ada@example.org')
     for (let failure = 0; failure < 3; failure += 1) await ended(pipeline)
     expect(await kinds()).toEqual(['WEBHOOK operator', 'MAIL ada@example.org', 'WEBHOOK operator'])
@@ -172,13 +172,13 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
     expect([last.channel, (last.content as { failures: number }).failures]).toEqual(['MAIL', 3])
   })
 
-  it('does not call the webhook at the end of the hour if a later run succeeded', async () => {
+  it('do not call the webhook at the end of the hour if a later run succeeded', async () => {
     const pipeline = await alerted('')
     for (const state of ['FAILED', 'FAILED', 'OK'] as const) await ended(pipeline, state)
     expect(await kinds()).toEqual(['WEBHOOK operator'])
   })
 
-  it('is the only one: neither a warning nor a cancelled run is told, nor a job of a workflow', async () => {
+  it('are not sent for warnings, cancelled runs or jobs of a workflow', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline, 'WARNING')
     await stack.run(pipeline)
@@ -192,10 +192,10 @@ curl -H "Authorization: Bearer $TOKEN" '${publicUrl}/api/v1/data-pipelines/${uid
   })
 })
 
-describe('mails beyond failures', () => {
+describe('mails about warnings and recoveries', () => {
   const events = async () => (await alerts()).filter(({ channel }) => channel === 'MAIL').map(({ event }) => event)
 
-  it('tell of a warning where the setting says so, at most once an hour', async () => {
+  it('report a warning if the setting asks for it, at most once an hour', async () => {
     const pipeline = await alerted('ada@example.org,WARNING')
     for (let times = 0; times < 2; times += 1) await ended(pipeline, 'WARNING', '3 rows did not fit.')
     expect(await kinds()).toEqual(['MAIL ada@example.org'])
@@ -211,7 +211,7 @@ describe('mails beyond failures', () => {
     expect(calls).toEqual([])
   })
 
-  it('tell once that it is OK again, and of the next failure within the hour only at its end', async () => {
+  it('report a recovery once, and delay the next failure within the hour to its end', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline, 'OK', 'Loaded 1 row.')
     await ended(pipeline)
@@ -235,13 +235,13 @@ describe('mails beyond failures', () => {
     expect(new Set(calls.map(({ body }) => JSON.parse(body).type))).toEqual(new Set(['run.failed']))
   })
 
-  it('tell of a failure after a warning, and of the warning after the failure, but do not go on about both', async () => {
+  it('report a failure after a warning, but do not repeat both within the hour', async () => {
     const pipeline = await alerted('ada@example.org,WARNING')
     for (const state of ['WARNING', 'FAILED', 'WARNING', 'FAILED', 'OK'] as const) await ended(pipeline, state)
     expect(await events()).toEqual(['WARNING', 'FAILED', 'RECOVERED'])
   })
 
-  it('are true at the end of the hour and bounded, whatever the runs do', async () => {
+  it('match the last state after an hour and are limited to one per event and hour, for any runs', async () => {
     const step = fc.record({ state: fc.constantFrom('FAILED', 'WARNING', 'OK'), minutes: fc.nat({ max: 40 }) })
     const truth = { FAILED: 'FAILED', WARNING: 'WARNING', OK: 'RECOVERED' } as const
     await fc.assert(
@@ -269,7 +269,7 @@ describe('mails beyond failures', () => {
     )
   })
 
-  it('tell nothing of restores: they load nothing', async () => {
+  it('ignore restores, which load nothing', async () => {
     const pipeline = await alerted('ada@example.org,WARNING')
     for (const state of ['FAILED', 'WARNING', 'OK'] as const) await ended(pipeline, state, 'Restored.', 'RESTORE')
     expect(await alerts()).toEqual([])
@@ -280,7 +280,7 @@ describe('mails beyond failures', () => {
     expect(await events()).toEqual(['FAILED', 'RECOVERED'])
   })
 
-  it('tell that a pipeline is OK again after it ran well in a workflow', async () => {
+  it('report a recovery after a successful run in a workflow', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
     const workflow = await ended(await stack.pipeline(), 'OK')
@@ -292,7 +292,7 @@ describe('mails beyond failures', () => {
   })
 })
 
-describe('no success for too long', () => {
+describe('alert about no success for too long', () => {
   const standing = { disabled: false, pipelinesEnabled: true, timeZone: 'UTC' }
   const look = async (changes: object = {}) =>
     alertNoSuccess({
@@ -320,7 +320,7 @@ describe('no success for too long', () => {
     return stack.db.updateTable('runs').set({ finished_at: moment, created_at: moment }).where('id', '=', id).execute()
   }
 
-  it('is told once, by one of several workers, until the next success', async () => {
+  it('is sent once, by one of several workers, until the next success', async () => {
     const pipeline = await scheduled(100)
     await finishedAgo(await ended(pipeline, 'OK', 'Loaded 1 row.'), 30)
     await finishedAgo(await ended(pipeline, 'FAILED', 'The file is too old.'), 29)
@@ -339,7 +339,7 @@ describe('no success for too long', () => {
     expect((await alerts()).map(({ event }) => event)).toEqual(['NO_SUCCESS', 'RECOVERED'])
   })
 
-  it('is told of what never ran, and begins anew when the schedule is changed', async () => {
+  it('is sent for a pipeline that never ran, and its period restarts when the schedule changes', async () => {
     const pipeline = await scheduled(25)
     expect(await look()).toBe(1)
     await using _posting = posting()
@@ -353,18 +353,18 @@ describe('no success for too long', () => {
   })
 
   it.each([
-    ['too few hours', () => scheduled(23)],
+    ['a schedule that is too recent', () => scheduled(23)],
     ['a setting without it', () => scheduled(100, 'ada@example.org')],
-    ['a schedule that was not due since', () => scheduled(25, undefined, 'EVERY_MONTH')],
+    ['a schedule that was not yet due in the period', () => scheduled(25, undefined, 'EVERY_MONTH')],
     [
-      'a run that was asked for within the hour',
+      'a run that was requested within the hour',
       async () => {
         const pipeline = await scheduled(100)
         await stack.run(pipeline)
       },
     ],
     [
-      'an uploaded file that is loaded',
+      'an uploaded file that is already loaded',
       async () => {
         const pipeline = await scheduled(100)
         await finishedAgo(await ended(pipeline, 'OK'), 30)
@@ -377,7 +377,7 @@ describe('no success for too long', () => {
         await stack.db.updateTable('runnables').set({ next_run_at: null }).where('id', '=', id).execute()
       },
     ],
-  ])('is not told with %s', async (_case, arrange) => {
+  ])('is not sent with %s', async (_case, arrange) => {
     await arrange()
     expect(await look()).toBe(0)
   })
@@ -391,15 +391,15 @@ describe('no success for too long', () => {
     expect(await look()).toBe(1)
   })
 
-  it('is not told of an organisation that is disabled', async () => {
+  it('is not sent for a disabled organisation', async () => {
     await scheduled(100)
     expect(await look({ disabled: true })).toBe(0)
     expect(await look()).toBe(1)
   })
 })
 
-describe('an alert', () => {
-  it('is mailed to an international domain', async () => {
+describe('delivery of an alert', () => {
+  it('converts an international domain to its ASCII form', async () => {
     await ended(await alerted('ada@müller.example'))
     await using _posting = posting()
     await until(async () => (await alerts()).every(({ sent_at, given_up_at }) => sent_at ?? given_up_at))
@@ -408,7 +408,7 @@ describe('an alert', () => {
     expect(server.received[0]!.headers['to']).toBe('ada@xn--mller-kva.example')
   })
 
-  it('that is not taken is tried again under the same id, and says why', async () => {
+  it('is retried under the same id after a failure, and records the reason', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
     answer = () => smtpRefusal(451, 'Try later')
@@ -427,7 +427,7 @@ describe('an alert', () => {
     expect(new Set(calls.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([call!.uid]))
   })
 
-  it('that is refused for good is given up at once, and any other after a day', async () => {
+  it('is abandoned at once after a permanent refusal, and after a day otherwise', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
     answer = () => smtpRefusal(550, 'No such user')
@@ -445,7 +445,7 @@ describe('an alert', () => {
     ])
   })
 
-  it('waits for a worker that can send it, and is given up after a day in which none could', async () => {
+  it('waits for a worker that can send it, and is abandoned after a day without one', async () => {
     await ended(await alerted('ada@example.org'))
     {
       await using _neither = posting({ url: '', mail: undefined })
@@ -472,7 +472,7 @@ describe('an alert', () => {
     await until(async () => (await alerts())[0]!.given_up_at)
   })
 
-  it('waits where there is no mail server, and goes to no address that is not allowed', async () => {
+  it('waits if there is no mail server, and refuses a webhook address that is not allowed', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
     {
@@ -511,7 +511,7 @@ describe('alerts of many organisations', () => {
   }
   const clients = (count: number) => Array.from({ length: count }, () => randomUUID())
 
-  it('take turns: that of one is tried within the next round, however many the others have', async () => {
+  it('are sent in turns, so one alert is tried in the next round despite the backlog of others', async () => {
     const tried: string[] = []
     const floods = clients(7)
     for (const [index, client] of floods.entries()) await backlog(client, 'MAIL', 30, 900 - index)
@@ -528,7 +528,7 @@ describe('alerts of many organisations', () => {
     for (const client of floods) expect(before.filter((one) => one === client).length).toBeLessThan(7)
   })
 
-  it('leave slots to others while those of one hang', async () => {
+  it('of one organisation leave slots to others while they hang', async () => {
     const [hanging, other] = clients(2) as [string, string]
     await backlog(hanging, 'MAIL', 20, 900)
     const open = Promise.withResolvers<void>()
@@ -550,7 +550,7 @@ describe('alerts of many organisations', () => {
     await until(() => sent.length === 40)
   })
 
-  it('go by mail while the webhook hangs', async () => {
+  it('are mailed while the webhook hangs', async () => {
     const client = randomUUID()
     await backlog(client, 'WEBHOOK', 10, 900)
     await backlog(client, 'MAIL', 10, 800)
@@ -570,7 +570,7 @@ describe('alerts of many organisations', () => {
     slow.close()
   })
 
-  it('are mailed about at most twenty failures an hour, the last of which says so', async () => {
+  it('are limited to twenty failures an hour for each organisation, and the last mail says so', async () => {
     const { client } = await alerted('ada@example.org,grace@example.org')
     const pipelines = await Promise.all(Array.from({ length: 22 }, () => stack.pipeline(client)))
     for (const pipeline of pipelines) await ended(pipeline)

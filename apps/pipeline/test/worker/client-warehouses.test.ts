@@ -35,8 +35,8 @@ async function rolesOf(key: string) {
   return rows
 }
 
-describe('the warehouses of clients', () => {
-  it('are made when they are first asked for, once, whoever asks', async () => {
+describe('warehouses of organisations', () => {
+  it('are created once, on first use, even when two processes open them concurrently', async () => {
     const client = randomUUID()
     await using one = another()
     await using other = another()
@@ -50,7 +50,7 @@ describe('the warehouses of clients', () => {
     })
   })
 
-  it('keep their passwords sealed, for their own client and role only', async () => {
+  it('store their passwords encrypted, bound to the organisation and role, and redact them in logs', async () => {
     const client = randomUUID()
     const redaction = new Redaction()
     await using warehouses = another({ redaction })
@@ -64,7 +64,7 @@ describe('the warehouses of clients', () => {
     expect(() => ring.open(load_password, `warehouses.read_password:${client}`)).toThrow()
   })
 
-  it('come back when their server was made anew', async () => {
+  it('are recreated if their database and roles are missing on the server', async () => {
     const client = randomUUID()
     await another().open(client)
     const { key } = await rowOf(client)
@@ -75,7 +75,7 @@ describe('the warehouses of clients', () => {
     await (await warehouses.open(client)).catalog.ensureSchema('health')
   })
 
-  it('are told to be away, not broken, while their server is, and are there again afterwards', async () => {
+  it('are reported as unavailable while their server is unreachable, and can be opened afterwards', async () => {
     const client = randomUUID()
     await using away = another({ adminUrl: 'postgres://nobody:nothing@127.0.0.1:1/none' })
     for (let tries = 0; tries < 2; tries += 1)
@@ -86,7 +86,7 @@ describe('the warehouses of clients', () => {
     await (await back.open(client)).catalog.ensureSchema('health')
   })
 
-  it('are found only once they were made, and finding makes nothing', async () => {
+  it('are found only after they were created, and find() does not create them', async () => {
     const client = randomUUID()
     await using warehouses = another()
     expect(await warehouses.find(client)).toBeUndefined()
@@ -97,7 +97,7 @@ describe('the warehouses of clients', () => {
     expect(await other.find(client)).toBeDefined()
   })
 
-  it('are not made again when they are opened again, and keep their passwords', async () => {
+  it('are not recreated when another process opens them, and keep their passwords', async () => {
     const client = randomUUID()
     await another().open(client)
     const { key } = await rowOf(client)
@@ -107,7 +107,7 @@ describe('the warehouses of clients', () => {
     expect(await rolesOf(key)).toEqual(made)
   })
 
-  it('are made again when one that this process holds was dropped, lost its password or is of an older version', async () => {
+  it('are repaired if an open one was dropped, has another password or has an older version', async () => {
     const client = randomUUID()
     await using warehouses = another()
     const warehouse = await warehouses.open(client)
@@ -128,7 +128,7 @@ describe('the warehouses of clients', () => {
     await (await warehouses.open(client)).catalog.ensureSchema('health')
   })
 
-  it('are mended when SQL that ran for a load changed what all later loads begin with', async () => {
+  it('reset session settings of the load role that SQL of a load has changed', async () => {
     const client = randomUUID()
     await using warehouses = another()
     await warehouses.open(client)
@@ -145,7 +145,7 @@ describe('the warehouses of clients', () => {
     expect(rows).toEqual([{ set: expect.not.stringMatching(/1ms|transaction_timeout=|read_only/) }])
   })
 
-  it('stay closed to a key ring that lost their key', async () => {
+  it('cannot be opened with a key ring that does not hold their key', async () => {
     const client = randomUUID()
     await another().open(client)
     await using warehouses = another({ keyRing: keyRing(`other:${randomBytes(32).toString('base64')}`) })

@@ -79,8 +79,8 @@ const warehouse = async () => {
   return (await inside.query<{ name: string }>('select current_database() as name')).rows[0]!.name
 }
 
-describe('after a restore', () => {
-  it('to a moment before a run was done, the run finds in the warehouse that it was, and the next one goes on', async () => {
+describe('database restore', () => {
+  it('of the pipeline database to before the end of a run completes the run from the warehouse ledger', async () => {
     expect(await worked(await queue(1))).toMatchObject({ state: 'OK', rows_written: 1 })
     const run = await queue(2, 3)
     const restore = await keep(new URL(stack.environment['PIPELINE_DATABASE_URL']!).pathname.slice(1))
@@ -98,7 +98,7 @@ describe('after a restore', () => {
     expect(await rows()).toEqual([4])
   })
 
-  it('of an older warehouse, its tables are as they were then, and the next run replaces them', async () => {
+  it('of an older warehouse brings back its old rows, and the next run replaces them', async () => {
     expect(await worked(await queue(5))).toMatchObject({ state: 'OK' })
     const restore = await keep(await warehouse())
     const newer = await queue(6, 7)

@@ -42,8 +42,8 @@ const lockWaits = `select from pg_stat_activity where datname = current_database
 const waitsInside = async (inside: Client) => (await inside.query(lockWaits)).rows.length > 0
 const waitsHere = async () => (await sql.raw(lockWaits).execute(stack.db)).rows.length > 0
 
-describe('what was deleted', () => {
-  it('goes from the warehouse, tables before their schema, and is forgotten', async () => {
+describe('drop of a deleted table or schema', () => {
+  it('drops the tables before their schema and removes the drop records', async () => {
     const { pipeline, warehouse } = await loaded()
     await note({ id: 0, client: pipeline.client, schema: pipeline.schema })
     await note(pipeline)
@@ -55,14 +55,14 @@ describe('what was deleted', () => {
     expect((await inside.query('select from pg_namespace where nspname = $1', [pipeline.schema])).rowCount).toBe(0)
   })
 
-  it('is forgotten where no warehouse was made', async () => {
+  it('removes the drop record without creating a warehouse if there is none', async () => {
     const pipeline = await stack.pipeline()
     await note(pipeline)
     expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(1)
     expect(await stack.db.selectFrom('warehouses').where('client', '=', pipeline.client).execute()).toEqual([])
   })
 
-  it('is tried again later while views depend on it, and keeps a load out of its name', async () => {
+  it('is retried later while views depend on the table, and blocks a load into the same name', async () => {
     const { pipeline, warehouse } = await loaded()
     await using inside = await stack.inside(pipeline.client)
     await inside.query(`create view ${pipeline.schema}.seen as select * from ${pipeline.schema}.cases`)
@@ -80,7 +80,7 @@ describe('what was deleted', () => {
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toBeUndefined()
   })
 
-  it('is never the table that somebody else has loaded since', async () => {
+  it('does not drop a table that was loaded again under the same name', async () => {
     const { pipeline, warehouse } = await loaded()
     await note(pipeline)
     await dropLeftover(stack.db, warehouse, pipeline)
@@ -89,7 +89,7 @@ describe('what was deleted', () => {
     expect(await warehouse.catalog.findTable(pipeline.schema, pipeline.table)).toMatchObject({ rowCount: 7 })
   })
 
-  it('is waited for by a load while somebody drops it, and passed over by a second who would', async () => {
+  it('makes a load wait until it is done, and is skipped by a second process', async () => {
     const { pipeline, warehouse } = await loaded()
     await note(pipeline)
     await using inside = await stack.inside(pipeline.client)
@@ -106,7 +106,7 @@ describe('what was deleted', () => {
     await clearing
   })
 
-  it('stays when it is not ours, and the schema of a load with it', async () => {
+  it('keeps tables that Sluice did not create, and a schema that a load uses', async () => {
     const { pipeline, warehouse } = await loaded()
     await using inside = await stack.inside(pipeline.client)
     await inside.query(`create table ${pipeline.schema}.theirs (id int)`)

@@ -63,8 +63,8 @@ async function serverHas(key: string): Promise<number> {
   return rows.length
 }
 
-describe('what is held of a deleted client', () => {
-  it('goes 30 days after the deletion, with its warehouse, files and runs, and is in the audit', async () => {
+describe('data of a deleted organisation', () => {
+  it('is erased 30 days after the deletion, with warehouse, files and runs, and is audited', async () => {
     const [gone, staying] = [await fullClient(), await fullClient()]
     const deleted = new Date()
     const just = [{ id: gone.client, deleted }]
@@ -90,7 +90,7 @@ describe('what is held of a deleted client', () => {
     expect(table).toBeDefined()
   })
 
-  it('stays where the identity service does not say that the client was deleted', async () => {
+  it('is kept if the identity service does not report the organisation as deleted', async () => {
     const unknown = await fullClient()
     expect(await job([], new Date(Date.now() + 365 * day)).run(never)).toBe(0)
     expect(await listClientsWithData(stack.db)).toContain(unknown.client)

@@ -13,7 +13,7 @@ const environment = {
 }
 
 describe('failpoints', () => {
-  it('are each at one place of the program, or at one of each way to publish', () => {
+  it('are each used at exactly one place, or at one place per warehouse driver', () => {
     const root = join(import.meta.dirname, '../../../..')
     const files = globSync(['apps/pipeline/src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root })
     const roomOf = (file: string) => (file.startsWith('packages/warehouses/') ? file : 'elsewhere')
@@ -28,12 +28,12 @@ describe('failpoints', () => {
       if (rooms.length > 1) expect(rooms.filter((room) => room.endsWith('elsewhere'))).toEqual([])
   })
 
-  it('are nothing where no setting names them', () => {
+  it('do nothing if FAILPOINTS is not set', () => {
     expect(failpointNames.map((name) => failpoint(name))).toEqual(failpointNames.map(() => undefined))
     expect(readConfig(environment).FAILPOINTS).toEqual([])
   })
 
-  it('are spelled point, action, milliseconds and passage', () => {
+  it('are parsed as point, action, milliseconds and passage', () => {
     expect(parseFailpoints('in-copy:exit@3, before-swap:sleep:500,claimed:hang')).toEqual([
       { point: 'in-copy', action: 'exit', passage: 3 },
       { point: 'before-swap', action: 'sleep', milliseconds: 500 },
@@ -42,13 +42,13 @@ describe('failpoints', () => {
   })
 
   it.each(['nowhere:exit', 'in-copy:explode', 'in-copy', 'in-copy:sleep', 'in-copy:exit:5', ''])(
-    'are refused when nobody knows them: %s',
+    'are rejected if the point or action is unknown or incomplete: %s',
     (text) => {
       expect(() => parseFailpoints(text)).toThrow(/is not a failpoint/)
     },
   )
 
-  it('are refused in production', () => {
+  it('are rejected in production', () => {
     const armed = { ...environment, FAILPOINTS: 'in-copy:exit' }
     expect(readConfig(armed).FAILPOINTS).toHaveLength(1)
     expect(() => readConfig({ ...armed, NODE_ENV: 'production' })).toThrow(/refused in production/)

@@ -16,14 +16,14 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-describe('a load that is under way', () => {
+describe('load in progress', () => {
   beforeEach(async () => {
     // With a rest in its middle: on a machine with much else to do it would be over before anybody can break in.
     worker = await spawnWorker({ ...stack.environment, FAILPOINTS: 'in-copy:sleep:4000@20' })
   })
   afterEach(() => worker?.[Symbol.asyncDispose]())
 
-  it('is handed back when its worker is told to stop, and finished by the next', async () => {
+  it('is requeued when its worker receives SIGTERM, and is finished by the next worker', async () => {
     const { pipeline, run, client } = await inTheMiddle(stack)
     await using _ = client
     worker.signal('SIGTERM')
@@ -37,7 +37,7 @@ describe('a load that is under way', () => {
     expect(await publications(client, run)).toBe(1)
   })
 
-  itUnless(longRunOnly)('is tried again when the warehouse goes away', async () => {
+  itUnless(longRunOnly)('is retried when its warehouse connections are cut', async () => {
     const { pipeline, run, client } = await inTheMiddle(stack)
     await using _ = client
     await client.query(
@@ -56,7 +56,7 @@ describe('a load that is under way', () => {
     )
   })
 
-  itUnless(longRunOnly)('goes on when the connections to the service’s own database are cut', async () => {
+  itUnless(longRunOnly)('continues when the connections to the pipeline database are cut', async () => {
     const { pipeline, run, client } = await inTheMiddle(stack)
     await using _ = client
     await sql`

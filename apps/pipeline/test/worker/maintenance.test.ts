@@ -42,8 +42,8 @@ async function ended(pipeline: Pipeline, state: 'OK' | 'FAILED', daysAgo: number
   return run.id
 }
 
-describe('maintenance', () => {
-  it('does its jobs in one process at a time, and goes on when one fails', async () => {
+describe('maintenance jobs', () => {
+  it('run in one process at a time, and continue when one fails', async () => {
     const done: string[] = []
     const job = (name: string, act: () => void) => ({ name, run: async () => (act(), done.push(name)) })
     const jobs = [
@@ -65,7 +65,7 @@ describe('maintenance', () => {
     expect(await withMaintenanceLock(stack.db, async () => {})).toBe(true)
   })
 
-  it('queues runs again that the queue has forgotten, and no others', async () => {
+  it('requeue only runs that are missing in the queue', async () => {
     const forgotten = await stack.run(await stack.pipeline())
     const running = await stack.run(await stack.pipeline())
     const waiting = await stack.run(await stack.pipeline())
@@ -82,7 +82,7 @@ describe('maintenance', () => {
     expect(rows.map(({ key }) => key).toSorted()).toEqual([forgotten.uid, running.uid, waiting.uid].toSorted())
   })
 
-  it('removes settled files that no pipeline and no run under way names', async () => {
+  it('remove old uploaded files that no pipeline and no active run refers to', async () => {
     const folder = getUploadsDirectory(stack.filesDirectory)
     const pipeline = await stack.pipeline()
     const old = new Date(Date.now() - 2 * 3_600_000)
@@ -104,7 +104,7 @@ describe('maintenance', () => {
     expect(await removeFiles({ db: stack.db, filesDirectory: '/nowhere' }).run(never)).toBe(0)
   })
 
-  it('forgets old runs, but not those that a status speaks of', async () => {
+  it('delete old runs except the last run and the last successful run of a pipeline', async () => {
     const pipeline = await stack.pipeline()
     await ended(pipeline, 'OK', 120)
     const success = await ended(pipeline, 'OK', 110)
@@ -127,7 +127,7 @@ describe('maintenance', () => {
     expect(logs.map(({ run_id }) => run_id).toSorted()).toEqual(recent.toSorted())
   })
 
-  it('keeps the last successful load when a restore is newer', async () => {
+  it('keep the last successful load when a restore is newer', async () => {
     const pipeline = await stack.pipeline()
     await ended(pipeline, 'OK', 110)
     const load = await ended(pipeline, 'OK', 100)
@@ -138,7 +138,7 @@ describe('maintenance', () => {
     expect(new Set(kept.map(({ id }) => id))).toEqual(new Set([load, restore]))
   })
 
-  it('sweeps the staging tables of runs that are over', async () => {
+  it('drop the staging tables of finished and unknown runs', async () => {
     const pipeline = await stack.pipeline()
     const run = await stack.run(pipeline)
     const warehouse = await stack.warehouses.open(pipeline.client)
@@ -154,7 +154,7 @@ describe('maintenance', () => {
     expect(await stagingTables(client)).toBe(0)
   })
 
-  it('gives each month of the audit a partition before it comes', async () => {
+  it('create the audit partitions of coming months in advance', async () => {
     const now = () => new Date('2031-11-30T23:30:00Z')
     const entry = { at: new Date('2031-11-02T00:00:00Z'), operation: 'x', request_id: '', address: '', details: '{}' }
     await stack.db.insertInto('audit').values(entry).execute()
@@ -171,7 +171,7 @@ describe('maintenance', () => {
     expect(rows.map(({ place }) => place)).toEqual(['audit_default', 'audit_2031_12'])
   })
 
-  it('drops the months of logs that are older than logs are kept', async () => {
+  it('drop log partitions that are older than the retention period', async () => {
     const months = async () =>
       (
         await sql<{ name: string }>`select inhrelid::regclass::text as name from pg_inherits

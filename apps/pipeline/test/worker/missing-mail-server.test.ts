@@ -18,8 +18,8 @@ afterAll(() => service?.stop())
 
 const set = async (value: string) => (await owner.put('/settings/ALERT_EMAIL').send({ value }).expect(200)).body
 
-describe('addresses for alerts where the operator has no mail server', () => {
-  it('are kept, and every answer with them says that nobody is mailed', async () => {
+describe('ALERT_EMAIL without a mail server', () => {
+  it('is stored, and every response with it warns that no mail is sent', async () => {
     const answer = await set('ada@example.org')
     expect(answer).toMatchObject({ value: 'ada@example.org', warning: advice })
     expect((await owner.get('/settings/ALERT_EMAIL').expect(200)).body).toEqual(answer)
@@ -30,7 +30,7 @@ describe('addresses for alerts where the operator has no mail server', () => {
     expect(await set('')).not.toHaveProperty('warning')
   })
 
-  it('make one line in the log of a run that fails', async () => {
+  it('adds one line to the log of a failed run', async () => {
     await using _worker = await spawnWorker(service.environment)
     const schema = (await owner.post('/schemas').send(schemaBody()).expect(201)).body.id
     const failing = { transformation: { sqlStatements: [{ statement: 'select nonsense' }] } }

@@ -65,14 +65,14 @@ const hidden = async () => {
   return leftovers(superuser)
 }
 
-describe('a pipeline with a group of checks', () => {
+describe('quality gate of a pipeline', () => {
   let worker: WorkerProcess
   beforeAll(async () => {
     worker = await spawnWorker(service.environment)
   })
   afterAll(() => worker?.[Symbol.asyncDispose]())
 
-  it('publishes what passes, keeps the old rows where something does not, and goes on once it is mended', async () => {
+  it('publishes rows that pass, keeps the old rows if a check fails, and publishes the corrected file', async () => {
     const { uid, checks, group } = await gated('cases', [
       'select id, age from cases where age < 0 order by id',
       'select id from cases group by id having count(*) > 1',
@@ -110,7 +110,7 @@ describe('a pipeline with a group of checks', () => {
     expect(body.detail).toMatch(/^Data pipelines use this check group: "Pipeline /)
   })
 
-  it('is refused where a check looks at the old rows, or cannot be run', async () => {
+  it('fails the run if a check reads the published table or cannot be run', async () => {
     const { uid, checks } = await gated('named', [
       `select * from ${schema.schemaName}.named where age < 0`,
       'select nonsense from named',
@@ -136,7 +136,7 @@ describe('a pipeline with a group of checks', () => {
     )
   })
 
-  it('repeats cells to those who may read the check, not in the run, its log or an alert', async () => {
+  it('shows cell values only in the quality results, not in the run, its log or an alert', async () => {
     const { uid } = await gated('told', ['select word::integer from told'])
     const run = await load(uid, 'id,word\n1,canary-cell\n')
     expect(run).toMatchObject({ status: 'FAILED', errorCode: 'DATA_QUALITY_FAILED' })
@@ -148,7 +148,7 @@ describe('a pipeline with a group of checks', () => {
     expect(JSON.stringify(log)).toContain('Users with read access to the check can see the reason')
   })
 
-  it('finds other tables in its own schema first, and refuses a name that only others have, several of them', async () => {
+  it('resolves a table in its own schema first, and rejects a name that several other schemas have', async () => {
     const warehouse = await service.stack.warehouses.open(client)
     for (const [name, table] of [
       ['aaa', 'lookup'],
@@ -170,7 +170,7 @@ describe('a pipeline with a group of checks', () => {
     )
   })
 
-  it('is not looked at any more once its group is taken away', async () => {
+  it('is not applied after the check group is removed from the pipeline', async () => {
     const { uid, group, pipeline } = await gated('freed', ['select 1'])
     expect(await load(uid, good)).toMatchObject({ status: 'FAILED' })
     const { dataQualityCheckGroup: _group, ...rest } = pipeline
@@ -185,7 +185,7 @@ describe('a pipeline with a group of checks', () => {
     expect(await load(uid, good)).toMatchObject({ status: 'OK' })
   })
 
-  it('runs a group from the queue with its own values, and stops a run that finds something', async () => {
+  it('runs a queued check group with the variable values of its run', async () => {
     const check = await make(
       'data-quality-checks',
       checkBody({ query: 'select * from cases where age > ${limit}::int' }),
@@ -208,7 +208,7 @@ describe('a pipeline with a group of checks', () => {
     expect((await owner.get(path).expect(200)).body).toMatchObject([{ status: 'FAILED', data: { rows: [[4, 40]] } }])
   })
 
-  it('stops a workflow that is to stop at violations, which keeps its group from being deleted', async () => {
+  it('stops a workflow with STOP at a violation, and a group in a workflow cannot be deleted', async () => {
     const { uid, group } = await gated('stopped', ['select 1'])
     const steps = [{ jobs: [job(group.id, 'DATA_QUALITY_CHECK_GROUP_RUN')] }, { jobs: [job(uid)] }]
     const body = workflowBody(steps, { steps: { errorStrategy: 'STOP', steps } })
@@ -236,8 +236,8 @@ describe('a pipeline with a group of checks', () => {
   })
 })
 
-describe('a worker at the gate', () => {
-  it('keeps no reader waiting; and killed there it leaves nothing behind, and another one goes on', async () => {
+describe('worker that runs the quality gate', () => {
+  it('does not block readers, and when it is killed, leaves nothing behind and another worker publishes', async () => {
     const { uid } = await gated('killed', ['select * from killed where age < 0'])
     {
       await using _worker = await spawnWorker(service.environment)

@@ -41,8 +41,8 @@ const live = async () => {
   return rows[0]!.count
 }
 
-describe('the queue', () => {
-  it('hands out a run as soon as its transaction commits, and no run of one that does not', async () => {
+describe('run queue', () => {
+  it('delivers a run when its transaction commits, and not if it is rolled back', async () => {
     const delivered: string[] = []
     await work(async (delivery) => void delivered.push(delivery.run))
     const rolledBack = stack.db.transaction().execute(async (trx) => {
@@ -57,7 +57,7 @@ describe('the queue', () => {
     await until(async () => (await live()) === 0)
   })
 
-  it('holds a run once, however often it is sent', async () => {
+  it('holds a run once even if it is sent several times', async () => {
     const one = run()
     const other = run()
     await send(one, one)
@@ -66,7 +66,7 @@ describe('the queue', () => {
     expect(await live()).toBe(2)
   })
 
-  it('delivers a run again when its handler says so, and when it throws', async () => {
+  it('delivers a run again when its handler requeues it or throws', async () => {
     const delivered: string[] = []
     const [later, thrown] = [run(), run()]
     let early: boolean | undefined
@@ -83,7 +83,7 @@ describe('the queue', () => {
     expect(delivered.toSorted()).toEqual([later.uid, later.uid, thrown.uid, thrown.uid].toSorted())
   })
 
-  it('keeps a run back for as long as it is told to', async () => {
+  it('delays a requeued run by the given time', async () => {
     const delivered: number[] = []
     await work(async ({ requeue }) => {
       delivered.push(Date.now())
@@ -94,7 +94,7 @@ describe('the queue', () => {
     expect(delivered[1]! - delivered[0]!).toBeGreaterThan(1_800)
   })
 
-  it('does not queue again what was taken away from the worker', async () => {
+  it('does not requeue a run that the worker no longer holds', async () => {
     let answer: boolean | undefined
     await work(async ({ requeue }) => {
       await sql`update pgboss.job set state = 'failed' where state = 'active'`.execute(stack.db)
@@ -106,7 +106,7 @@ describe('the queue', () => {
     expect(await live()).toBe(0)
   })
 
-  it('takes the runs of a client out of turn that has none at work', async () => {
+  it('delivers a run of an organisation without active runs before the backlog of another', async () => {
     const [crowd, single] = [randomUUID(), run()]
     const began: string[] = []
     const release = Promise.withResolvers<void>()
@@ -123,7 +123,7 @@ describe('the queue', () => {
     await until(() => began.length === 4)
   })
 
-  it('is migrated as often as one likes, and not used before', async () => {
+  it('can be migrated repeatedly, and cannot be opened before the first migration', async () => {
     await using database = await testDatabase({})
     await using empty = connect<DB>(database.url, { name: 'test' })
     await expect(openQueue(empty.db, logger)).rejects.toThrow(/Run the migrations first/)

@@ -15,7 +15,7 @@ import { finished } from './large-load.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 import { spawnWorker, type WorkerProcess } from './worker-process.ts'
 
-describe('a worker with a Redshift cluster', () => {
+describe('worker with a Redshift cluster', () => {
   if (redshiftMissing !== undefined) {
     it.skip(redshiftMissing, () => {})
     return
@@ -58,7 +58,7 @@ describe('a worker with a Redshift cluster', () => {
     await stack?.[Symbol.asyncDispose]()
   })
 
-  it('loads into it beside PostgreSQL, each where its schema is', async () => {
+  it('loads each pipeline into the warehouse of its schema, Redshift or PostgreSQL', async () => {
     const here = await stack.pipeline()
     const there = await stack.pipeline(here.client)
     client = here.client

@@ -38,15 +38,15 @@ async function failed(pipeline: Pipeline, statements: string[]) {
 }
 const sweep = () => sweepStaging(stack).run(never)
 
-describe('what a failed load leaves', () => {
-  it('is cleaned up, if nobody wants it otherwise', async () => {
+describe('staging table of a failed load', () => {
+  it('is dropped by default', async () => {
     const pipeline = await stack.pipeline()
     await failed(pipeline, ['select 1/0'])
     await using inside = await stack.inside(pipeline.client)
     expect(await stagingTables(inside)).toEqual([])
   })
 
-  it('stays where the client retains it, as it was then, and for seven days at most', async () => {
+  it('is kept unchanged for seven days if the organisation sets RETAIN', async () => {
     const pipeline = await stack.pipeline()
     await set(pipeline.client, 'DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES', 'RETAIN')
     const run = await failed(pipeline, ['delete from cases where a = 1', 'select 1/0'])
@@ -70,7 +70,7 @@ describe('what a failed load leaves', () => {
   })
 })
 
-describe('the file that a run read', () => {
+describe('uploaded file of a run', () => {
   const upload = async (pipeline: Pipeline) => {
     const { file } = (await stack.upload(pipeline, 'a\n1\n')) as { file: { uid: string } }
     const old = new Date(Date.now() - 7_200_000)
@@ -80,9 +80,9 @@ describe('the file that a run read', () => {
   const there = async (uid: string) => (await readdir(getUploadsDirectory(stack.filesDirectory))).includes(uid)
 
   it.each([
-    ['goes once it is replaced', undefined, 0, false],
-    ['stays for whoever retains it', 'true', 6, true],
-    ['goes after seven days even then', 'true', 8, false],
+    ['is removed once it is replaced', undefined, 0, false],
+    ['is kept for six days with RETAIN_TEMP_FILES', 'true', 6, true],
+    ['is removed after eight days even with RETAIN_TEMP_FILES', 'true', 8, false],
   ])('%s', async (_what, value, days, stays) => {
     const pipeline = await stack.pipeline()
     if (value) await set(pipeline.client, 'RETAIN_TEMP_FILES', value)

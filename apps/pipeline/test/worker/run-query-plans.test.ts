@@ -78,36 +78,32 @@ const readWhole = (plan: string): string[] =>
 /** By what: partitions name their indexes by their columns. */
 const [newestRuns, newestLines, linesOfRun] = [/runs_runnable_newest/, /runnable_id_id_idx/, /run_id_id_idx/]
 
-describe('at some thousand runs, by the planner’s own choice', () => {
+describe('query plans with 8,000 runs', () => {
   it.each<[what: string, index: RegExp, work: (db: Kysely<DB>) => Promise<unknown>]>([
-    ['the newest runs of a thing', newestRuns, (db) => listRuns(db, one, page)],
-    ['a later page of them', newestRuns, (db) => listRuns(db, one, { page: 20, pageSize: 50 })],
-    ['the last runs of many things', newestRuns, (db) => lastRuns(db, [1, 2, 3, 17, one])],
+    ['the newest runs of a view', newestRuns, (db) => listRuns(db, one, page)],
+    ['a later page of the runs of a view', newestRuns, (db) => listRuns(db, one, { page: 20, pageSize: 50 })],
+    ['the last runs of several views', newestRuns, (db) => lastRuns(db, [1, 2, 3, 17, one])],
     ['the newest run', newestRuns, (db) => findRun(db, followed)],
-    ['the newest lines of a thing', newestLines, (db) => listLogs(db, one, {}, page)],
-    ['the oldest lines of a thing', newestLines, (db) => listLogs(db, one, { order: 'ASC' }, page)],
-    ['the lines behind one', newestLines, async (db) => listLines(db, followed, await lastLine())],
-    ['the lines of a run', linesOfRun, (db) => listLogs(db, one, { taskId: run.uid }, page)],
-    ['where the lines of a run begin', linesOfRun, (db) => findStartKey(db, followed, run.id)],
-    [
-      'what the checks of a run found',
-      /data_quality_results_check_key/,
-      (db) => listCheckResults(db, one, run.uid, page),
-    ],
+    ['the newest log lines of a view', newestLines, (db) => listLogs(db, one, {}, page)],
+    ['the oldest log lines of a view', newestLines, (db) => listLogs(db, one, { order: 'ASC' }, page)],
+    ['the log lines after a given one', newestLines, async (db) => listLines(db, followed, await lastLine())],
+    ['the log lines of a run', linesOfRun, (db) => listLogs(db, one, { taskId: run.uid }, page)],
+    ['the start key of the log lines of a run', linesOfRun, (db) => findStartKey(db, followed, run.id)],
+    ['the check results of a run', /data_quality_results_check_key/, (db) => listCheckResults(db, one, run.uid, page)],
     ['the rejected rows of a run', /rejected_rows_run/, (db) => listRejectedRows(db, one, run.uid, page)],
     [
-      'whether a client has room',
+      'the capacity of an organisation',
       /runs_/,
       (db) => db.transaction().execute((trx) => hasClientCapacity(trx, run.uid, 4)),
     ],
-    ['the workflows that are due', /./, (db) => advanceDueWorkflows(db, stack.queue)],
-  ])('%s are found by their index, and nothing is read whole or sorted', async (_what, index, work) => {
+    ['the due workflows', /./, (db) => advanceDueWorkflows(db, stack.queue)],
+  ])('%s: uses an index and no sequential scan of a run table', async (_what, index, work) => {
     const plans = await plansOf(work)
     expect(plans.join('\n\n')).toMatch(index)
     for (const plan of plans) expect(readWhole(plan)).toEqual([])
   })
 
-  it('a page of the newest, of runs and of lines, is read in its order and not sorted', async () => {
+  it('a page of the newest runs or log lines is read in index order without a sort', async () => {
     const few = { page: 1, pageSize: 10 }
     for (const work of [(db: Kysely<DB>) => listRuns(db, one, few), (db: Kysely<DB>) => listLogs(db, one, {}, few)]) {
       const [plan] = await plansOf(work)
@@ -116,7 +112,7 @@ describe('at some thousand runs, by the planner’s own choice', () => {
     }
   })
 
-  it('what is due, and whose it is, is found by its index', async () => {
+  it('due schedules and their organisations are found by index', async () => {
     const { db, asked } = overheard(stack.db)
     const scheduler = virtualScheduler({ ...stack, db }, '2026-11-23T00:00:03Z')
     await scheduler.start()

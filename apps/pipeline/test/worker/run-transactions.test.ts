@@ -58,8 +58,8 @@ async function meeting<T>(runs: readonly { id: number }[], ...work: (() => Promi
   return Promise.all(begun.all)
 }
 
-describe('transactions on runs', () => {
-  it('of two that wait for each other one begins again from nothing, and both are done', async () => {
+describe('runTransaction', () => {
+  it('restarts one of two deadlocked transactions, and both commit', async () => {
     const [one, other] = await twoPipelines()
     const tries = { first: 0, second: 0 }
     const both = Promise.withResolvers<void>()
@@ -91,7 +91,7 @@ describe('transactions on runs', () => {
     expect(rows.map(({ name }) => /^p\w{8}(firstsecond|secondfirst)$/.test(name))).toEqual([true, true])
   })
 
-  it('that fail for any other reason fail, and are not tried again', async () => {
+  it('does not retry a transaction that fails for another reason', async () => {
     let tries = 0
     const failing = runTransaction(stack.db, async (trx) => {
       tries += 1
@@ -101,7 +101,7 @@ describe('transactions on runs', () => {
     expect(tries).toBe(1)
   })
 
-  it('that rest are ended by the database before others give up waiting for their locks', async () => {
+  it('sets an idle timeout that is shorter than the lock timeout', async () => {
     const { rows } = await runTransaction(stack.db, (trx) =>
       sql<{ shorter: boolean }>`
         select current_setting('idle_in_transaction_session_timeout')::interval < current_setting('lock_timeout')::interval
@@ -111,8 +111,8 @@ describe('transactions on runs', () => {
   })
 })
 
-describe('two workflows over the same things, the other way round', () => {
-  it('both go on when their first jobs end in the same moment', async () => {
+describe('two workflows with the same jobs in opposite order', () => {
+  it('both continue after a deadlock when their first jobs end at the same time', async () => {
     const [one, other] = await twoPipelines()
     const there = await makeWorkflow(stack, client, [{ jobs: [one] }, { jobs: [other] }])
     const back = await makeWorkflow(stack, client, [{ jobs: [other] }, { jobs: [one] }])
@@ -138,7 +138,7 @@ describe('two workflows over the same things, the other way round', () => {
     for (const run of runs) expect(await stack.state(run)).toMatchObject({ state: 'OK' })
   })
 
-  it('both go on when the one is cancelled while a job of the other ends', async () => {
+  it('both continue after a deadlock when a third workflow is cancelled while a job ends', async () => {
     const [one, other] = await twoPipelines()
     const cancelled = await makeWorkflow(stack, client, [{ jobs: [one] }])
     const waits = await makeWorkflow(stack, client, [{ jobs: [one] }, { jobs: [other] }], 'CONTINUE')

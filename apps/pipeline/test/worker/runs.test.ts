@@ -33,27 +33,27 @@ const giveBack = (claim: Claim, reason: Parameters<typeof requeueRun>[2]) =>
 const cancel = (pipeline: { id: number }) =>
   stack.db.transaction().execute((trx) => cancelRun(trx, stack.queue, pipeline.id))
 
-describe('a run', () => {
-  it('is one, however often it is asked for at the same time', async () => {
+describe('run', () => {
+  it('is created once for five concurrent requests', async () => {
     const pipeline = await stack.pipeline()
     const runs = await Promise.all(Array.from({ length: 5 }, () => stack.run(pipeline)))
     expect(new Set(runs.map(({ uid }) => uid)).size).toBe(1)
     expect((await listRuns(stack.db, pipeline.id, firstPage)).total).toBe(1)
   })
 
-  it('leaves room for the next once it is finished', async () => {
+  it('allows a new run once it is finished', async () => {
     const { pipeline, run, claim } = await claimed()
     expect(await finishRun(stack, claim, ok)).toBe(true)
     expect((await stack.run(pipeline)).uid).not.toBe(run.uid)
   })
 
-  it('is claimed with what it is a run of', async () => {
+  it('is claimed together with its pipeline and organisation', async () => {
     const { pipeline, claim } = await claimed()
     expect(claim).toMatchObject({ client: pipeline.client, attempt: 1, tries: 1, input: {} })
     expect(claim.subject).toMatchObject({ id: pipeline.id, kind: 'DATA_PIPELINE' })
   })
 
-  it('is not claimed once it is finished, cancelled or gone', async () => {
+  it('cannot be claimed if it is finished, cancelled or unknown', async () => {
     const finished = await claimed()
     await finishRun(stack, finished.claim, ok)
     const cancelled = await claimed()
@@ -63,7 +63,7 @@ describe('a run', () => {
     expect(await claimRun(stack.db, '00000000-0000-0000-0000-000000000000')).toBeUndefined()
   })
 
-  it('obeys only its newest attempt', async () => {
+  it('can be finished or requeued only by its newest attempt', async () => {
     const { run, claim: old } = await claimed()
     const claim = (await claimRun(stack.db, run.uid))!
     expect(claim.attempt).toBe(2)
@@ -74,7 +74,7 @@ describe('a run', () => {
     expect(await stack.state(run)).toMatchObject({ state: 'FAILED', error_code: 'X', message: 'Not loaded.' })
   })
 
-  it('counts its tries, but not those that were handed back or found something away', async () => {
+  it('does not count attempts that were requeued as tries', async () => {
     const { run, claim } = await claimed()
     await giveBack(claim, { code: 'WAREHOUSE_UNAVAILABLE', message: 'Away.', unfinished: true })
     expect(await stack.state(run)).toMatchObject({ handed_back: 1, error_code: 'WAREHOUSE_UNAVAILABLE' })
@@ -82,7 +82,7 @@ describe('a run', () => {
       expect(await claimRun(stack.db, run.uid)).toMatchObject({ tries, attempt: tries + 1 })
   })
 
-  it('waits while its client has enough runs at work, even when all are taken up at once', async () => {
+  it('waits while its organisation is at its concurrency limit, also for concurrent claims', async () => {
     const client = randomUUID()
     const runs = [await stack.run(await stack.pipeline(client)), await stack.run(await stack.pipeline(client))]
     const other = await stack.run(await stack.pipeline())
@@ -97,7 +97,7 @@ describe('a run', () => {
     expect(await takeUp(one ? runs[1]! : runs[0]!)).toBeTruthy()
   })
 
-  it('is cancelled while it waits and while it runs, and only then', async () => {
+  it('can be cancelled while it is queued or running, and only once', async () => {
     const pipeline = await stack.pipeline()
     const waiting = await stack.run(pipeline)
     expect(await cancel(pipeline)).toMatchObject({ uid: waiting.uid, state: 'CANCELLED' })
@@ -107,7 +107,7 @@ describe('a run', () => {
     expect(await finishRun(stack, running.claim, failed)).toBe(false)
   })
 
-  it('is OK after all when the warehouse had committed before it was cancelled', async () => {
+  it('becomes OK if it is finished as OK after it was cancelled', async () => {
     const { pipeline, run, claim } = await claimed()
     await cancel(pipeline)
     expect(await finishRun(stack, claim, ok)).toBe(true)
@@ -115,8 +115,8 @@ describe('a run', () => {
   })
 })
 
-describe('the pulse of an attempt', () => {
-  it('writes where the load is', async () => {
+describe('heartbeat of an attempt', () => {
+  it('stores the progress of the load', async () => {
     const { run, claim } = await claimed()
     const counts = { bytesRead: 50, bytesTotal: 200, rowsRead: 7, rowsRejected: 1 }
     const totals = { ...counts, percentage: 25, rowsPerSecond: 3.5, bytesPerSecond: 25, secondsLeft: 6 }
@@ -134,7 +134,7 @@ describe('the pulse of an attempt', () => {
     })
   })
 
-  it('says within a beat that the run was cancelled or taken over', async () => {
+  it('reports that the run was cancelled or claimed by another attempt', async () => {
     const cancelled = await claimed()
     const taken = await claimed()
     const reasons: string[] = []
@@ -150,8 +150,8 @@ describe('the pulse of an attempt', () => {
   })
 })
 
-describe('the log of a run', () => {
-  it('keeps what fits, whole or cut, without secrets', async () => {
+describe('run log', () => {
+  it('redacts secrets, truncates long lines, and stops at the line limit', async () => {
     const { pipeline, run, claim } = await claimed()
     const redaction = new Redaction()
     redaction.add('correct-horse')
@@ -174,7 +174,7 @@ describe('the log of a run', () => {
     expect(rows[3]?.message).toBe('The log is full, because a run keeps 4 lines.')
   })
 
-  it('is found by run, level and importance, and ends with its pipeline', async () => {
+  it('can be filtered by run, level and importance, and is deleted with its pipeline', async () => {
     const { pipeline, run, claim } = await claimed()
     await using log = await openRunLog(stack.db, claim, new Redaction())
     log.write('INFO', 'LOW', 'one')
@@ -193,8 +193,8 @@ describe('the log of a run', () => {
   })
 })
 
-describe('the rejected rows of a run', () => {
-  it('are kept up to a number, counted beyond it, and replaced by the next attempt', async () => {
+describe('rejected rows of a run', () => {
+  it('are stored up to a limit, counted beyond it, and replaced by the next attempt', async () => {
     const { pipeline, run, claim } = await claimed()
     const listed = () => listRejectedRows(stack.db, pipeline.id, run.uid, firstPage)
     const first = await openRejectedRows(stack.db, claim, { most: 2 })
@@ -212,15 +212,15 @@ describe('the rejected rows of a run', () => {
     expect((await listed())?.rows).toMatchObject([{ line: 5, column: null, attempt: 2 }])
   })
 
-  it('are those of this pipeline only', async () => {
+  it('are not listed for another pipeline', async () => {
     const { run } = await claimed()
     const other = await stack.pipeline()
     expect(await listRejectedRows(stack.db, other.id, run.uid, firstPage)).toBeUndefined()
   })
 })
 
-describe('the last runs of pipelines', () => {
-  it('are the newest and the newest that published', async () => {
+describe('lastRuns', () => {
+  it('returns the newest run and the newest successful run of each pipeline', async () => {
     const never = await stack.pipeline()
     const { pipeline, claim } = await claimed()
     const only = await claimed()

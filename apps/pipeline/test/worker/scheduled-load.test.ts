@@ -9,7 +9,7 @@ let stack: Stack
 beforeAll(async () => void (stack = await startStack()))
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-it('what is due is loaded by a worker, and an uploaded file as a whole', async () => {
+it('a worker starts a due pipeline, and loads an uploaded file in mode FULL despite continuous updates', async () => {
   const pipeline = await stack.pipeline()
   await stack.upload(pipeline, 'id,name\n1,Oslo\n2,Bergen\n')
   await stack.db

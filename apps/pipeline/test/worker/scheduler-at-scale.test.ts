@@ -9,7 +9,7 @@ let stack: Stack
 beforeAll(async () => void (stack = await startStack()))
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-it('a round of the scheduler finds what is due and what is not planned by index, among 50,000 schedules', async () => {
+it('the scheduler finds due and unplanned schedules by index among 50,000 schedules', async () => {
   await sql`
     insert into runnables (id, uid, client, kind, name, disabled, run_trigger, continuously_updated, planned, zone, next_run_at)
     select i, gen_random_uuid(), ${randomUUID()}, 'VIEW', 'View ' || i, false, 'EVERY_DAY_0AM', false, true, 'UTC',

@@ -45,8 +45,8 @@ function hourly(id: number) {
   }
 }
 
-describe('the scheduler', () => {
-  it('plans what is new in the zone of its client, and starts it when that time has come', async () => {
+describe('scheduler', () => {
+  it('plans a new schedule in the time zone of its organisation, and starts one run when it is due', async () => {
     const pipeline = await scheduled(stack, { run_trigger: 'EVERY_DAY_2AM' })
     scheduler.client(pipeline.client, { timeZone: 'Europe/Oslo' })
     await scheduler.plan()
@@ -66,7 +66,7 @@ describe('the scheduler', () => {
     expect(await planned(stack, pipeline)).toMatchObject({ next: '2026-11-24T01:00:00.000Z' })
   })
 
-  it('plans anew what was changed, and keeps what was due before it', async () => {
+  it('replans a changed schedule, and keeps a tick that was due before the change', async () => {
     const pipeline = await scheduled(stack)
     await scheduler.plan()
     scheduler.set('2026-11-22T10:00:01Z')
@@ -87,7 +87,7 @@ describe('the scheduler', () => {
     expect(await planned(stack, pipeline)).toMatchObject({ planned: true })
   })
 
-  it('makes one run of ten ticks that went by, and says in its log that nine are left out, and why', async () => {
+  it('starts one run for ten missed ticks, and logs the number of skipped ones and the reason', async () => {
     const pipeline = await scheduled(stack)
     await scheduler.plan()
     scheduler.set('2026-11-22T19:30:00Z')
@@ -106,7 +106,7 @@ describe('the scheduler', () => {
     expect(await planned(stack, pipeline)).toMatchObject({ next: '2026-11-22T20:00:00.000Z' })
   })
 
-  it('leaves a tick out while the run before it is under way, and says so there', async () => {
+  it('skips a tick while the previous run is active, and notes it in the log of that run', async () => {
     const pipeline = await scheduled(stack)
     await scheduler.plan()
     for (const hour of ['10', '11']) {
@@ -164,10 +164,10 @@ describe('the scheduler', () => {
   })
 
   it.each([
-    ['in the options', 'YEAR', { settings: JSON.stringify({ csvOptions: { nullValues: ['${YEAR}'] } }) }],
-    ['between spaces', 'YEAR', statement('delete from t where y = ${ YEAR }')],
-    ['by a name that JSON escapes', 'the "year" \\', statement('delete from t where y = ${the "year" \\}')],
-  ])('loads an uploaded file again when a variable has changed that is used %s', async (_where, name, columns) => {
+    ['in the CSV options', 'YEAR', { settings: JSON.stringify({ csvOptions: { nullValues: ['${YEAR}'] } }) }],
+    ['in braces with spaces', 'YEAR', statement('delete from t where y = ${ YEAR }')],
+    ['with a name that JSON escapes', 'the "year" \\', statement('delete from t where y = ${the "year" \\}')],
+  ])('loads an uploaded file again when a variable changes that is used %s', async (_where, name, columns) => {
     const { id, client } = await scheduled(stack, { type: 'CSV_UPLOAD' })
     await stack.db.updateTable('data_pipelines').set(columns).where('id', '=', id).execute()
     await stack.db.insertInto('variables').values({ client, name, secured: false, value: '2025' }).execute()
@@ -181,7 +181,7 @@ describe('the scheduler', () => {
     expect(await tick()).toHaveLength(2)
   })
 
-  it('updates continuously, and lets a full replacement wait for the end of an update instead of losing it', async () => {
+  it('starts incremental runs, and delays a full refresh until the active update ends', async () => {
     const pipeline = await scheduled(stack, {
       run_trigger: 'EVERY_DAY_2AM',
       continuously_updated: true,
@@ -205,7 +205,7 @@ describe('the scheduler', () => {
     expect(await planned(stack, pipeline)).toMatchObject({ full: '2026-11-24T02:00:00.000Z' })
   })
 
-  it('starts nothing for clients that are disabled, switched off or gone, and goes on when they are back', async () => {
+  it('starts no runs for disabled organisations, and continues when they are enabled again', async () => {
     const pipeline = await scheduled(stack)
     await scheduler.plan()
     scheduler.client(pipeline.client, { disabled: true })
@@ -221,7 +221,7 @@ describe('the scheduler', () => {
     expect(await runsOf(stack, pipeline)).toMatchObject([{ tick: '2026-11-22T12:00:00.000Z', said: [] }])
   })
 
-  it('keeps to the zones that it knows while identity is away, and plans nothing in a zone that it does not know', async () => {
+  it('uses known time zones while identity is unavailable, and plans nothing without a known time zone', async () => {
     const known = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' })
     scheduler.client(known.client, { timeZone: 'Asia/Tokyo' })
     await scheduler.plan()
@@ -239,7 +239,7 @@ describe('the scheduler', () => {
     expect(await planned(stack, unknown)).toMatchObject({ planned: true, zone: 'UTC' })
   })
 
-  it('follows a client into another zone: no day without its run, none with two', async () => {
+  it('gives each day exactly one run when the time zone of an organisation changes', async () => {
     const east = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' })
     const west = await scheduled(stack, { run_trigger: 'EVERY_DAY_0AM' })
     scheduler.client(west.client, { timeZone: 'Europe/Oslo' })
@@ -260,7 +260,7 @@ describe('the scheduler', () => {
     expect(await planned(stack, east)).toMatchObject({ next: '2026-11-23T23:00:00.000Z' })
   })
 
-  it('leaves a schedule alone that an older version stored and nobody understands, and starts the others', async () => {
+  it('ignores a stored schedule with an invalid cron expression, and starts the others', async () => {
     const broken = await scheduled(stack, { run_trigger: 'CUSTOM', cron_expression: 'every now and then' })
     const right = await scheduled(stack)
     await scheduler.plan()
@@ -270,7 +270,7 @@ describe('the scheduler', () => {
     expect(await runsOf(stack, right)).toHaveLength(1)
   })
 
-  it('tries again what could not be started, keeps its tick, and starts the others meanwhile', async () => {
+  it('retries a run that could not be created, keeps its tick, and starts the others meanwhile', async () => {
     const stuck = await scheduled(stack)
     const others = await Promise.all(Array.from({ length: 3 }, () => scheduled(stack)))
     await scheduler.plan()

@@ -40,17 +40,17 @@ const settingsOf = (pipeline: Pipeline, csvOptions: object) =>
 
 const lines = (...all: string[]) => `${all.join('\n')}\n`
 
-describe('a file', () => {
+describe('file', () => {
   const wrongFiles: [what: string, content: string][] = [
-    ['that is an error as JSON', '{"error":"denied"}'],
-    ['of other columns', 'x,y\n7,8\n'],
+    ['with an error as JSON', '{"error":"denied"}'],
+    ['with other columns', 'x,y\n7,8\n'],
     ['without a header', '7,x,8\n9,y,10\n'],
-    ['of other columns without rows', 'x,y\n'],
-    ['of one line', 'hello\n'],
+    ['with other columns and no rows', 'x,y\n'],
+    ['with a single line', 'hello\n'],
     ['without line ends', 'id,name,amountx,a,fivey,b,six'],
   ]
   it.each(isLongRun ? wrongFiles : wrongFiles.slice(0, 2))(
-    '%s leaves the table as it was, and fails the run with both lists of columns',
+    '%s fails the run with the expected columns in the message, and keeps the old table',
     async (_, content) => {
       const pipeline = await stack.pipeline()
       await load(pipeline, lines('id,name,amount', '1,a,5', '2,b,6', '3,c,7'))
@@ -64,7 +64,7 @@ describe('a file', () => {
     },
   )
 
-  it('that is mostly ragged is read by the delimiter of the last one', async () => {
+  it('with mostly ragged rows is read with the delimiter of the last load', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,v', '1,a', '2,b'))
     const run = await load(pipeline, lines('id,v', '1,a', ...Array.from({ length: 90 }, () => '2')))
@@ -72,14 +72,14 @@ describe('a file', () => {
     expect(await tableOf(pipeline)).toEqual({ columns: 'id SMALLINT, v TEXT', rows: [[1, 'a']] })
   })
 
-  it('with another delimiter and the columns of the last one is loaded', async () => {
+  it('with another delimiter and the columns of the last load is loaded', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id;v', '1;a'))
     expect(await load(pipeline, lines('id,v', '2,b'))).toMatchObject({ state: 'OK' })
     expect(await tableOf(pipeline)).toEqual({ columns: 'id SMALLINT, v TEXT', rows: [[2, 'b']] })
   })
 
-  it('without values in a column leaves its type as it was', async () => {
+  it('without values in a column keeps the type of the column', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,v,d', '1,5,2026-01-31'))
     expect(await load(pipeline, lines('id,v,d', '1,,'))).toMatchObject({ state: 'OK' })
@@ -92,7 +92,7 @@ describe('a file', () => {
     expect((await tableOf(fresh)).columns).toBe('id SMALLINT, v SMALLINT')
   })
 
-  it('that is an empty list of JSON empties the table, and is refused where no column is known', async () => {
+  it('with an empty JSON list empties the table, and is rejected if no column is known', async () => {
     const pipeline = await stack.pipeline()
     expect(await load(pipeline, '[]')).toMatchObject({ state: 'FAILED', error_code: 'EMPTY_SOURCE' })
     await load(pipeline, '[{"id":1,"d":"2026-01-31"},{"id":2}]')
@@ -105,7 +105,7 @@ describe('a file', () => {
     expect(await tableOf(pipeline)).toEqual({ columns, rows: [[1, '2026-01-31']] })
   })
 
-  it('has its days in the order that the table has, and another order fails the run', async () => {
+  it('with ambiguous dates uses the date order of the table, and another order fails the run', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,d', '1,31/01/2026', '2,02/03/2026'))
     expect(await load(pipeline, lines('id,d', '1,01/02/2026'))).toMatchObject({ state: 'OK' })
@@ -119,7 +119,7 @@ describe('a file', () => {
     expect(await tableOf(pipeline)).toEqual(known)
   })
 
-  it('with days that could be months is text until a file decides', async () => {
+  it('with ambiguous dates gives a TEXT column until a file has an unambiguous date', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,d', '1,01/02/2026'))
     expect(await tableOf(pipeline)).toEqual({ columns: 'id SMALLINT, d TEXT', rows: [[1, '01/02/2026']] })
@@ -133,7 +133,7 @@ describe('a file', () => {
     })
   })
 
-  it('has the decimal sign that the table has, and another sign fails the run', async () => {
+  it('with another decimal sign than the table fails the run', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id;v', '1;1,5'))
     const run = await load(pipeline, lines('id;v', '1;1.234'))
@@ -141,7 +141,7 @@ describe('a file', () => {
     expect((await tableOf(pipeline)).rows).toEqual([[1, '1.5']])
   })
 
-  it('has the types and names that its options ask for, whatever the table had', async () => {
+  it('gets the column types and names of its options, regardless of the existing table', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,d,v', '1,01/02/2026,NA'))
     await settingsOf(pipeline, {
@@ -161,7 +161,7 @@ describe('a file', () => {
     })
   })
 
-  it('with one odd value in a column is loaded as OK, and the message names the value, its line and a remedy', async () => {
+  it('with one odd value is loaded as OK, and the message gives the value, its line and a remedy', async () => {
     const pipeline = await stack.pipeline()
     const dates = Array.from({ length: 100 }, (_, day) => `${String((day % 28) + 1).padStart(2, '0')}/01/2024`)
     const run = await load(
@@ -184,7 +184,7 @@ describe('a file', () => {
     expect(again.message).not.toContain(hint)
   })
 
-  it('with an odd value that leaves a view invalid names the value and its line', async () => {
+  it('with an odd value that would invalidate a view fails, and the message gives the value and line', async () => {
     const pipeline = await stack.pipeline()
     const { client, schema } = pipeline
     const numbers = Array.from({ length: 100 }, (_, id) => `${id}`)
@@ -199,7 +199,7 @@ describe('a file', () => {
     )
   })
 
-  it('with a secret as its one odd value is loaded as OK, and the message hides the secret', async () => {
+  it('with a secret as the odd value is loaded as OK, and the message redacts it', async () => {
     const pipeline = await stack.pipeline()
     const secret = stack.environment['SERVICE_SECRET']!
     const numbers = Array.from({ length: 100 }, (_, id) => (id === 40 ? secret : String(id)))
@@ -207,7 +207,7 @@ describe('a file', () => {
     expect(run).toMatchObject({ state: 'OK', message: expect.stringContaining('because of "[redacted]" in line 42') })
   })
 
-  it('that widens a type says how to return to the types of the newest file', async () => {
+  it('that widens a column type is loaded, and the message says how to return to the narrower type', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,v', '1,7'))
     const run = await load(pipeline, lines('id,v', '1,x'))
@@ -219,7 +219,7 @@ describe('a file', () => {
     expect((await tableOf(pipeline)).columns).toBe('id SMALLINT, v SMALLINT')
   })
 
-  it('with fewer than a tenth of the rows warns', async () => {
+  it('with fewer than a tenth of the previous rows is loaded with a WARNING', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id', ...Array.from({ length: 200 }, (_, index) => String(index))))
     const run = await load(pipeline, lines('id', '1', '2'))
@@ -228,7 +228,7 @@ describe('a file', () => {
     expect(run.message).toContain('200 rows')
   })
 
-  it('warns once of a column that is missing, and is loaded', async () => {
+  it('with a missing column is loaded, with a WARNING the first time only', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, lines('id,a,b', '1,2,3'))
     expect(await load(pipeline, lines('id,a', '1,2'))).toMatchObject({ state: 'WARNING' })
@@ -242,14 +242,14 @@ describe('a file', () => {
     ])
   })
 
-  it('of JSON may leave out what no record has', async () => {
+  it('in JSON may omit columns that no record has', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, '[{"id":1,"a":2,"b":3,"c":4}]')
     expect(await load(pipeline, '[{"id":1}]')).toMatchObject({ state: 'OK' })
     expect((await tableOf(pipeline)).rows).toEqual([[1, null, null, null]])
   })
 
-  it('of JSON with objects or lists in a column of other values makes the column text', async () => {
+  it('in JSON that mixes objects or lists with other values in a column makes it TEXT', async () => {
     const nested = ['{"x": 1}', '[1, 2]']
     const plain = ['2', '"t"', '"2026-02-15"', 'true']
     const pairs = [...nested.flatMap((one) => plain.map((other) => [one, other])), nested] as [string, string][]

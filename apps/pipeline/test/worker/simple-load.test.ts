@@ -32,8 +32,8 @@ async function rowsOf({ client, schema, table }: Pipeline) {
   return (await warehouse.queries.readTable(schema, table, { limit: 10, offset: 0 })).rows
 }
 
-describe('a worker', () => {
-  it('loads an uploaded file into the client’s warehouse and says how it went', async () => {
+describe('worker', () => {
+  it('loads an uploaded file into the warehouse of the organisation, and logs the steps', async () => {
     const pipeline = await stack.pipeline()
     const run = await load(pipeline, 'id,name\n1,Oslo\n2,Bergen\n')
     expect(run).toMatchObject({ state: 'OK', attempt: 1, rows_written: 2, rows_read: 2, error_code: null })
@@ -50,7 +50,7 @@ describe('a worker', () => {
     ])
   })
 
-  it('begins a run when it hears of it, before the next look at the queue', async () => {
+  it('starts a run when it is notified, before the next poll of the queue', async () => {
     // A look comes every two seconds. The machine may be busy with other tests for a while: then it is tried again.
     await until(async () => {
       const run = await load(await stack.pipeline(), 'id\n1\n')
@@ -58,7 +58,7 @@ describe('a worker', () => {
     })
   })
 
-  it('loads as the pipeline’s settings say', async () => {
+  it('applies the CSV options of the pipeline', async () => {
     const pipeline = await stack.pipeline()
     const settings = JSON.stringify({ csvOptions: { delimiter: 'PIPE', headerRow: false } })
     await stack.db.updateTable('data_pipelines').set({ settings }).where('id', '=', pipeline.id).execute()
@@ -66,7 +66,7 @@ describe('a worker', () => {
     expect(await rowsOf(pipeline)).toEqual([['a,b', 7]])
   })
 
-  it('sets the rows aside that do not fit, and warns', async () => {
+  it('rejects rows that do not fit, and ends with a WARNING', async () => {
     const pipeline = await stack.pipeline()
     const rows = Array.from({ length: 200 }, (_, index) => `${index},x`)
     const run = await load(pipeline, ['id,name', ...rows, '7,too,many,fields', ''].join('\n'))
@@ -76,7 +76,7 @@ describe('a worker', () => {
     expect(rejected).toMatchObject({ total: 1, rows: [{ line: 202, raw: '7,too,many,fields' }] })
   })
 
-  it('fails a run with a sentence, and keeps the old data, when the file is no good or gone', async () => {
+  it('fails the run and keeps the old rows when the file is invalid or missing', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, 'id\n1\n')
     const bad = await load(pipeline, 'id,b\n1,2,3\n4,5,6\n')
@@ -91,7 +91,7 @@ describe('a worker', () => {
     expect(await rowsOf(pipeline)).toEqual([[1]])
   })
 
-  it('says so in the log when a column changes', async () => {
+  it('logs added and missing columns', async () => {
     const pipeline = await stack.pipeline()
     await load(pipeline, 'id,name\n1,Oslo\n')
     const run = await load(pipeline, 'id,age\n1,7\n')
@@ -103,7 +103,7 @@ describe('a worker', () => {
     ])
   })
 
-  it('answers a run from the ledger that was published by a worker that died before it could say so', async () => {
+  it('completes a published run from the ledger if its status was not written', async () => {
     const pipeline = await stack.pipeline()
     const input = (await stack.upload(pipeline, 'id\n1\n2\n')) as { file: { uid: string } }
     const run = await finished(stack, await stack.run(pipeline, input))
@@ -116,7 +116,7 @@ describe('a worker', () => {
     expect(await publications(client, run)).toBe(1)
   })
 
-  it('publishes once what was asked for five times at once', async () => {
+  it('creates one run from five concurrent requests', async () => {
     const pipeline = await stack.pipeline()
     const input = (await stack.upload(pipeline, 'id\n1\n')) as never
     const request = {
@@ -134,7 +134,7 @@ describe('a worker', () => {
     expect(rows).toHaveLength(1)
   })
 
-  it('tells an orchestrator and Prometheus how it is', async () => {
+  it('serves liveness, readiness and Prometheus metrics', async () => {
     const get = (path: string) => fetch(`${worker.url}${path}`)
     expect(await (await get('/health/live')).json()).toEqual({ status: 'UP' })
     const ready = await get('/health/ready')
@@ -145,7 +145,7 @@ describe('a worker', () => {
     expect(metrics).toMatch(/pipeline_running_loads\{.*\} 0/)
   })
 
-  it('says no secret in its log', () => {
+  it('writes no secrets to its log', () => {
     const { PIPELINE_DATABASE_URL, WAREHOUSE_DATABASE_URL, SECRET_KEYS, SERVICE_SECRET } = stack.environment
     const password = new URL(WAREHOUSE_DATABASE_URL!).password
     expect(worker.output()).toContain('"ending":"OK"')

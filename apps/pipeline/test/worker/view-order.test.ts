@@ -45,8 +45,8 @@ const waits = ({ uid }: { uid: string }) => mustWaitForInputs(stack.db, uid)
 const end = ({ id }: { id: number }) =>
   stack.db.updateTable('runs').set({ state: 'FAILED', finished_at: new Date() }).where('id', '=', id).execute()
 
-describe('a materialised view that is due', () => {
-  it('waits for those that it reads, through plain ones too, until their runs have ended, well or not', async () => {
+describe('due materialised view', () => {
+  it('waits for runs of the views it reads, also through plain views, even if they fail', async () => {
     const input = await view([pipeline.table])
     const between = await view([input.name], false)
     const last = await view([between.name])
@@ -56,7 +56,7 @@ describe('a materialised view that is due', () => {
     expect(await waits(first)).toBe(false)
   })
 
-  it('waits for one that is due at the same tick and was not started yet', async () => {
+  it('waits for an input view that is due at the same tick and was not started yet', async () => {
     const input = await view([])
     const last = await view([input.name])
     const tick = new Date(Math.floor(Date.now() / 1000) * 1000)
@@ -68,7 +68,7 @@ describe('a materialised view that is due', () => {
     expect(await waits(due)).toBe(false)
   })
 
-  it('does not wait when a person asked for it, nor for what began later, nor for ever', async () => {
+  it('does not wait if started manually, for later runs, or longer than six hours', async () => {
     const input = await view([])
     const last = await view([input.name])
     const asked = await run(last, 'MANUAL')
@@ -86,7 +86,7 @@ describe('a materialised view that is due', () => {
     expect(await waits(due)).toBe(false)
   })
 
-  it('knows which of those that it reads are older than their sources', async () => {
+  it('lists the input views that are older than their sources', async () => {
     const input = await view([pipeline.table])
     const between = await view([input.name])
     const last = await view([between.name])
@@ -107,7 +107,7 @@ describe('a materialised view that is due', () => {
     expect(await listStaleInputs(stack.db, last.id)).toEqual([between.name])
   })
 
-  it('is filled after what it reads by a real worker, whichever was queued first', async () => {
+  it('is filled by a worker after its input view, although it was queued first', async () => {
     const input = await view([], true, 'select pg_sleep(2)::text as a')
     const last = await view([input.name], true, `select a from ${input.name}`)
     const [first, second] = [await run(last), await run(input)]

@@ -59,8 +59,8 @@ async function pipelineIn(kind: string, client?: string): Promise<Pipeline> {
 const load = async (pipeline: Pipeline, content: string) =>
   finished(stack, await stack.run(pipeline, await stack.upload(pipeline, content)))
 
-describe('the warehouses of a client', () => {
-  it('are opened once, by however many ask at the same moment', async () => {
+describe('warehouses of an organisation', () => {
+  it('are opened once for concurrent requests', async () => {
     const { client, schema } = await pipelineIn('WAREHOUSE_B')
     const opened: object[] = []
     const open = async () => {
@@ -76,9 +76,9 @@ describe('the warehouses of a client', () => {
   })
 })
 
-describe('a worker', () => {
+describe('worker', () => {
   it.each(['WAREHOUSE_A', 'NA'])(
-    'fails a load into %s, which is not set up, with a sentence that says so',
+    'fails a load into %s if it is not configured, with the schema and kind in the message',
     async (kind) => {
       const pipeline = await pipelineIn(kind)
       const run = await load(pipeline, 'id\n1\n')
@@ -88,7 +88,7 @@ describe('a worker', () => {
     },
   )
 
-  itUnless(clickhouseMissing)('loads into ClickHouse beside PostgreSQL, each where its schema is', async () => {
+  itUnless(clickhouseMissing)('loads each pipeline into ClickHouse or PostgreSQL, by its schema', async () => {
     const there = await pipelineIn('WAREHOUSE_B')
     const here = await stack.pipeline(there.client)
     expect(await load(there, 'id,name\n1,Oslo\n2,Bergen\n')).toMatchObject({ state: 'OK', rows_written: 2 })

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.[Symbol.asyncDispose]())
 
-it('a run waits for a warehouse that is away, and uses up no try by that', async () => {
+it('a run is requeued while its warehouse is unavailable, and succeeds when it is back', async () => {
   const pipeline = await stack.pipeline()
   const run = await stack.run(pipeline, await stack.upload(pipeline, 'id,name\n1,Oslo\n'))
   const away = { ...stack.environment, WAREHOUSE_DATABASE_URL: 'postgres://nobody:nothing@127.0.0.1:1/none' }

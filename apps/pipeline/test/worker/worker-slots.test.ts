@@ -18,8 +18,8 @@ async function slow(client: string, seconds: number): Promise<Pipeline> {
   return pipeline
 }
 
-describe('the slots of a worker', () => {
-  it('are never all held by one organisation, whatever it may run at once', async () => {
+describe('worker slots', () => {
+  it('are not all used by one organisation, even if its concurrency limit is higher', async () => {
     const { client } = await stack.pipeline()
     const pipelines = await Promise.all(Array.from({ length: 4 }, () => slow(client, 120)))
     const runs: Awaited<ReturnType<Stack['run']>>[] = []

@@ -22,8 +22,8 @@ const logOf = async ({ id }: { id: number }) =>
     ({ message }) => message,
   )
 
-describe('a run of a workflow', () => {
-  it('is running at once, and does its jobs one after the other, each once', async () => {
+describe('workflow run', () => {
+  it('is RUNNING from the start, and runs its serial jobs one after another, each once', async () => {
     const [one, two, three] = (await pipelines(3)) as [number, number, number]
     const workflow = await makeWorkflow(stack, client, [{ jobs: [one, two] }, { jobs: [three] }])
     const run = await begin(stack, workflow)
@@ -42,7 +42,7 @@ describe('a run of a workflow', () => {
     expect((await logOf(run))[0]).toBe('The workflow runs 3 jobs.')
   })
 
-  it('does the jobs of a parallel step at once, and the next step once all have ended', async () => {
+  it('starts all jobs of a parallel step at once, and the next step after all have ended', async () => {
     const [one, two, three, four] = (await pipelines(4)) as [number, number, number, number]
     const steps = [{ mode: 'PARALLEL' as const, jobs: [one, two, three] }, { jobs: [four] }]
     const run = await begin(stack, await makeWorkflow(stack, client, steps))
@@ -56,7 +56,7 @@ describe('a run of a workflow', () => {
     })
   })
 
-  it('stops at a failed job, and says which', async () => {
+  it('stops after a failed job, and names it in the message', async () => {
     const [one, two, three] = (await pipelines(3)) as [number, number, number]
     const run = await begin(
       stack,
@@ -75,7 +75,7 @@ describe('a run of a workflow', () => {
     expect(message).toContain(`1 job failed: "${name}".`)
   })
 
-  it('goes on after one where it is told to, and fails in the end', async () => {
+  it('continues after a failed job with errorStrategy CONTINUE, and ends as FAILED', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const run = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [one, two] }], 'CONTINUE'))
     await finish(stack, one, 'FAILED')
@@ -84,7 +84,7 @@ describe('a run of a workflow', () => {
     expect((await stack.state(run)).state).toBe('FAILED')
   })
 
-  it('leaves out disabled steps and what is disabled, and warns when nothing ran', async () => {
+  it('skips disabled steps and disabled jobs, and ends with a WARNING if no job ran', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     await stack.db.updateTable('data_pipelines').set({ disabled: true }).where('id', '=', two).execute()
     const steps = [{ disabled: true, jobs: [one] }, { jobs: [two, one] }]
@@ -97,7 +97,7 @@ describe('a run of a workflow', () => {
     expect(idle).toMatchObject({ state: 'WARNING', message: expect.stringContaining('No job ran') })
   })
 
-  it('waits after a step, and goes on when somebody looks', async () => {
+  it('waits for the delay after a step, and continues when it is due', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const run = await begin(stack, await makeWorkflow(stack, client, [{ delay: 3_600, jobs: [one] }, { jobs: [two] }]))
     await finish(stack, one)
@@ -112,7 +112,7 @@ describe('a run of a workflow', () => {
     expect((await stack.state(run)).state).toBe('OK')
   })
 
-  it('waits for a run that was under way already, and leaves that alone when it is cancelled', async () => {
+  it('waits for a run that was already active, and does not cancel it when it is cancelled itself', async () => {
     const [one] = (await pipelines(1)) as [number]
     const before = await stack.run({ id: one, client, schema: '', table: '' })
     const [first, second] = await Promise.all([
@@ -139,7 +139,7 @@ describe('a run of a workflow', () => {
     expect(await advanceDueWorkflows(stack.db, stack.queue)).toBe(0)
   })
 
-  it('takes a job that somebody cancels for one that failed', async () => {
+  it('treats a cancelled job like a failed one', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const run = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [one, two] }]))
     await cancel(stack, { id: one })
@@ -147,7 +147,7 @@ describe('a run of a workflow', () => {
     expect((await stack.state(run)).state).toBe('FAILED')
   })
 
-  it('passes continuous updates on to the pipelines that have them', async () => {
+  it('passes mode INCREMENTAL only to pipelines with continuous updates', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     await stack.db
       .updateTable('data_pipelines')
@@ -158,7 +158,7 @@ describe('a run of a workflow', () => {
     expect([(await underWay(stack, one))?.mode, (await underWay(stack, two))?.mode]).toEqual(['INCREMENTAL', 'FULL'])
   })
 
-  it('keeps to the steps that it began with, also when what they run is gone', async () => {
+  it('keeps the steps that it started with, and skips a job whose pipeline was deleted', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const workflow = await makeWorkflow(stack, client, [{ jobs: [one, two] }])
     const run = await begin(stack, workflow)
@@ -169,7 +169,7 @@ describe('a run of a workflow', () => {
     expect((await stack.state(run)).state).toBe('OK')
   })
 
-  it('goes on from the ends of runs that nobody told it of', async () => {
+  it('detects ended and deleted job runs that it was not notified of', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const run = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [one, two] }], 'CONTINUE'))
     await stack.db.updateTable('runs').set({ state: 'OK' }).where('runnable_id', '=', one).execute()
@@ -181,7 +181,7 @@ describe('a run of a workflow', () => {
     expect((await stack.state(run)).state).toBe('FAILED')
   })
 
-  it('keeps no job from ending, whatever is wrong with it, and goes on once that is mended', async () => {
+  it('does not prevent a job from ending when it cannot advance, and continues after the repair', async () => {
     const [one, two] = (await pipelines(2)) as [number, number]
     const run = await begin(stack, await makeWorkflow(stack, client, [{ jobs: [one, two] }]))
     await sql`alter table runs add constraint no_more check (workflow_run_id is null or id <= ${sql.lit(run.id + 1)}) not valid`.execute(
@@ -197,7 +197,7 @@ describe('a run of a workflow', () => {
     expect(await jobStates(stack, run)).toEqual([['OK', 'RUNNING']])
   })
 
-  it('ends once and for all when its jobs end while it is cancelled', async () => {
+  it('ends with all jobs OK when they finish while it is being cancelled', async () => {
     for (let round = 0; round < 8; round += 1) {
       const ids = await pipelines(4)
       const workflow = await makeWorkflow(stack, client, [{ mode: 'PARALLEL', jobs: ids }])

@@ -23,8 +23,8 @@ async function checkThrough(preview: () => Promise<unknown>) {
   return { answer: await checkUpload(input as never, pipeline as never, { uid: 'a', name: 'a.csv' }), logged }
 }
 
-describe('the check of an upload', () => {
-  it('says that it was skipped, and why', async () => {
+describe('check of an uploaded file', () => {
+  it('reports that the check was skipped and the reason', async () => {
     for (const [error, why] of [
       [problems.busy('Too many previews.'), 'too many previews are running'],
       [problems.refused('/', 'The source gave too little.'), 'the check took too long'],
@@ -36,7 +36,7 @@ describe('the check of an upload', () => {
     expect(await checkWith(long)).toMatchObject({ answer: { checkSkipped: 'The first record is not complete.' } })
   })
 
-  it('is skipped without an entry in the log while the organisation has too many previews', async () => {
+  it('is skipped without a log entry while the organisation has too many previews', async () => {
     const { promise, resolve } = Promise.withResolvers<unknown>()
     const mostAtOnce = 22
     const checks = Array.from({ length: mostAtOnce }, () => checkThrough(() => promise))
@@ -47,7 +47,7 @@ describe('the check of an upload', () => {
     expect(await Promise.all(checks)).toEqual(checks.map(() => ({ answer: {}, logged: [] })))
   })
 
-  it('logs an unexpected error', async () => {
+  it('logs an unexpected error and reports the check as skipped', async () => {
     const error = new Error('a bug')
     expect(await checkWith(error)).toEqual({
       answer: { checkSkipped: expect.stringMatching(/an internal error/) },

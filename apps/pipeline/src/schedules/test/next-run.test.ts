@@ -23,7 +23,7 @@ const at = (text: string) => Date.parse(text)
 const hour = 60 * minute
 const anyUid = fc.uuid()
 
-describe('a trigger', () => {
+describe('run trigger', () => {
   const fixed = {
     EVERY_15_MIN: '*/15 * * * *',
     EVERY_30_MIN: '*/30 * * * *',
@@ -36,7 +36,7 @@ describe('a trigger', () => {
     EVERY_MONTH: '0 0 1 * *',
   } as const
 
-  it.each(Object.entries(fixed))('%s is %s', (runTrigger, expression) => {
+  it.each(Object.entries(fixed))('%s has the cron expression %s', (runTrigger, expression) => {
     expect(toCronExpression(schedule({ runTrigger: runTrigger as keyof typeof fixed }))).toBe(expression)
   })
 
@@ -44,7 +44,7 @@ describe('a trigger', () => {
     ['EVERY_NIGHT_RANDOM', /^([1-5]?\d) [0-4] \* \* \*$/],
     ['EVERY_SATURDAY_NIGHT_RANDOM', /^([1-5]?\d) [0-4] \* \* 6$/],
     ['EVERY_MONTH_RANDOM', /^([1-5]?\d) [0-4] ([1-9]|1\d|2[0-8]) \* \*$/],
-  ] as const)('%s chooses a time of the night by the uid, and keeps to it', (runTrigger, form) => {
+  ] as const)('%s derives a constant night time from the uid', (runTrigger, form) => {
     const seen = new Set<string>()
     fc.assert(
       fc.property(anyUid, (uid) => {
@@ -58,7 +58,7 @@ describe('a trigger', () => {
     expect(seen.size).toBeGreaterThan(200)
   })
 
-  it('spreads a thousand nights over all five hours', () => {
+  it('EVERY_NIGHT_RANDOM spreads 1,000 pipelines evenly over the five hours', () => {
     const hours = Array.from({ length: 1_000 }, (_, index) => {
       const uid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
       return Number(toCronExpression(schedule({ uid, runTrigger: 'EVERY_NIGHT_RANDOM' }))!.split(' ')[1])
@@ -66,7 +66,7 @@ describe('a trigger', () => {
     for (const each of [0, 1, 2, 3, 4]) expect(hours.filter((found) => found === each).length).toBeGreaterThan(140)
   })
 
-  it('of any sort has a next run in every zone, but NEVER, and what is disabled', () => {
+  it('has a next run in every time zone, unless it is NEVER or the schedule is disabled', () => {
     const triggers = runTriggers.filter((trigger) => trigger !== 'NEVER')
     fc.assert(
       fc.property(anyZone, anyMoment, anyUid, fc.constantFrom(...triggers), (zone, now, uid, runTrigger) => {
@@ -86,7 +86,7 @@ describe('continuous updates', () => {
   const continuous = (minutes: number, hours: number | null, changes: Partial<Schedule> = {}) =>
     schedule({ continuouslyUpdated: true, continuousUpdateInterval: minutes, fullRefreshInterval: hours, ...changes })
 
-  it('come every so many minutes, and a full replacement every so many hours, on the same beat where they can', () => {
+  it('follow the update interval, and every full refresh coincides with an update', () => {
     fc.assert(
       fc.property(
         anyUid,
@@ -106,17 +106,17 @@ describe('continuous updates', () => {
     )
   })
 
-  it('are replaced in full when their trigger says so, too', () => {
+  it('make a full refresh also when the trigger is due', () => {
     const given = continuous(10, null, { runTrigger: 'EVERY_DAY_2AM' })
     expect(computeNextRun(given, 'Europe/Oslo', at('2026-11-22T00:55Z')).full).toBe(at('2026-11-22T01:00Z'))
     expect(computeNextRun(continuous(10, null), 'Europe/Oslo', 0)).not.toHaveProperty('full')
   })
 })
 
-describe('ticks that went by', () => {
+describe('missed ticks', () => {
   const quarter = schedule({ runTrigger: 'EVERY_15_MIN' })
 
-  it('make one run, which stands for the newest of them', () => {
+  it('lead to one run for the newest tick, with the number of the others', () => {
     const planned = at('2026-11-22T10:00Z')
     expect(countDueTicks(quarter, 'UTC', planned, at('2026-11-22T12:20Z'))).toEqual({
       tick: at('2026-11-22T12:15Z'),
@@ -126,46 +126,46 @@ describe('ticks that went by', () => {
     expect(countDueTicks(quarter, 'UTC', planned, planned)).toEqual({ tick: planned, missed: 0, more: false })
   })
 
-  it('are counted up to a thousand', () => {
+  it('are counted up to 1,000', () => {
     const due = countDueTicks(quarter, 'UTC', at('2025-01-01T00:00Z'), at('2026-01-01T00:00Z'))
     expect(due).toMatchObject({ missed: 1_000, more: true })
   })
 })
 
-describe('a client that moves to another zone', () => {
+describe('organisation that changes its time zone', () => {
   const daily = schedule({ runTrigger: 'EVERY_DAY_0AM' })
 
   it.each([
     [
-      'west to east before midnight: the day that has begun there is made up for at once',
+      'eastwards before midnight: the day that has already started in the new zone is run at once',
       'UTC',
       'Europe/Oslo',
       '2026-06-10T23:30Z',
       '2026-06-10T22:00Z',
     ],
     [
-      'east to west after midnight: the day that began there is not run again',
+      'westwards after midnight: the day that was already run is not run again in the new zone',
       'Europe/Oslo',
       'UTC',
       '2026-06-10T23:00Z',
       '2026-06-12T00:00Z',
     ],
     [
-      'a whole day on: the day that has begun there is made up for at once',
+      'one whole day ahead: the day that has already started in the new zone is run at once',
       'Pacific/Midway',
       'Pacific/Fakaofo',
       '2026-03-29T01:00Z',
       '2026-03-28T11:00Z',
     ],
     [
-      'more than a day on: the day that is left out there is made up for at once',
+      'more than a day ahead: the day that the change skips is run at once',
       'Pacific/Midway',
       'Pacific/Kiritimati',
       '2026-03-29T10:30Z',
       '2026-03-28T10:00Z',
     ],
     [
-      'in the middle of the day: the next midnight there',
+      'in the middle of the day: the next run is at the next midnight of the new zone',
       'UTC',
       'Europe/Oslo',
       '2026-06-10T12:00Z',
@@ -175,7 +175,7 @@ describe('a client that moves to another zone', () => {
     expect(new Date(nextRunInNewZone(daily, from, to, at(now)).run!)).toEqual(new Date(expected))
   })
 
-  it('has a daily run on every day of the calendar once, whenever and wherever it moves', () => {
+  it('gets exactly one daily run per calendar day, for any two time zones and any moment', () => {
     fc.assert(
       fc.property(anyZone, anyZone, anyMoment, (from, to, now) => {
         const before = computeNextRun(daily, from, now - 30 * hour).run!
@@ -188,7 +188,7 @@ describe('a client that moves to another zone', () => {
     )
   })
 
-  it('goes on at once with what comes more often than the clocks are apart', () => {
+  it('continues a 15-minute schedule within 30 minutes, for any two time zones', () => {
     fc.assert(
       fc.property(anyZone, anyZone, anyMoment, (from, to, now) => {
         const { run } = nextRunInNewZone(schedule({ runTrigger: 'EVERY_15_MIN' }), from, to, now)

@@ -14,7 +14,7 @@ function ticks(expression: string, zone: string, after: string, count: number): 
   return Array.from({ length: count }, () => new Date((tick = findNextTick(expression, zone, tick)!)).toISOString())
 }
 
-describe('a tick', () => {
+describe('findNextTick', () => {
   it.each([
     ['30 2 * * *', 'Europe/Oslo', '2026-03-28T12:00Z', ['2026-03-29T01:30:00.000Z', '2026-03-30T00:30:00.000Z']],
     ['30 2 * * *', 'Europe/Oslo', '2026-10-24T12:00Z', ['2026-10-25T00:30:00.000Z', '2026-10-26T01:30:00.000Z']],
@@ -33,18 +33,18 @@ describe('a tick', () => {
     ['0 0 31 * *', 'UTC', '2026-01-31T00:00Z', ['2026-03-31T00:00:00.000Z', '2026-05-31T00:00:00.000Z']],
     ['0 0 L * *', 'UTC', '2026-02-01T00:00Z', ['2026-02-28T00:00:00.000Z', '2026-03-31T00:00:00.000Z']],
     ['0 6 * * 1-5', 'Europe/Oslo', '2026-11-20T06:00Z', ['2026-11-23T05:00:00.000Z', '2026-11-24T05:00:00.000Z']],
-  ])('of %s in %s after %s', (expression, zone, after, expected) => {
+  ])('finds the ticks of %s in %s after %s', (expression, zone, after, expected) => {
     expect(ticks(expression, zone, after, expected.length)).toEqual(expected)
   })
 
-  it('keeps its pace through both hours that clocks show twice, and over the one that they leave out', () => {
+  it('keeps an interval of 15 minutes through the start and the end of daylight saving time', () => {
     for (const after of ['2026-10-24T23:00Z', '2026-03-28T23:00Z']) {
       const expected = Array.from({ length: 24 }, (_, index) => new Date(at(after) + (index + 1) * 15 * minute))
       expect(ticks('*/15 * * * *', 'Europe/Oslo', after, 24)).toEqual(expected.map((date) => date.toISOString()))
     }
   })
 
-  it('is the one that a minute-by-minute look at a clock on the wall finds, in every zone, at any time', () => {
+  it('finds the same tick as a minute-by-minute search of the wall clock, in any time zone', () => {
     const expressions = [
       '*/15 * * * *',
       '0 */3 * * *',
@@ -66,7 +66,7 @@ describe('a tick', () => {
     )
   })
 
-  it('comes after the moment, at a whole minute, and one after another without end', () => {
+  it('returns a tick after the moment, at a whole minute, and roughly a day apart for a daily expression', () => {
     fc.assert(
       fc.property(anyZone, anyMoment, fc.nat(59), fc.nat(23), (zone, moment, minutes, hours) => {
         const first = findNextTick(`${minutes} ${hours} * * *`, zone, moment)!
@@ -82,7 +82,7 @@ describe('a tick', () => {
   })
 })
 
-describe('an expression', () => {
+describe('parseCron', () => {
   it.each([
     ['', /five fields .* none/],
     ['@daily', /five fields .* has 1/],
@@ -99,16 +99,16 @@ describe('an expression', () => {
     ['0 0 30 2 *', /never matches/],
     ['0 0 31 2,4,6,9,11 *', /never matches/],
     ["0 0 * * *'; drop table runs --", /five fields/],
-  ])('like "%s" is refused in a sentence', (expression, sentence) => {
+  ])('rejects "%s" with a message that names the problem', (expression, sentence) => {
     expect(() => parseCron(expression)).toThrow(CronProblem)
     expect(() => parseCron(expression)).toThrow(sentence)
   })
 
-  it('may have a sixth field in front, for the seconds, as long as that is 0', () => {
+  it('accepts a leading seconds field if it is 0', () => {
     expect(parseCron('0 30 6 * * *').next(at('2026-01-01T00:00Z'))).toBe(at('2026-01-01T06:30Z'))
   })
 
-  it('of any other sort is either kept to or refused in a sentence', () => {
+  it('either accepts a random expression or rejects it with a full sentence', () => {
     const field = fc.oneof(
       fc.constantFrom('*', '?', 'L', '*/5', '1-5', '1#2', '5L', 'MON', 'jan', '0', '31', ','),
       fc.string({ maxLength: 6 }),
