@@ -11,12 +11,12 @@ import { userRecords } from '../../apps/identity/src/api/users/records.ts'
 import { dataPipelines } from '../../apps/pipeline/src/api/data-pipelines/records.ts'
 import { dataQualityCheckGroups } from '../../apps/pipeline/src/api/data-quality-check-groups/records.ts'
 import { dataQualityChecks } from '../../apps/pipeline/src/api/data-quality-checks/records.ts'
-import { destinations } from '../../apps/pipeline/src/api/destinations/records.ts'
+import { destinationRecords } from '../../apps/pipeline/src/api/destinations/records.ts'
 import { publicDatasets } from '../../apps/pipeline/src/api/public-datasets/records.ts'
-import { schemas } from '../../apps/pipeline/src/api/schemas/records.ts'
-import { variables } from '../../apps/pipeline/src/api/variables/records.ts'
-import { views } from '../../apps/pipeline/src/api/views/records.ts'
-import { workflows } from '../../apps/pipeline/src/api/workflows/records.ts'
+import { schemaRecords } from '../../apps/pipeline/src/api/schemas/records.ts'
+import { variableRecords } from '../../apps/pipeline/src/api/variables/records.ts'
+import { viewRecords } from '../../apps/pipeline/src/api/views/records.ts'
+import { workflowRecords } from '../../apps/pipeline/src/api/workflows/records.ts'
 import { Refusal } from '../user-error.ts'
 import type { Artefact } from './artefacts.ts'
 
@@ -41,7 +41,7 @@ const services: { title: string; nouns: object; properties: Record<string, Prope
     title: 'Pipeline',
     nouns: pipelineOperations,
     properties: {
-      ...byPath([schemas, dataPipelines, views, variables, workflows, destinations]),
+      ...byPath([schemaRecords, dataPipelines, viewRecords, variableRecords, workflowRecords, destinationRecords]),
       ...byPath([dataQualityChecks, dataQualityCheckGroups, publicDatasets]),
     },
     note: `The \`value\` of a secured variable is stored encrypted in another column: no filter finds it, no order depends on it, and secured variables

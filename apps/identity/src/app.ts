@@ -1,13 +1,13 @@
 import { type Express, Router } from 'express'
 import { type Kysely, sql } from 'kysely'
-import { authenticator, createApp, tokenVerifier } from '@sluice/http-server'
+import { createAuthenticator, createApp, tokenVerifier } from '@sluice/http-server'
 import { guardedFetch } from '@sluice/http-client'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
-import { operations } from './api/operations.ts'
+import { servedOperations } from './api/operations.ts'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
-import { info } from './openapi-info.ts'
+import { identityServiceInfo } from './openapi-info.ts'
 import type { AuditTally } from './openid-provider/audit-event-counter.ts'
 import { createOpenIdProvider } from './openid-provider/openid-provider.ts'
 import { createPageRoutes } from './pages/account/routes.ts'
@@ -38,8 +38,8 @@ export function buildApp({ db, searches = db, isStopping = () => false, ...parts
   const inTransaction = auditedWrites(db, { assertCallerUnchanged: assertPrincipalUnchanged, searches })
   const more = { config, keys, oidc, federation: providers }
   return createApp({
-    operations,
-    info,
+    operations: servedOperations,
+    info: identityServiceInfo,
     logger,
     metrics,
     isStopping,
@@ -55,7 +55,7 @@ export function buildApp({ db, searches = db, isStopping = () => false, ...parts
     ],
     sideDoors: Router().use(servePublishedKeys(db, keys), oidc.routes, createPageRoutes({ db, config, logger })),
     problemPages: showSsoProblems(parsePublicAddress(config.IDENTITY_PUBLIC_URL).prefix, logger),
-    authenticate: authenticator({
+    authenticate: createAuthenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, { find: keys.verification, ring: keys.privateKeys }),
       // The principal is not cached, so that changes apply at once. One indexed query finds it.
       findPrincipal: (credential) => findPrincipal(db, credential),

@@ -3,57 +3,57 @@ import { hostNames } from '@sluice/http-server'
 import { outgoingAllowed } from '@sluice/http-client'
 import {
   databaseUrl,
-  integer,
-  list,
+  integerSetting,
+  listSetting,
   logLevelNames,
   oneOf,
-  port,
+  portSetting,
   readSettings,
-  secret,
-  text,
-  url,
+  secretSetting,
+  textSetting,
+  urlSetting,
   SettingsProblem,
   type Setting,
 } from '@sluice/process'
 import { senderAddress, smtpUrl } from '@sluice/mail'
 
-const keys: Setting<KeyRing> = { secret: true, parse: keyRing }
+const keyRingSetting: Setting<KeyRing> = { secret: true, parse: keyRing }
 
-const shape = {
-  IDENTITY_PORT: port(3001),
-  LISTEN_HOST: text('127.0.0.1'),
+const settingDefinitions = {
+  IDENTITY_PORT: portSetting(3001),
+  LISTEN_HOST: textSetting('127.0.0.1'),
   IDENTITY_DATABASE_URL: databaseUrl(),
   /** The public address of this service and the issuer in its tokens. The default is localhost. */
-  IDENTITY_PUBLIC_URL: url(['http:', 'https:'], ''),
+  IDENTITY_PUBLIC_URL: urlSetting(['http:', 'https:'], ''),
   /** The address where users sign in to work: the front end or another application. Final pages link to it. */
-  HOME_URL: url(['http:', 'https:'], ''),
-  SECRET_KEYS: keys,
+  HOME_URL: urlSetting(['http:', 'https:'], ''),
+  SECRET_KEYS: keyRingSetting,
   /** The secret that authenticates the pipeline service. */
-  SERVICE_SECRET: secret(),
+  SERVICE_SECRET: secretSetting(),
   /** Hosts that requests may use in addition to the public host, such as the host that the pipeline service uses. */
   ALLOWED_HOSTS: hostNames(),
-  CORS_ORIGINS: list(),
+  CORS_ORIGINS: listSetting(),
   /** Hosts and ranges that outgoing requests may reach in addition to public https addresses. */
   OUTGOING_ALLOWED: outgoingAllowed(),
-  TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
+  TRUSTED_PROXIES: integerSetting({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
   /** Whether administrators may set passwords of other users. See docs/decisions/0010. */
   ADMIN_SETS_PASSWORDS: oneOf(['true', 'false'], 'false'),
   /** The SMTP server. Without it mails are stored, and administrators hand over the links. See docs/decisions/0014. */
   SMTP_URL: smtpUrl(),
   MAIL_FROM: senderAddress(),
-  ACCESS_TOKEN_SECONDS: integer({ min: 30, max: 900, fallback: 300 }),
+  ACCESS_TOKEN_SECONDS: integerSetting({ min: 30, max: 900, fallback: 300 }),
   /** Days until the user has to sign in again. Token refreshes do not extend them. */
-  SESSION_DAYS: integer({ min: 1, max: 365, fallback: 30 }),
+  SESSION_DAYS: integerSetting({ min: 1, max: 365, fallback: 30 }),
   /** The idle timeout in hours: the time without a refresh by the session or by an application. */
-  SESSION_IDLE_HOURS: integer({ min: 1, max: 8760, fallback: 168 }),
+  SESSION_IDLE_HOURS: integerSetting({ min: 1, max: 8760, fallback: 168 }),
   /** Days until the next key signs tokens. With 0, an operator rotates the keys with bin/rotate-keys.ts. */
-  KEY_ROTATION_DAYS: integer({ min: 0, max: 3650, fallback: 90 }),
+  KEY_ROTATION_DAYS: integerSetting({ min: 0, max: 3650, fallback: 90 }),
 }
 
 /** Reads the settings of the identity service. Throws `SettingsProblem` with all errors. */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env) {
-  const { values, secrets } = readSettings(environment, shape)
+  const { values, secrets } = readSettings(environment, settingDefinitions)
   if (values.SMTP_URL && !values.MAIL_FROM) throw new SettingsProblem(['MAIL_FROM is required if SMTP_URL is set'])
   return {
     ...values,
@@ -70,10 +70,10 @@ export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env)
   return readSettings(environment, {
     IDENTITY_DATABASE_URL: databaseUrl(),
     /** The first admin's password. When absent, the command generates and prints one. */
-    SLUICE_ADMIN_PASSWORD: text(''),
+    SLUICE_ADMIN_PASSWORD: textSetting(''),
   }).values
 }
 
 /** Reads the settings of the command that encrypts stored secrets with the newest key. */
 export const readResealConfig = (environment: NodeJS.ProcessEnv = process.env) =>
-  readSettings(environment, { IDENTITY_DATABASE_URL: databaseUrl(), SECRET_KEYS: keys }).values
+  readSettings(environment, { IDENTITY_DATABASE_URL: databaseUrl(), SECRET_KEYS: keyRingSetting }).values

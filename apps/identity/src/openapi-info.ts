@@ -3,9 +3,11 @@ import { resolve } from 'node:path'
 import { searchGuide } from '@sluice/contracts'
 import type { ServiceInfo } from '@sluice/http-server'
 
-const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
+const packageManifest: { version: string } = JSON.parse(
+  readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'),
+)
 
-const resources: ServiceInfo['nouns'] = {
+const resourceNouns: ServiceInfo['nouns'] = {
   clients: { name: 'Clients', description: 'Organisations, their contacts and their enabled features.' },
   account: { name: 'My account', description: 'Your own password, second factor, API tokens and sessions.' },
   allowedApplications: { name: 'My applications', description: 'The applications that you allow to act for you.' },
@@ -36,9 +38,9 @@ const resources: ServiceInfo['nouns'] = {
 }
 
 /** The description of this service in the API reference. */
-export const info: ServiceInfo = {
+export const identityServiceInfo: ServiceInfo = {
   title: 'Sluice identity',
-  version: manifest.version,
+  version: packageManifest.version,
   description: `Clients, users and their roles, sign-in, and the tokens that both services accept.\n\n${searchGuide}`,
-  nouns: resources,
+  nouns: resourceNouns,
 }

@@ -2,12 +2,12 @@ import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import type { DB } from './database.ts'
 
 /** Rows per batch, few enough not to block other transactions. */
-const batch = 500
+const rowsPerBatch = 500
 
 /** Repeats a step of up to `size` rows, each in its own transaction, until a step has fewer. Returns the number of rows. */
 export async function repeatInBatches(
   step: (size: number) => Promise<number>,
-  { signal, size = batch }: { signal?: AbortSignal | undefined; size?: number } = {},
+  { signal, size = rowsPerBatch }: { signal?: AbortSignal | undefined; size?: number } = {},
 ): Promise<number> {
   for (let total = 0; ; ) {
     const treated = await step(size)

@@ -2,7 +2,7 @@ import { brokenConstraint, isUnavailable, SealProblem } from '@sluice/database'
 import { problems, type Problem } from '@sluice/http-server'
 
 /** Maps unique and foreign keys to the field and the message of their violation. */
-const conflicts: Record<string, [pointer: string, detail: string]> = {
+const conflictByConstraint: Record<string, [pointer: string, detail: string]> = {
   clients_code_key: ['/code', 'Another client has this code.'],
   clients_name_key: ['/name', 'Another client has this name.'],
   users_username_key: ['/username', 'This username is taken, or too similar to one that is taken.'],
@@ -17,14 +17,14 @@ const conflicts: Record<string, [pointer: string, detail: string]> = {
 }
 
 /** PostgreSQL rejects NUL in text (22021) and in JSON (22P05). */
-const unstorable = ['22021', '22P05']
+const unstorableTextCodes = ['22021', '22P05']
 
 /** Converts known errors of this service to problems. Returns undefined for a bug. */
 export function translateDatabaseError(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
-  const conflict = broken && conflicts[broken.constraint]
+  const conflict = broken && conflictByConstraint[broken.constraint]
   if (conflict) return problems.conflict(...conflict)
-  if (unstorable.includes((error as { code?: string } | null)?.code ?? ''))
+  if (unstorableTextCodes.includes((error as { code?: string } | null)?.code ?? ''))
     return problems.unreadableBody('The value contains a NUL character. Remove it.')
   if (isUnavailable(error)) return problems.unavailable('database', error)
   if (error instanceof SealProblem) return problems.unavailable('signing key', error)

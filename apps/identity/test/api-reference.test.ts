@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals'
 import { openapi } from '@sluice/http-server'
-import { operations } from '../src/api/operations.ts'
-import { info } from '../src/openapi-info.ts'
+import { servedOperations } from '../src/api/operations.ts'
+import { identityServiceInfo } from '../src/openapi-info.ts'
 
-const document = openapi(operations, info)
+const document = openapi(servedOperations, identityServiceInfo)
 
 it('the API reference gives every tag a readable name and a description', () => {
   for (const { name, description } of document.tags) {
@@ -12,8 +12,8 @@ it('the API reference gives every tag a readable name and a description', () => 
   }
   expect(document.tags.map(({ name }) => name)).toContain('SSO providers')
   expect(document.info).not.toHaveProperty('nouns')
-  const nouns = new Set(operations.map(({ signature }) => signature.id.split('.')[0]!))
-  expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
+  const nouns = new Set(servedOperations.map(({ signature }) => signature.id.split('.')[0]!))
+  expect(Object.keys(identityServiceInfo.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
 })
 
 it('the API reference has an example for every property with a pattern', () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
-import { hashing } from '../src/sign-in/password/password-hashing.ts'
+import { hashingConcurrency } from '../src/sign-in/password/password-hashing.ts'
 import { admitAttempt } from '../src/sign-in/throttle/throttle.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 
@@ -59,7 +59,7 @@ async function untilBlocked(statement: string): Promise<void> {
 async function whileHashing<T>(queued: number, work: () => Promise<T>): Promise<T> {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const held: Promise<void>[] = []
-  while (hashing.waiting() < queued) held.push(hashing(() => released))
+  while (hashingConcurrency.waiting() < queued) held.push(hashingConcurrency(() => released))
   try {
     return await work()
   } finally {

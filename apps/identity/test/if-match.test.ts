@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { identityOperations, type OperationSignature } from '@sluice/contracts'
 import { openapi } from '@sluice/http-server'
-import { operations } from '../src/api/operations.ts'
+import { servedOperations } from '../src/api/operations.ts'
 import type { Service } from './app-under-test.ts'
 import { startServiceBesideProviders } from './federated/federated-sign-in-setup.ts'
 import { goodRequests, type GoodRequests } from './good-requests/good-requests.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-const document = openapi(operations, { title: 'Identity', version: '1', description: '' })
+const document = openapi(servedOperations, { title: 'Identity', version: '1', description: '' })
 const described = ({ path, method }: OperationSignature) => document.paths[path.replaceAll(/:(\w+)/g, '{$1}')][method]
 const withId = Object.values(identityOperations)
   .flatMap((noun): OperationSignature[] => Object.values(noun))

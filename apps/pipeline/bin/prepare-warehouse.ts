@@ -1,4 +1,4 @@
-import { databaseUrl, list, main, readSettings, text } from '@sluice/process'
+import { databaseUrl, listSetting, main, readSettings, textSetting } from '@sluice/process'
 import { prepareWarehouseServer } from '@sluice/warehouses/postgres/server/prepare-server'
 
 /** Prepares a warehouse server for the isolation of clients, which needs a superuser. Run it once per server; it is safe to repeat. */
@@ -6,9 +6,9 @@ await main(async () => {
   const { values } = readSettings(process.env, {
     WAREHOUSE_SUPERUSER_URL: databaseUrl(),
     /** The role of WAREHOUSE_DATABASE_URL. */
-    WAREHOUSE_ROLE: text('warehouse'),
+    WAREHOUSE_ROLE: textSetting('warehouse'),
     /** Databases on the same server to which the clients' roles must not connect. */
-    WAREHOUSE_CLOSED_DATABASES: list(['postgres']),
+    WAREHOUSE_CLOSED_DATABASES: listSetting(['postgres']),
   })
   await prepareWarehouseServer(values.WAREHOUSE_SUPERUSER_URL, {
     admin: values.WAREHOUSE_ROLE,

@@ -1,5 +1,5 @@
 import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
-import { info } from '../src/openapi-info.ts'
+import { pipelineServiceInfo } from '../src/openapi-info.ts'
 
-process.stdout.write(`${JSON.stringify(openapi(operations, info), null, 2)}\n`)
+process.stdout.write(`${JSON.stringify(openapi(operations, pipelineServiceInfo), null, 2)}\n`)

@@ -17,7 +17,7 @@ import { catalogueClient } from '../src/warehouses/public-dataset-owner.ts'
 import { readConfig } from '../src/config.ts'
 import type { DB } from '../src/database.ts'
 import { startSendingAlerts } from '../src/alerts/send-alerts.ts'
-import { webhook } from '../src/alerts/webhook.ts'
+import { createWebhook } from '../src/alerts/webhook.ts'
 import { openDatasets } from '../src/warehouses/find-public-datasets.ts'
 import { openDestinations } from '../src/destinations/destinations.ts'
 import { openWorkerQueue } from '../src/queue/pg-boss-queue.ts'
@@ -175,7 +175,8 @@ await main(async () => {
     publicUrl,
     registry,
     sendMail: mailSenderFrom(config),
-    webhook: ALERT_WEBHOOK_URL && secret ? webhook({ url: ALERT_WEBHOOK_URL, secret, allowed, publicUrl }) : undefined,
+    webhook:
+      ALERT_WEBHOOK_URL && secret ? createWebhook({ url: ALERT_WEBHOOK_URL, secret, allowed, publicUrl }) : undefined,
   })
   if (config.CLIENT_CONCURRENCY >= config.WORKER_CONCURRENCY)
     logger.warn(

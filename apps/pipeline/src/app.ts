@@ -1,16 +1,16 @@
 import type { Express } from 'express'
 import { sql, type Kysely } from 'kysely'
 import { missingKeysCheck } from '@sluice/database'
-import { authenticator, createApp, problems, publishedKeys, tokenVerifier } from '@sluice/http-server'
+import { createAuthenticator, createApp, problems, publishedKeys, tokenVerifier } from '@sluice/http-server'
 import type { Logger, Registry } from '@sluice/process'
 import { auditedWrites } from '@sluice/records'
 import type { Config } from './config.ts'
 import type { DB } from './database.ts'
 import { filesHealthCheck } from './files/files-health-check.ts'
-import { info } from './openapi-info.ts'
+import { pipelineServiceInfo } from './openapi-info.ts'
 import { operations } from './api/operations.ts'
 import type { PipelineContext } from './api/operation-context.ts'
-import { translate } from './problems/translate-errors.ts'
+import { translateDatabaseError } from './problems/translate-errors.ts'
 import { durableSealedColumns } from './secrets/sealed-secrets.ts'
 
 interface PipelineAppOptions extends Omit<PipelineContext, 'db' | 'write' | 'keyRing' | 'mails'> {
@@ -40,7 +40,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
   const ownContext = { ...context, keyRing: config.SECRET_KEYS, mails: config.SMTP_URL !== undefined, logger }
   return createApp<PipelineContext>({
     operations,
-    info,
+    info: pipelineServiceInfo,
     logger,
     metrics,
     isStopping,
@@ -49,7 +49,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
     allowedHosts: [...config.ALLOWED_HOSTS, config.LISTEN_HOST],
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
-    translate,
+    translate: translateDatabaseError,
     parts: [
       { name: 'database', check: () => sql`select 1`.execute(db) },
       { name: 'queue', check: () => context.queue.check() },
@@ -61,7 +61,7 @@ export function pipelineApp({ db, config, logger, metrics, isStopping, ...contex
       ...context.warehouses.others.map((part) => ({ ...part, optional: true })),
       { name: 'identity', optional: true, check: () => assertResponds(`${config.IDENTITY_URL}/health/live`) },
     ],
-    authenticate: authenticator({
+    authenticate: createAuthenticator({
       verify: tokenVerifier(config.IDENTITY_PUBLIC_URL, publishedKeys(config.IDENTITY_URL)),
       serviceSecret: config.SERVICE_SECRET,
       async findPrincipal(credential) {

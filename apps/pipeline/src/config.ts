@@ -5,17 +5,17 @@ import { outgoingAllowed } from '@sluice/http-client'
 import { senderAddress, smtpUrl } from '@sluice/mail/settings'
 import {
   databaseUrl,
-  integer,
-  list,
+  integerSetting,
+  listSetting,
   logLevelNames,
   oneOf,
-  port,
+  portSetting,
   readSettings,
   SettingsProblem,
-  secret,
+  secretSetting,
   secretUrl,
-  text,
-  url,
+  textSetting,
+  urlSetting,
   type Setting,
   parseFailpoints,
   type Trap,
@@ -26,7 +26,7 @@ import { computeDefaultSlots } from './worker-slots.ts'
 const secretKeys: Setting<KeyRing> = { secret: true, parse: keyRing }
 
 /** The points at which a worker crashes, hangs or fails. Only the tests of this repository set them. */
-const failpoints: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
+const failpointsSetting: Setting<Trap[]> = { parse: parseFailpoints, fallback: [] }
 
 /** The secret in the format of Standard Webhooks: `whsec_` and the key in base64. */
 const webhookSecret: Setting<Buffer | undefined> = {
@@ -45,7 +45,7 @@ const webhookUrl: Setting<string | undefined> = {
   secret: true,
   fallback: undefined,
   parse(given) {
-    url(['https:', 'http:']).parse(given)
+    urlSetting(['https:', 'http:']).parse(given)
     return given
   },
 }
@@ -54,7 +54,7 @@ const webhookUrl: Setting<string | undefined> = {
 const synapseUrl: Setting<string | undefined> = {
   ...secretUrl(['mssql:', 'sqlserver:']),
   parse(given) {
-    const address = url(['mssql:', 'sqlserver:']).parse(given)
+    const address = urlSetting(['mssql:', 'sqlserver:']).parse(given)
     if (new URL(address).pathname.length < 2)
       throw new Error('must name a dedicated SQL pool, as in mssql://user:password@host:1433/pool')
     return address
@@ -62,9 +62,9 @@ const synapseUrl: Setting<string | undefined> = {
 }
 
 const settingShape = {
-  PIPELINE_PORT: port(3002),
-  WORKER_PORT: port(3003),
-  LISTEN_HOST: text('127.0.0.1'),
+  PIPELINE_PORT: portSetting(3002),
+  WORKER_PORT: portSetting(3003),
+  LISTEN_HOST: textSetting('127.0.0.1'),
   PIPELINE_DATABASE_URL: databaseUrl(),
   /** The URL of a role in the warehouse's cluster that has CREATEDB and CREATEROLE, and no other privileges. */
   WAREHOUSE_DATABASE_URL: databaseUrl(),
@@ -84,36 +84,36 @@ const settingShape = {
   SYNAPSE_URL: synapseUrl,
   ...redshiftSettingShape,
   /** The address at which this service reaches the identity service. */
-  IDENTITY_URL: url(['http:', 'https:'], 'http://localhost:3001'),
+  IDENTITY_URL: urlSetting(['http:', 'https:'], 'http://localhost:3001'),
   /** The issuer in tokens of the identity service. */
-  IDENTITY_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3001'),
-  PIPELINE_PUBLIC_URL: url(['http:', 'https:'], 'http://localhost:3002'),
+  IDENTITY_PUBLIC_URL: urlSetting(['http:', 'https:'], 'http://localhost:3001'),
+  PIPELINE_PUBLIC_URL: urlSetting(['http:', 'https:'], 'http://localhost:3002'),
   SECRET_KEYS: secretKeys,
-  SERVICE_SECRET: secret(),
+  SERVICE_SECRET: secretSetting(),
   FILES_DIRECTORY: { parse: (given: string) => resolve(given) },
   /** Maximum bytes of one uploaded file. */
-  UPLOAD_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
+  UPLOAD_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
   /** Maximum bytes of all uploaded files of one client. */
-  CLIENT_FILES_LIMIT: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
+  CLIENT_FILES_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
   /** Maximum bytes of one client's PostgreSQL database; 0 sets no limit. */
-  CLIENT_WAREHOUSE_LIMIT: integer({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
+  CLIENT_WAREHOUSE_LIMIT: integerSetting({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
   /** Days for which the previous load of a table is kept, so that it can be restored; 0 keeps none. */
-  KEEP_PREVIOUS_DAYS: integer({ min: 0, max: 365, fallback: 3 }),
+  KEEP_PREVIOUS_DAYS: integerSetting({ min: 0, max: 365, fallback: 3 }),
   /**
    * Niceness of the warehouse's PostgreSQL processes; 0 does not change the priority. It applies if the warehouse runs on the machine
    * of this process, and this process runs as root or as the server's user.
    */
-  WAREHOUSE_NICENESS: integer({ min: 0, max: 19, fallback: 0 }),
+  WAREHOUSE_NICENESS: integerSetting({ min: 0, max: 19, fallback: 0 }),
   /** Concurrent runs in one worker. Most runs wait for a source or a server, so the number can exceed the number of cores. */
-  WORKER_CONCURRENCY: integer({ min: 1, max: 64, fallback: computeDefaultSlots() }),
+  WORKER_CONCURRENCY: integerSetting({ min: 1, max: 64, fallback: computeDefaultSlots() }),
   /** Concurrent runs of one client in all workers; 0 means half of WORKER_CONCURRENCY. */
-  CLIENT_CONCURRENCY: integer({ min: 0, max: 64, fallback: 0 }),
+  CLIENT_CONCURRENCY: integerSetting({ min: 0, max: 64, fallback: 0 }),
   /** A worker without a heartbeat for this many seconds is considered dead, and its runs are requeued. */
-  WORKER_HEARTBEAT_SECONDS: integer({ min: 10, max: 300, fallback: 30 }),
+  WORKER_HEARTBEAT_SECONDS: integerSetting({ min: 10, max: 300, fallback: 30 }),
   /** Seconds without data after which a run fails. Connectors for databases have their own limits of up to an hour. */
-  SOURCE_SILENCE_SECONDS: integer({ min: 5, max: 86_400, fallback: 3_900 }),
+  SOURCE_SILENCE_SECONDS: integerSetting({ min: 5, max: 86_400, fallback: 3_900 }),
   /** Days that finished runs, their logs and their rejected rows are kept. */
-  RUN_RETENTION_DAYS: integer({ min: 1, max: 3650, fallback: 90 }),
+  RUN_RETENTION_DAYS: integerSetting({ min: 1, max: 3650, fallback: 90 }),
   /** Further allowed values of the Host header, such as the host by which the identity service calls this one. */
   ALLOWED_HOSTS: hostNames(),
   /** Addresses in the operator's network that users can configure as sources and targets. */
@@ -124,10 +124,10 @@ const settingShape = {
   /** The webhook that is called for every failed run of all clients. */
   ALERT_WEBHOOK_URL: webhookUrl,
   ALERT_WEBHOOK_SECRET: webhookSecret,
-  CORS_ORIGINS: list(),
-  TRUSTED_PROXIES: integer({ min: 0, max: 10, fallback: 0 }),
+  CORS_ORIGINS: listSetting(),
+  TRUSTED_PROXIES: integerSetting({ min: 0, max: 10, fallback: 0 }),
   LOG_LEVEL: oneOf(logLevelNames, 'info'),
-  FAILPOINTS: failpoints,
+  FAILPOINTS: failpointsSetting,
 }
 
 /** Reads the settings of the API and of the worker. Throws `SettingsProblem`, which lists every invalid setting. */

@@ -3,16 +3,18 @@ import { resolve } from 'node:path'
 import { searchGuide } from '@sluice/contracts'
 import type { ServiceInfo } from '@sluice/http-server'
 
-const manifest: { version: string } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'))
+const packageManifest: { version: string } = JSON.parse(
+  readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8'),
+)
 
-const schemas = {
+const schemasNoun = {
   name: 'Schemas',
   description: 'Namespaces of tables and views in the warehouse, with their access rights.',
 }
 
-const nouns: ServiceInfo['nouns'] = {
-  schemas,
-  tables: schemas,
+const resourceNouns: ServiceInfo['nouns'] = {
+  schemas: schemasNoun,
+  tables: schemasNoun,
   views: { name: 'Views', description: 'Saved queries in the warehouse. A materialised view also stores its rows.' },
   settings: {
     name: 'Settings',
@@ -48,9 +50,9 @@ const nouns: ServiceInfo['nouns'] = {
 }
 
 /** The title and the descriptions in the OpenAPI document. `nouns` has one description for each group of operations. */
-export const info: ServiceInfo = {
+export const pipelineServiceInfo: ServiceInfo = {
   title: 'Sluice pipeline service',
-  version: manifest.version,
+  version: packageManifest.version,
   description: `Loads data from files, databases and applications into a warehouse, checks it there and pushes it to other systems.\n\n${searchGuide}`,
-  nouns,
+  nouns: resourceNouns,
 }

@@ -1,4 +1,4 @@
-import { secretUrl, type Setting, SettingsProblem, url } from '@sluice/process'
+import { secretUrl, type Setting, SettingsProblem, urlSetting } from '@sluice/process'
 import type { RedshiftSettings } from '@sluice/warehouses/redshift/redshift-settings'
 
 const optionalText = (pattern: RegExp, wanted: string, secret = false): Setting<string | undefined> => ({
@@ -28,7 +28,7 @@ export const redshiftSettingShape = {
   /** The endpoint of the bucket, if it is not Amazon's default. */
   REDSHIFT_STAGING_ENDPOINT: {
     fallback: undefined,
-    parse: (text: string) => url(['http:', 'https:']).parse(text),
+    parse: (text: string) => urlSetting(['http:', 'https:']).parse(text),
   } satisfies Setting<string | undefined>,
 }
 

@@ -2,19 +2,19 @@ import { expect, it } from '@jest/globals'
 import { createContractChecker } from '@sluice/contracts'
 import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
-import { info } from '../src/openapi-info.ts'
+import { pipelineServiceInfo } from '../src/openapi-info.ts'
 
 it('the reference names and describes exactly the existing groups of operations', () => {
-  for (const { name, description } of openapi(operations, info).tags) {
+  for (const { name, description } of openapi(operations, pipelineServiceInfo).tags) {
     expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
     expect(description).toMatch(/^[A-Z].+\.$/)
   }
   const nouns = new Set(operations.map(({ signature }) => signature.id.split('.')[0]!))
-  expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
+  expect(Object.keys(pipelineServiceInfo.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
 })
 
 it('the reference marks a request body as optional if an empty object is valid', () => {
-  const { paths } = openapi(operations, info)
+  const { paths } = openapi(operations, pipelineServiceInfo)
   for (const { signature } of operations) {
     if (!signature.body) continue
     const { requestBody } = paths[signature.path.replaceAll(/:(\w+)/g, '{$1}')][signature.method]

@@ -51,7 +51,7 @@ export async function sendRequest(
     if (source?.failed()) throw source.failed()?.error
     if (error instanceof ServiceUnavailable) throw error
     if (timeout?.aborted) throw new ServiceUnavailable('timed-out', `${url.origin} did not respond in time.`)
-    throw new ServiceUnavailable('unreachable', `${url.origin} cannot be reached: ${innermost(error)}.`, {
+    throw new ServiceUnavailable('unreachable', `${url.origin} cannot be reached: ${innermostMessage(error)}.`, {
       cause: error,
     })
   }
@@ -89,7 +89,7 @@ function watchSource(source: AsyncIterable<Uint8Array>) {
 }
 
 /** Returns the innermost cause, because fetch only reports "fetch failed". */
-function innermost(error: unknown): string {
+function innermostMessage(error: unknown): string {
   let inner = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
   while (inner.cause) inner = inner.cause as typeof inner
   const { message, code } = inner.errors?.[0] ?? inner
@@ -114,11 +114,11 @@ export function bodyOf<Response>(
  */
 const ajv = ajvWith({ removeAdditional: true })
 
-const compiled = new WeakMap<object, ValidateFunction>()
+const compiledValidators = new WeakMap<object, ValidateFunction>()
 
 function checkContract<T>(contract: Contract<T>, value: unknown): { value: T } | { broken: string } {
-  let validate = compiled.get(contract)
-  if (!validate) compiled.set(contract, (validate = ajv.compile(contract)))
+  let validate = compiledValidators.get(contract)
+  if (!validate) compiledValidators.set(contract, (validate = ajv.compile(contract)))
   if (validate(value)) return { value: value as T }
   const [{ instancePath, message } = { instancePath: '', message: '' }] = validate.errors ?? []
   return { broken: `${instancePath || '/'} ${message}` }

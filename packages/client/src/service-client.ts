@@ -77,7 +77,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
       try {
         return bodyOf(signature, await request(signature, input, body))
       } finally {
-        await discard(body)
+        await discardBody(body)
       }
     },
   }
@@ -102,7 +102,7 @@ async function headersOf(
   return all
 }
 
-async function discard(body: UploadBody): Promise<void> {
+async function discardBody(body: UploadBody): Promise<void> {
   if (body instanceof Readable) body.destroy()
   else if (body instanceof ReadableStream && !body.locked) await body.cancel().catch(() => {})
 }
@@ -114,7 +114,7 @@ function addressOf(
   params: Record<string, string> = {},
   query: object = {},
 ): URL {
-  const filled = path.replaceAll(/:(\w+)/g, (_all, name: string) => segment(id, name, params[name]))
+  const filled = path.replaceAll(/:(\w+)/g, (_all, name: string) => encodePathSegment(id, name, params[name]))
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/api/v1${filled}`)
   for (const [name, value] of Object.entries(query)) {
     for (const one of Array.isArray(value) ? value : [value]) {
@@ -125,7 +125,7 @@ function addressOf(
 }
 
 /** Dot segments survive percent-encoding: WHATWG URLs resolve `%2e%2e` too, so they are rejected instead. */
-function segment(id: string, name: string, value: string | undefined): string {
+function encodePathSegment(id: string, name: string, value: string | undefined): string {
   if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
     throw new TypeError(`${id} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`)
   return encodeURIComponent(value)

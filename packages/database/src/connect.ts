@@ -45,10 +45,10 @@ export function connect<DB>(
   return { db, pool, [Symbol.asyncDispose]: () => db.destroy() }
 }
 
-const bigint = 20
+const bigintOid = 20
 
 const getTypeParser = ((oid: number, format: 'text') =>
-  oid === bigint ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
+  oid === bigintOid ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
 
 /** Runs `work` in a transaction, or in the current one if `db` is a transaction already. */
 export function transaction<DB, T>(db: Kysely<DB>, work: (trx: Transaction<DB>) => Promise<T>): Promise<T> {

@@ -21,13 +21,13 @@ export function rowOf<Row>(json: unknown): Row {
   return row as Row
 }
 
-const mark = /^\s*\/\*prepared ([\w-]+)\*\//
+const preparedMarkPattern = /^\s*\/\*prepared ([\w-]+)\*\//
 
 /** A connection that runs marked statements as named prepared statements. */
 export class PreparingClient extends pg.Client {
   override query = ((text: unknown, values?: unknown, callback?: unknown) => {
     const query = super.query.bind(this) as (...given: unknown[]) => unknown
-    const name = typeof text === 'string' ? mark.exec(text)?.[1] : undefined
+    const name = typeof text === 'string' ? preparedMarkPattern.exec(text)?.[1] : undefined
     return name ? query({ name, text, values }, callback) : query(text, values, callback)
   }) as pg.Client['query']
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 
 /** The first byte of the packet that contains the username and password. */
-const login = 0x10
+const loginPacketType = 0x10
 
 /**
  * Closes a connection on which the driver would send the password unencrypted. The driver signs in without TLS if the server does not
@@ -13,7 +13,7 @@ export function encryptedOnly(socket: Socket): Socket {
   let isPreloginSent = false
   const guardedWrite = (...args: unknown[]): boolean => {
     const [bytes] = args
-    if (isPreloginSent && bytes instanceof Uint8Array && bytes[0] === login) {
+    if (isPreloginSent && bytes instanceof Uint8Array && bytes[0] === loginPacketType) {
       socket.destroy(new Error('no encryption is offered'))
       return false
     }

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { list, type Setting } from '@sluice/process'
+import { listSetting, type Setting } from '@sluice/process'
 
 type ParsedAddress = ReturnType<typeof ipaddr.parse>
 
@@ -16,7 +16,7 @@ const azureWireServer = ipaddr.parseCIDR('168.63.129.16/32')
 /** The global unicast range. The rest of IPv6 is special or unassigned. */
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 const nat64 = ipaddr.parseCIDR('64:ff9b::/96')
-const documentation = ipaddr.parseCIDR('3fff::/20')
+const documentationRange = ipaddr.parseCIDR('3fff::/20')
 
 const rangeReasons: Record<string, string> = {
   unspecified: 'means this machine itself',
@@ -36,7 +36,7 @@ export function nonPublicReason(text: string): string | undefined {
   if (inRange(address, azureWireServer)) return 'belongs to the cloud’s own machinery'
   const isGlobal = address.kind() === 'ipv4' || inRange(address, globalUnicast)
   const range = address.range()
-  if (range === 'unicast' && isGlobal && !inRange(address, documentation)) return undefined
+  if (range === 'unicast' && isGlobal && !inRange(address, documentationRange)) return undefined
   return rangeReasons[range] ?? 'is private or reserved'
 }
 
@@ -57,7 +57,7 @@ const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number])
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   fallback: parseAllowList([]),
-  parse: (given) => parseAllowList(list().parse(given)),
+  parse: (given) => parseAllowList(listSetting().parse(given)),
 })
 
 function parseAllowList(entries: readonly string[]): OutgoingAllowList {

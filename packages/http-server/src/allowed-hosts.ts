@@ -1,13 +1,13 @@
 import type { RequestHandler } from 'express'
-import { list, type Setting } from '@sluice/process'
+import { listSetting, type Setting } from '@sluice/process'
 import { problems } from './problem.ts'
 
-const loopback = ['localhost', '127.0.0.1', '[::1]']
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
 /** A setting: hosts that a service accepts in addition to its public address and loopback. Ports are ignored. */
 export const hostNames = (): Setting<string[]> => ({
-  ...list(),
-  parse: (given) => list().parse(given).map(assertHost),
+  ...listSetting(),
+  parse: (given) => listSetting().parse(given).map(assertHost),
 })
 
 function assertHost(text: string): string {
@@ -22,7 +22,7 @@ function assertHost(text: string): string {
  * ignored, because proxies and containers map them.
  */
 export function rejectUnknownHosts(publicUrl: string, allowedHosts: readonly string[]): RequestHandler {
-  const allowed = new Set([...loopback, new URL(publicUrl).hostname, ...allowedHosts.map(hostOf)])
+  const allowed = new Set([...loopbackNames, new URL(publicUrl).hostname, ...allowedHosts.map(hostOf)])
   return (request, _response, next) => {
     const host = hostOf(request.headers.host ?? '')
     if (host === undefined || !allowed.has(host)) throw problems.misdirected()

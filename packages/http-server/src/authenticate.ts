@@ -27,7 +27,7 @@ export const apiTokenPrefix = 'sluice_'
 export const apiTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
 
 /** Returns a function that identifies the caller of a request by its bearer token. Throws 401 and 403. */
-export function authenticator({ verify, findPrincipal, serviceSecret }: AuthenticatorOptions) {
+export function createAuthenticator({ verify, findPrincipal, serviceSecret }: AuthenticatorOptions) {
   return async (request: Request, guard: OperationGuard): Promise<Caller> => {
     const token = bearerOf(request)
     if (guard === 'service') {

@@ -6,12 +6,12 @@ import { Histogram, type Logger, type Registry, requestScope } from '@sluice/pro
 import { createErrorHandler } from './error-handler.ts'
 import { bodyDeadline } from './read-json-body.ts'
 import { docsRoutes } from './docs-page.ts'
-import { type HealthCheck, alive, checkReadiness } from './health.ts'
+import { type HealthCheck, healthyStatus, checkReadiness } from './health.ts'
 import { rejectUnknownHosts } from './allowed-hosts.ts'
 import { type ServiceInfo, openapi } from './openapi.ts'
 import type { Caller, Operation } from './operation.ts'
 import { type Problem, problems } from './problem.ts'
-import { type RequestPipeline, router } from './router.ts'
+import { type RequestPipeline, createRouter } from './router.ts'
 
 export interface HttpService<Context> extends RequestPipeline<Context> {
   operations: readonly Operation<Context>[]
@@ -92,7 +92,7 @@ export function createApp<Context>(service: HttpService<Context>): Express {
     next()
   })
   api.use(bodyDeadline(service.bodyTimeoutMs ?? 30_000))
-  api.use(router(service.operations, service))
+  api.use(createRouter(service.operations, service))
   app.use('/api/v1', api)
 
   app.use(() => {
@@ -165,7 +165,7 @@ function logRequests(logger: Logger): RequestHandler {
 export function healthRoutes(parts: readonly HealthCheck[], isStopping: () => boolean): Router {
   const routes = Router()
   routes.get('/health/live', (_request, response) => {
-    response.json(alive)
+    response.json(healthyStatus)
   })
   routes.get('/health/ready', async (_request, response) => {
     const { status, headers, body } = await checkReadiness(parts, isStopping)

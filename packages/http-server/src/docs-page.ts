@@ -2,9 +2,9 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import express, { Router } from 'express'
 
-const assets = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+const swaggerAssetsFolder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 
-const page = (title: string) => `<!doctype html>
+const renderDocsPage = (title: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -20,7 +20,7 @@ const page = (title: string) => `<!doctype html>
 </html>
 `
 
-const start = `SwaggerUIBundle({
+const swaggerStartScript = `SwaggerUIBundle({
   url: 'openapi.json', dom_id: '#reference', deepLinking: true, filter: true,
   docExpansion: 'none', defaultModelsExpandDepth: 0, persistAuthorization: false, validatorUrl: null,
 })
@@ -32,11 +32,11 @@ export function docsRoutes(title: string): Router {
   const policy =
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
   routes.get('/docs', (_request, response) => {
-    response.set('Content-Security-Policy', policy).type('html').send(page(title))
+    response.set('Content-Security-Policy', policy).type('html').send(renderDocsPage(title))
   })
   routes.get('/docs/start.js', (_request, response) => {
-    response.type('js').send(start)
+    response.type('js').send(swaggerStartScript)
   })
-  routes.use('/docs/assets', express.static(assets, { index: false, maxAge: '1d', extensions: false }))
+  routes.use('/docs/assets', express.static(swaggerAssetsFolder, { index: false, maxAge: '1d', extensions: false }))
   return routes
 }

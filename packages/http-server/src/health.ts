@@ -9,7 +9,7 @@ export interface HealthCheck {
 
 const checkTimeoutMs = 2_000
 
-export const alive = { status: 'UP' }
+export const healthyStatus = { status: 'UP' }
 
 export interface ReadinessResponse {
   status: 200 | 503

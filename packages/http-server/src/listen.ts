@@ -35,11 +35,11 @@ export async function listen(
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
-  return { server, close: () => close(server, silent) }
+  return { server, close: () => closeServer(server, silent) }
 }
 
 /** Closes connections as they become idle: a kept-alive connection would wait for a next request otherwise. */
-async function close(server: Server, silent: Iterable<Socket>): Promise<void> {
+async function closeServer(server: Server, silent: Iterable<Socket>): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   try {
     await new Promise<void>((resolve, reject) => {

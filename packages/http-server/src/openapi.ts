@@ -159,13 +159,22 @@ function problemsOf(signature: OperationSignature): Record<string, OpenApiValue>
 function headerParameters(signature: OperationSignature): OpenApiValue[] {
   const { effect, response, events } = signature
   return [
-    ...(events ? [header('Last-Event-ID', 'Continue after the event with this id.')] : []),
-    ...(takesIfMatch(signature) ? [header('If-Match', 'The ETag that was read. A newer version answers 412.')] : []),
-    ...(response && effect === 'read' ? [header('Accept-Language', 'For display names that have translations.')] : []),
+    ...(events ? [headerParameter('Last-Event-ID', 'Continue after the event with this id.')] : []),
+    ...(takesIfMatch(signature)
+      ? [headerParameter('If-Match', 'The ETag that was read. A newer version answers 412.')]
+      : []),
+    ...(response && effect === 'read'
+      ? [headerParameter('Accept-Language', 'For display names that have translations.')]
+      : []),
   ]
 }
 
-const header = (name: string, description: string) => ({ name, in: 'header', description, schema: { type: 'string' } })
+const headerParameter = (name: string, description: string) => ({
+  name,
+  in: 'header',
+  description,
+  schema: { type: 'string' },
+})
 
 const responseHeaders = ({ paged, versioned, status, response }: OperationSignature) => ({
   ...requestId,

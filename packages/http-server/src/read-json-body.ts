@@ -6,9 +6,9 @@ import { problems } from './problem.ts'
 const bodyLimits = { known: 1_048_576, anonymous: 16_384 }
 
 /** Bodies are not decompressed: one compressed kilobyte could cost as much time as a megabyte. */
-const parser = (limit: number) =>
+const createJsonParser = (limit: number) =>
   express.json({ limit, inflate: false, strict: false, type: 'application/json', verify: assertPlainJson })
-const parsers = { known: parser(bodyLimits.known), anonymous: parser(bodyLimits.anonymous) }
+const jsonParsers = { known: createJsonParser(bodyLimits.known), anonymous: createJsonParser(bodyLimits.anonymous) }
 
 /**
  * Reads and parses a JSON body into `request.body`. Runs after authorization, so that rejected callers cost no parsing.
@@ -20,7 +20,7 @@ export async function readJsonBody(
   sender: keyof typeof bodyLimits,
 ): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    parsers[sender](request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+    jsonParsers[sender](request, response, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
   })
 }
 
@@ -41,7 +41,7 @@ export function containsNul(json: Buffer): boolean {
   return json.includes(String.raw`\u0000`) && /(?<!\\)(?:\\\\)*\\u0000/.test(json.toString('latin1'))
 }
 
-const escapes = /\\(?:u([\da-f]{4})|.)/gi
+const escapePattern = /\\(?:u([\da-f]{4})|.)/gi
 
 /**
  * Returns whether JSON text in valid UTF-8 contains a lone surrogate. Only an escape can produce one, and PostgreSQL cannot store it.
@@ -52,7 +52,7 @@ export function hasLoneSurrogate(json: Buffer): boolean {
   const text = json.toString('latin1')
   /** End of the last high surrogate, which a low surrogate must follow at once; -1 without one. */
   let open = -1
-  for (const { 0: all, 1: unit, index } of text.matchAll(escapes)) {
+  for (const { 0: all, 1: unit, index } of text.matchAll(escapePattern)) {
     const value = unit === undefined ? 0 : Number.parseInt(unit, 16)
     const low = value >= 0xdc00 && value <= 0xdfff
     if (open >= 0 ? !low || index !== open : low) return true

@@ -37,7 +37,7 @@ export interface AuditNote {
 }
 
 /** Returns the routes of all operations: authentication, authorization, validation, handler and response. */
-export function router<Context>(
+export function createRouter<Context>(
   operations: readonly Operation<Context>[],
   surroundings: RequestPipeline<Context>,
 ): Router {

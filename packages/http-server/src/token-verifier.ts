@@ -47,14 +47,14 @@ export function tokenVerifier(issuer: string, keys: TokenKeys): TokenVerifier {
     const before = known.get(hash)
     if (before?.ring === ring && Date.now() < before.until) return before.claims
     known.delete(hash)
-    const verified = { ...(await verify(token, issuer, keys.find)), ring }
+    const verified = { ...(await verifyToken(token, issuer, keys.find)), ring }
     if (known.size >= maxCachedTokens) known.delete(known.keys().next().value!)
     known.set(hash, verified)
     return verified.claims
   }
 }
 
-async function verify(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<CachedToken, 'ring'>> {
+async function verifyToken(token: string, issuer: string, keys: JWTVerifyGetKey): Promise<Omit<CachedToken, 'ring'>> {
   try {
     const { payload } = await jwtVerify<AccessTokenClaims>(token, keys, {
       issuer,

@@ -21,25 +21,26 @@ export interface RenderedEmail {
 export function renderEmail({ paragraphs, link, command, notes }: EmailContent): RenderedEmail {
   return {
     text: `${[...paragraphs, ...(link ? [link.url] : []), ...(command ? [`${command.label}\n${command.line}`] : []), ...notes].join('\n\n')}\n`,
-    html: page([
+    html: renderEmailDocument([
       ...paragraphs.map((text) => `<p>${htmlText(text)}</p>`),
-      ...(link ? [button(link), `<p style="${small}">${htmlText(link.url)}</p>`] : []),
+      ...(link ? [renderLinkButton(link), `<p style="${smallStyle}">${htmlText(link.url)}</p>`] : []),
       ...(command
-        ? [`<p>${htmlText(command.label)}</p>`, `<pre style="${shell}">${htmlText(command.line)}</pre>`]
+        ? [`<p>${htmlText(command.label)}</p>`, `<pre style="${shellStyle}">${htmlText(command.line)}</pre>`]
         : []),
-      ...notes.map((text) => `<p style="${small}">${htmlText(text)}</p>`),
+      ...notes.map((text) => `<p style="${smallStyle}">${htmlText(text)}</p>`),
     ]),
   }
 }
 
-const small = 'font-size:14px;color:#4a5560;overflow-wrap:anywhere'
-const shell = 'font:14px/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere'
-const body = 'margin:0;padding:24px;background:#ffffff;color:#17212b;font:16px/1.5 system-ui,sans-serif;max-width:560px'
-const link =
+const smallStyle = 'font-size:14px;color:#4a5560;overflow-wrap:anywhere'
+const shellStyle = 'font:14px/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere'
+const bodyStyle =
+  'margin:0;padding:24px;background:#ffffff;color:#17212b;font:16px/1.5 system-ui,sans-serif;max-width:560px'
+const linkStyle =
   'display:inline-block;padding:10px 18px;border-radius:6px;background:#0b5c76;color:#ffffff;text-decoration:none'
 
-const button = ({ label, url }: { label: string; url: string }) =>
-  `<p><a href="${htmlText(url)}" style="${link}">${htmlText(label)}</a></p>`
+const renderLinkButton = ({ label, url }: { label: string; url: string }) =>
+  `<p><a href="${htmlText(url)}" style="${linkStyle}">${htmlText(label)}</a></p>`
 
-const page = (parts: string[]) =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice</title></head><body style="${body}">${parts.join('')}</body></html>`
+const renderEmailDocument = (parts: string[]) =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sluice</title></head><body style="${bodyStyle}">${parts.join('')}</body></html>`

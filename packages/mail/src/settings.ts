@@ -32,13 +32,13 @@ export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
       host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: Number(url.port) || (secure ? 465 : 587),
       secure,
-      user: decoded(url.username),
-      password: decoded(url.password),
+      user: decodeUrlPart(url.username),
+      password: decodeUrlPart(url.password),
     }
   },
 })
 
-function decoded(part: string): string | undefined {
+function decodeUrlPart(part: string): string | undefined {
   try {
     return part === '' ? undefined : decodeURIComponent(part)
   } catch {

@@ -41,10 +41,10 @@ interface MailSettings {
 
 /** Returns the mail sender for these settings, or undefined if mail is not configured. */
 export const mailSenderFrom = ({ SMTP_URL, MAIL_FROM }: MailSettings): SendMail | undefined =>
-  SMTP_URL && MAIL_FROM && smtp({ server: SMTP_URL, from: MAIL_FROM })
+  SMTP_URL && MAIL_FROM && createSmtpSender({ server: SMTP_URL, from: MAIL_FROM })
 
 /** Returns a function that sends each email over its own SMTP connection. Throws `MailRefused`. */
-export function smtp({ server, from, ca, timeoutMs = 15_000 }: SmtpOptions): SendMail {
+export function createSmtpSender({ server, from, ca, timeoutMs = 15_000 }: SmtpOptions): SendMail {
   const { host, port, secure, user, password } = server
   const settings = {
     host,

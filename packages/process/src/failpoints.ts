@@ -28,36 +28,36 @@ export const failpointNames = [
 
 export type Failpoint = (typeof failpointNames)[number]
 
-const actions = ['exit', 'stop', 'hang', 'throw', 'sleep'] as const
+const trapActions = ['exit', 'stop', 'hang', 'throw', 'sleep'] as const
 
 /** An action at a failpoint. */
 export interface Trap {
   point: Failpoint
   /** exit: like kill -9. stop: like SIGSTOP, until SIGCONT. hang: the run stops there, but the process lives. */
-  action: (typeof actions)[number]
+  action: (typeof trapActions)[number]
   /** The passage of the point at which the action happens, from 1. Without it, the action happens at every passage. */
   passage?: number
   /** Duration of `sleep`. */
   milliseconds?: number
 }
 
-const traps = new Map<Failpoint, Trap[]>()
-const passages = new Map<Failpoint, number>()
+const trapsByFailpoint = new Map<Failpoint, Trap[]>()
+const passageCounts = new Map<Failpoint, number>()
 
 /** Sets the actions of failpoints. Only the worker's program calls this, with its setting FAILPOINTS. */
 export function armFailpoints(armed: readonly Trap[]): void {
-  for (const trap of armed) traps.set(trap.point, [...(traps.get(trap.point) ?? []), trap])
+  for (const trap of armed) trapsByFailpoint.set(trap.point, [...(trapsByFailpoint.get(trap.point) ?? []), trap])
 }
 
 /** Executes the actions of a failpoint, if there are any. Without actions it costs one lookup in an empty map. */
 export function failpoint(point: Failpoint): Promise<void> | undefined {
-  const set = traps.get(point)
+  const set = trapsByFailpoint.get(point)
   return set && executeTraps(point, set)
 }
 
 async function executeTraps(point: Failpoint, set: readonly Trap[]): Promise<void> {
-  const passage = (passages.get(point) ?? 0) + 1
-  passages.set(point, passage)
+  const passage = (passageCounts.get(point) ?? 0) + 1
+  passageCounts.set(point, passage)
   for (const trap of set) {
     if (trap.passage !== undefined && trap.passage !== passage) continue
     if (trap.action === 'sleep') {
@@ -82,7 +82,7 @@ export function parseFailpoints(text: string): Trap[] {
     const [, point, action, milliseconds, passage] = /^\s*([\w-]+):([a-z]+)(?::(\d+))?(?:@(\d+))?\s*$/.exec(one) ?? []
     const trap = {
       point: failpointNames.find((name) => name === point),
-      action: actions.find((name) => name === action),
+      action: trapActions.find((name) => name === action),
     }
     if (!trap.point || !trap.action || (trap.action === 'sleep') !== (milliseconds !== undefined))
       throw new Error(`has "${one.trim()}", which is not a failpoint`)

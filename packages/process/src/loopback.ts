@@ -1,4 +1,4 @@
-const loopback = /^(localhost|127(\.\d+){3}|::1)$/
+const loopbackHostPattern = /^(localhost|127(\.\d+){3}|::1)$/
 
 /** Returns whether a host, without brackets, is a loopback name or address. */
-export const isLoopback = (host: string): boolean => loopback.test(host)
+export const isLoopback = (host: string): boolean => loopbackHostPattern.test(host)

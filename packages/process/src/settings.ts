@@ -65,12 +65,12 @@ function readSetting(environment: Environment, name: string): string | undefined
   }
 }
 
-const optional = <T>(setting: Setting<T>, fallback: T | undefined): Setting<T> =>
+const withFallback = <T>(setting: Setting<T>, fallback: T | undefined): Setting<T> =>
   fallback === undefined ? setting : { ...setting, fallback }
 
-export const text = (fallback?: string): Setting<string> => optional({ parse: (given) => given }, fallback)
+export const textSetting = (fallback?: string): Setting<string> => withFallback({ parse: (given) => given }, fallback)
 
-export const secret = ({ minLength = 24 } = {}): Setting<string> => ({
+export const secretSetting = ({ minLength = 24 } = {}): Setting<string> => ({
   secret: true,
   parse(given) {
     if (given.length < minLength) throw new Error(`must have at least ${minLength} characters`)
@@ -79,7 +79,7 @@ export const secret = ({ minLength = 24 } = {}): Setting<string> => ({
 })
 
 export const oneOf = <const T extends string>(allowed: readonly T[], fallback?: T): Setting<T> =>
-  optional(
+  withFallback(
     {
       parse(given) {
         const found = allowed.find((value) => value === given)
@@ -90,8 +90,16 @@ export const oneOf = <const T extends string>(allowed: readonly T[], fallback?: 
     fallback,
   )
 
-export const integer = ({ min, max, fallback }: { min: number; max: number; fallback?: number }): Setting<number> =>
-  optional(
+export const integerSetting = ({
+  min,
+  max,
+  fallback,
+}: {
+  min: number
+  max: number
+  fallback?: number
+}): Setting<number> =>
+  withFallback(
     {
       parse(given) {
         const value = Number(given)
@@ -103,10 +111,10 @@ export const integer = ({ min, max, fallback }: { min: number; max: number; fall
     fallback,
   )
 
-export const port = (fallback?: number): Setting<number> => integer({ min: 1, max: 65_535, fallback })
+export const portSetting = (fallback?: number): Setting<number> => integerSetting({ min: 1, max: 65_535, fallback })
 
-export const url = (protocols: readonly string[], fallback?: string): Setting<string> =>
-  optional(
+export const urlSetting = (protocols: readonly string[], fallback?: string): Setting<string> =>
+  withFallback(
     {
       parse(given) {
         const parsed = URL.canParse(given) ? new URL(given) : undefined
@@ -119,16 +127,16 @@ export const url = (protocols: readonly string[], fallback?: string): Setting<st
   )
 
 /** A database address contains the password, so the whole text is secret. */
-export const databaseUrl = (): Setting<string> => ({ ...url(['postgres:', 'postgresql:']), secret: true })
+export const databaseUrl = (): Setting<string> => ({ ...urlSetting(['postgres:', 'postgresql:']), secret: true })
 
 /** An optional address that may contain a password. */
 export const secretUrl = (protocols: readonly string[]): Setting<string | undefined> => ({
-  parse: url(protocols).parse,
+  parse: urlSetting(protocols).parse,
   secret: true,
   fallback: undefined,
 })
 
-export const list = (fallback: string[] = []): Setting<string[]> => ({
+export const listSetting = (fallback: string[] = []): Setting<string[]> => ({
   fallback,
   parse: (given) =>
     given

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import {
   databaseUrl,
-  integer,
-  list,
+  integerSetting,
+  listSetting,
   oneOf,
-  port,
+  portSetting,
   readSettings,
-  secret,
+  secretSetting,
   SettingsProblem,
-  text,
-  url,
+  textSetting,
+  urlSetting,
   type Setting,
 } from '../src/index.ts'
 
@@ -20,14 +20,14 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-settings-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const shape = {
-  PORT: port(3001),
-  HOST: text('127.0.0.1'),
+  PORT: portSetting(3001),
+  HOST: textSetting('127.0.0.1'),
   DATABASE_URL: databaseUrl(),
-  PUBLIC_URL: url(['http:', 'https:']),
-  SECRET: secret(),
-  LIMIT: integer({ min: 1, max: 10, fallback: 5 }),
+  PUBLIC_URL: urlSetting(['http:', 'https:']),
+  SECRET: secretSetting(),
+  LIMIT: integerSetting({ min: 1, max: 10, fallback: 5 }),
   LEVEL: oneOf(['info', 'debug'], 'info'),
-  ORIGINS: list(),
+  ORIGINS: listSetting(),
 }
 const good = { DATABASE_URL: 'postgres://me:pass@db/x', PUBLIC_URL: 'https://example.org//', SECRET: 's'.repeat(24) }
 

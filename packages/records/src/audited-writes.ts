@@ -45,8 +45,8 @@ export interface AuditedWriteOptions<DB> {
  */
 const searchLimits = { total: 6, each: 2, waiting: 50, title: 'Too many searches of your organisation are under way.' }
 
-const deadlock = '40P01'
-const timeout = '57014'
+const deadlockCode = '40P01'
+const queryCanceledCode = '57014'
 
 /**
  * Returns the function that runs an operation with its database access. Requests to other services must stay outside `write`, so
@@ -116,7 +116,7 @@ async function reportTimeout<T>(search: Promise<T>): Promise<T> {
   try {
     return await search
   } catch (error) {
-    if ((error as { code?: string }).code !== timeout) throw error
+    if ((error as { code?: string }).code !== queryCanceledCode) throw error
     throw problems.tooCostly()
   }
 }
@@ -130,7 +130,7 @@ async function retryAfterDeadlock<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if ((error as { code?: string }).code !== deadlock || tries >= maxDeadlockAttempts) throw error
+      if ((error as { code?: string }).code !== deadlockCode || tries >= maxDeadlockAttempts) throw error
     }
 }
 

@@ -13,7 +13,7 @@ interface VersionedRow {
 }
 
 /** Returns the shared statements of a record kind. Every read and lock applies the caller's scope. */
-export function records<Row extends VersionedRow, Resource, Context extends { caller: Caller }>(
+export function createRecordRepository<Row extends VersionedRow, Resource, Context extends { caller: Caller }>(
   kind: RecordKind<Row, Resource, Context>,
 ) {
   const from = sql`${sql.table(kind.table)} as r`
@@ -129,5 +129,5 @@ export function records<Row extends VersionedRow, Resource, Context extends { ca
 }
 
 export type Records<Row extends VersionedRow, Resource, Context extends { caller: Caller }> = ReturnType<
-  typeof records<Row, Resource, Context>
+  typeof createRecordRepository<Row, Resource, Context>
 >

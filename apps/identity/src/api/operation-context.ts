@@ -17,6 +17,6 @@ export interface IdentityContext extends DatabaseContext<DB> {
 /** The context of one request, as needed to present a row. */
 export type IdentityRequestContext = IdentityContext & { caller: Caller; request: RequestFacts }
 
-export const operation = operationsWith<IdentityContext>()
+export const defineIdentityOperation = operationsWith<IdentityContext>()
 
 export const discard = () => undefined

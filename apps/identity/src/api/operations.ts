@@ -16,7 +16,7 @@ import { groupMemberOperations } from './users/group-member-operations.ts'
 import { userInvitationOperations } from './users/invitation-operations.ts'
 import { userAccessOperations, userOperations } from './users/operations.ts'
 
-export const operations: readonly Operation<IdentityContext>[] = [
+export const servedOperations: readonly Operation<IdentityContext>[] = [
   ...Object.values(clientOperations),
   // Must precede users, because their paths would match "me" as an id.
   ...Object.values(accountOperations),

@@ -19,7 +19,7 @@ const firstAdmin: PasswordOwner = {
 }
 
 /** Any number that no other advisory lock of this service uses. */
-const lock = 7_314_513
+const firstAdminLockId = 7_314_513
 
 /**
  * Creates the first client and its super admin if the database has no user; otherwise changes nothing. Returns whether it
@@ -28,7 +28,7 @@ const lock = 7_314_513
 export async function createFirstAdmin(db: Kysely<DB>, password: string): Promise<boolean> {
   const hash = await hashPassword(password)
   return db.transaction().execute(async (trx) => {
-    await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
+    await sql`select pg_advisory_xact_lock(${firstAdminLockId})`.execute(trx)
     if (await hasUsers(trx)) return false
     const { rows } = await sql<{ client: string; user: string }>`
       with client as (
@@ -72,10 +72,10 @@ export function assertUsablePassword(password: string): string {
 }
 
 /** Contains no vowels, to avoid words, and no characters that are confused when read aloud or copied by hand. */
-const letters = 'bcdfghjkmnpqrstvwxz23456789'
+const passwordAlphabet = 'bcdfghjkmnpqrstvwxz23456789'
 
 /** Returns a password of 24 characters in six groups, 114 random bits: `kx7m-…`. */
 export function generatePassword(): string {
-  const group = () => Array.from({ length: 4 }, () => letters[randomInt(letters.length)]).join('')
+  const group = () => Array.from({ length: 4 }, () => passwordAlphabet[randomInt(passwordAlphabet.length)]).join('')
   return Array.from({ length: 6 }, group).join('-')
 }

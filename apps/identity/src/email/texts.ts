@@ -71,7 +71,7 @@ export const emailTexts = {
     subject: 'A recovery code of yours was used',
     paragraphs: [
       formatGreeting(to),
-      `A recovery code of your user at ${formatOrganisation(to)} was used on ${formatTime(at)} instead of a code of your authenticator app. ${remaining[left] ?? `${left} recovery codes are left.`}`,
+      `A recovery code of your user at ${formatOrganisation(to)} was used on ${formatTime(at)} instead of a code of your authenticator app. ${remainingCodesText[left] ?? `${left} recovery codes are left.`}`,
       'If it was not you, change your password and tell your administrator at once.',
     ],
     notes: formatUsername(to),
@@ -88,7 +88,7 @@ export const emailTexts = {
   }),
 }
 
-const remaining: Record<number, string> = {
+const remainingCodesText: Record<number, string> = {
   0: 'No recovery codes are left. Create new ones while you have the app.',
   1: 'One recovery code is left. Create new ones soon.',
 }
@@ -99,10 +99,10 @@ function formatTime(at: Date): string {
   return `${day} at ${at.toISOString().slice(11, 16)} UTC`
 }
 
-const words = /^[\p{L}\p{M}\p{N} '’,_()&+-]+$/u
+const harmlessNamePattern = /^[\p{L}\p{M}\p{N} '’,_()&+-]+$/u
 /** Matches dots at the end of an abbreviation. Mail programs may turn a word with a dot inside into a link. */
 const innocentDots = /\.(?= |$)/gu
-const address = /^[\w.+-]{1,64}@[A-Za-z0-9.-]{1,190}$/
+const plainEmailPattern = /^[\w.+-]{1,64}@[A-Za-z0-9.-]{1,190}$/
 
 /**
  * Returns a user-supplied name if it is safe in a mail: at most 80 characters, on one line, and without text that a mail
@@ -111,6 +111,6 @@ const address = /^[\w.+-]{1,64}@[A-Za-z0-9.-]{1,190}$/
  */
 export function safeDisplayName(name: string): string | undefined {
   const plain = name.normalize('NFC').trim().replace(/ +/g, ' ')
-  const harmless = words.test(plain.replace(innocentDots, '')) || address.test(plain)
+  const harmless = harmlessNamePattern.test(plain.replace(innocentDots, '')) || plainEmailPattern.test(plain)
   return harmless && [...plain].length <= 80 ? plain : undefined
 }

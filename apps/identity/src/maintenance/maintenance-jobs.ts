@@ -12,10 +12,10 @@ import { repeatInBatches, removeInBatches } from '../row-batches.ts'
 /** Days that an ended or expired session is kept, for the list of sessions and for recognising reused tokens. */
 const sessionsKept = 30
 /** Sessions per batch, fewer than in other jobs, because each deletion also deletes refresh tokens and application models. */
-const size = 200
+const sessionBatchSize = 200
 
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
-  repeatInBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size })
+  repeatInBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size: sessionBatchSize })
 
 /** Removes a batch. Locks users before sessions, as everywhere. Users with an ended session saw the introduction. */
 async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {

@@ -3,9 +3,9 @@ import { Gauge, startPollingLoop, type Logger, type Registry } from '@sluice/pro
 import type { DB } from '../database.ts'
 import { listJobs, type MaintenanceJob } from './maintenance-jobs.ts'
 
-const hour = 3_600_000
+const msPerHour = 3_600_000
 /** Any number that no other advisory lock of this service uses. */
-const lock = 7_314_512
+const maintenanceLockId = 7_314_512
 
 interface MaintenanceOptions {
   db: Kysely<DB>
@@ -25,7 +25,7 @@ interface MaintenanceReport {
  * Runs the jobs now and every hour, in one process at a time. A failed job does not stop the others and runs again in the
  * next round. `identity_housekeeping_last_success_seconds` has the time of the last success of each job.
  */
-export function startMaintenance({ db, logger, metrics, jobs, every = hour }: MaintenanceOptions): {
+export function startMaintenance({ db, logger, metrics, jobs, every = msPerHour }: MaintenanceOptions): {
   stop(): Promise<void>
 } {
   const successes = new Gauge({
@@ -78,12 +78,14 @@ async function runJobs(
 /** Runs `work` unless another process runs it. The lock ends with its connection, so a killed process releases it. */
 async function runExclusively(db: Kysely<DB>, work: () => Promise<void>): Promise<void> {
   await db.connection().execute(async (connection) => {
-    const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_lock(${lock}) as locked`.execute(connection)
+    const { rows } = await sql<{
+      locked: boolean
+    }>`select pg_try_advisory_lock(${maintenanceLockId}) as locked`.execute(connection)
     if (!rows[0]?.locked) return
     try {
       await work()
     } finally {
-      await sql`select pg_advisory_unlock(${lock})`.execute(connection)
+      await sql`select pg_advisory_unlock(${maintenanceLockId})`.execute(connection)
     }
   })
 }

@@ -5,7 +5,7 @@ import type { Logger } from '@sluice/process'
 import type { AuditTally } from './audit-event-counter.ts'
 import type { ProviderDependencies } from './configuration.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
-import { unsupported } from './introspect-jwt.ts'
+import { unsupportedTokenType } from './introspect-jwt.ts'
 import { findReplayedTokenUser } from './storage/adapter.ts'
 
 interface EventSinks extends Pick<ProviderDependencies, 'db'> {
@@ -71,7 +71,7 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
   provider.on('revocation.error', refused)
   provider.on('introspection.error', (ctx, error) => {
     // introspect-jwt.ts answers these requests.
-    if (error.error !== unsupported) refused(ctx, error)
+    if (error.error !== unsupportedTokenType) refused(ctx, error)
   })
   provider.on('grant.revoked', (ctx) => {
     const { route, entities, params = {} } = ctx.oidc

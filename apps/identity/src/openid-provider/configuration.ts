@@ -6,7 +6,7 @@ import { openIdScopes } from '@sluice/contracts'
 import type { Config } from '../config.ts'
 import type { DB } from '../database.ts'
 import { parsePublicAddress } from '../public-address.ts'
-import { claims, findAccount } from './storage/accounts.ts'
+import { claimsByScope, findAccount } from './storage/accounts.ts'
 import { createOidcAdapter } from './storage/adapter.ts'
 import { type ExtraMetadata, extraMetadata } from './storage/clients.ts'
 import { loadExistingGrant } from './storage/consents.ts'
@@ -39,7 +39,7 @@ export function buildProviderConfiguration({ db, config, keys }: ProviderDepende
     jwks: { keys: keys as NonNullable<Configuration['jwks']>['keys'] },
     findAccount: findAccount(db),
     loadExistingGrant: loadExistingGrant(db),
-    claims,
+    claims: claimsByScope,
     conformIdTokenClaims: false,
     scopes: [...openIdScopes],
     subjectTypes: ['public'],

@@ -9,7 +9,7 @@ import { findPrincipal } from '../sign-in/sessions/principal.ts'
 import type { ExtraMetadata } from './storage/clients.ts'
 
 /** The error of oidc-provider for every JWT. */
-export const unsupported = 'unsupported_token_type'
+export const unsupportedTokenType = 'unsupported_token_type'
 
 interface IntrospectionDependencies {
   db: Kysely<DB>
@@ -29,7 +29,7 @@ export function introspectJwt({ db, issuer, keys }: IntrospectionDependencies) {
     await next()
     const { oidc, body } = ctx as Context & { oidc?: IntrospectionRequest; body?: { error?: string } }
     // oidc-provider returns this error only to an authenticated application.
-    if (oidc?.route !== 'introspection' || body?.error !== unsupported || !oidc.client) return
+    if (oidc?.route !== 'introspection' || body?.error !== unsupportedTokenType || !oidc.client) return
     const { client } = oidc
     const token = String(oidc.params?.['token'])
     const mayKnow = client.clientAuthMethod !== 'none'

@@ -35,7 +35,7 @@ export function sendProviderPage(ctx: KoaContextWithOIDC, page: string, formActi
 }
 
 /** Maps OAuth error codes of invalid application requests to page texts. */
-const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'broken' | 'ended'>([
+const errorPageKinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'broken' | 'ended'>([
   ['invalid_client', 'unknown'],
   ['invalid_redirect_uri', 'wrongAddress'],
   ['invalid_request', 'wrongRequest'],
@@ -49,4 +49,4 @@ const kinds = new Map<string, 'unknown' | 'wrongAddress' | 'wrongRequest' | 'bro
 
 /** Returns the page texts for an OAuth error code. Sluice adds the code `session_not_found`. */
 export const readRefusalTexts = ({ application }: PageTexts, code: string): { title: string; text: string } =>
-  application[kinds.get(code) ?? 'other']
+  application[errorPageKinds.get(code) ?? 'other']

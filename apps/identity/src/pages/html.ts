@@ -7,7 +7,7 @@ export interface HtmlMarkup {
 
 export type HtmlValue = HtmlMarkup | string | number | false | null | undefined | readonly HtmlValue[]
 
-const made = new WeakSet<object>()
+const escapedMarkup = new WeakSet<object>()
 
 /**
  * Returns markup. Escapes values for text and for attributes in double quotes, unless the value is markup itself. Joins
@@ -16,7 +16,7 @@ const made = new WeakSet<object>()
 export function html(pieces: TemplateStringsArray, ...values: HtmlValue[]): HtmlMarkup {
   const markup = pieces.reduce((text, piece, index) => text + renderValue(values[index - 1]) + piece)
   const piece = Object.freeze({ markup })
-  made.add(piece)
+  escapedMarkup.add(piece)
   return piece
 }
 
@@ -25,7 +25,7 @@ function renderValue(value: HtmlValue): string {
   if (value === undefined || value === null || value === false) return ''
   if (Array.isArray(value)) return value.map(renderValue).join('')
   if (typeof value === 'string' || typeof value === 'number') return htmlText(String(value))
-  if (made.has(value)) return (value as HtmlMarkup).markup
+  if (escapedMarkup.has(value)) return (value as HtmlMarkup).markup
   throw new TypeError('a template value must be text, a number or markup that html created')
 }
 

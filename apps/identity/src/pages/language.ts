@@ -4,16 +4,17 @@ import { en, type PageTexts } from './texts/en.ts'
 import { fr } from './texts/fr.ts'
 
 /** The supported languages; the first one is the default. */
-const all: Record<string, PageTexts> = { en, de, fr }
+const textsByLanguage: Record<string, PageTexts> = { en, de, fr }
 
-export const languages = Object.keys(all)
+export const supportedLanguages = Object.keys(textsByLanguage)
 
 /** Returns the supported language that fits Accept-Language best. */
-export const chooseLanguage = (request: Request): string => request.acceptsLanguages(languages) || 'en'
+export const chooseLanguage = (request: Request): string => request.acceptsLanguages(supportedLanguages) || 'en'
 
 /** Returns the language of the first locale that the pages support, or `en`. */
 export const chooseLanguageForLocales = (locales: readonly string[]): string =>
-  locales.map((locale) => locale.split(/[-_]/)[0]!.toLowerCase()).find((language) => languages.includes(language)) ??
-  'en'
+  locales
+    .map((locale) => locale.split(/[-_]/)[0]!.toLowerCase())
+    .find((language) => supportedLanguages.includes(language)) ?? 'en'
 
-export const readPageTexts = (language: string | undefined): PageTexts => all[language ?? 'en'] ?? en
+export const readPageTexts = (language: string | undefined): PageTexts => textsByLanguage[language ?? 'en'] ?? en

@@ -2,8 +2,8 @@ import type { Request, Response } from 'express'
 import { findCookie } from '../cookies.ts'
 import type { Organisation } from './parts/page-layout.ts'
 
-const cookie = 'sluice-organisation'
-const milliseconds = 15 * 60_000
+const organisationCookieName = 'sluice-organisation'
+const cookieMaxAgeMs = 15 * 60_000
 
 /**
  * Sets a cookie with the organisation's name for later pages, whose addresses do not name the organisation. The pages use
@@ -11,11 +11,17 @@ const milliseconds = 15 * 60_000
  */
 export function setOrganisationCookie(response: Response, { name }: Organisation, secure: boolean): void {
   const value = Buffer.from(name).toString('base64url')
-  response.cookie(cookie, value, { httpOnly: true, secure, sameSite: 'lax', path: '/', maxAge: milliseconds })
+  response.cookie(organisationCookieName, value, {
+    httpOnly: true,
+    secure,
+    sameSite: 'lax',
+    path: '/',
+    maxAge: cookieMaxAgeMs,
+  })
 }
 
 export function readOrganisationCookie(request: Request): Organisation | undefined {
-  const value = findCookie(request.headers.cookie, cookie) ?? ''
+  const value = findCookie(request.headers.cookie, organisationCookieName) ?? ''
   const name = /^[\w-]{1,1400}$/.test(value) && Buffer.from(value, 'base64url').toString('utf8').slice(0, 255)
   return name ? { name } : undefined
 }

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { Router } from 'express'
 
 const styleText = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
-const hash = createHash('sha256').update(styleText).digest('base64url').slice(0, 16)
+const stylesheetHash = createHash('sha256').update(styleText).digest('base64url').slice(0, 16)
 
 /** The path contains the content hash, so that browsers can cache the stylesheet forever. */
-export const stylesheetPath = `/account/style-${hash}.css`
+export const stylesheetPath = `/account/style-${stylesheetHash}.css`
 
 export function createStylesheetRoutes(): Router {
   const routes = Router()

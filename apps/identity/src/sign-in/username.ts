@@ -1,13 +1,13 @@
 import { problems } from '@sluice/http-server'
 
 /** Matches characters that are invisible or change how other characters appear. */
-const invisible = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu
+const invisibleCharacters = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gu
 
 /**
  * Matches letters that only linguists write, including whole blocks of small capitals and phonetics, and symbols that no
  * keyboard has. The remaining Latin letters are about those that UAX 31 recommends for identifiers.
  */
-const technical =
+const technicalLetters =
   /[\u01c0-\u01c3\u0262\u026a\u0274\u0276\u0280\u0281\u028f\u0299\u029b\u029c\u029f\u1d00-\u1dbf\ua720-\ua78a\ua78d-\ua7ff\uab30-\uab6f\u{10780}-\u{107bf}\u{1df00}-\u{1dfff}]|(?![\0-\x7f])\p{S}/u
 
 /**
@@ -18,7 +18,7 @@ export function toSkeleton(username: string): string {
   // The Turkish İ becomes an i with a dot above it, which looks like an i.
   const folded = username
     .normalize('NFKC')
-    .replace(invisible, '')
+    .replace(invisibleCharacters, '')
     .toUpperCase()
     .toLowerCase()
     .replaceAll('i\u0307', 'i')
@@ -28,9 +28,9 @@ export function toSkeleton(username: string): string {
 /** Returns the stored form of a username. Rejects spaces, invisible characters and mixed scripts. */
 export function parseUsername(given: string): string {
   const username = given.normalize('NFC')
-  if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisible) >= 0)
+  if (/[\s\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}]/u.test(username) || username.search(invisibleCharacters) >= 0)
     throw problems.refused('/username', 'A username must not contain spaces or invisible characters.')
-  if (technical.test(username))
+  if (technicalLetters.test(username))
     throw problems.refused('/username', 'A username must not contain phonetic letters, or symbols that keyboards lack.')
   if (hasUnusedScript(username) || !isOneScript(username.normalize('NFKC')))
     throw problems.refused('/username', 'A username must not mix letters of several scripts.')
@@ -41,7 +41,7 @@ export function parseUsername(given: string): string {
  * Pairs of a small letter and the Latin letter that it resembles in many typefaces. Contains no digits, so that "anna1" is
  * available even if "annal" exists. The pairs are a selection of Unicode's confusables (UTS 39).
  */
-const pairs = [
+const confusablePairs = [
   // Cyrillic
   'аa сc ԁd еe һh іi јj ӏl оo рp ԛq ѕs ԝw хx уy ѵv ӕæ ӓä ӧö ӱÿ ёë їï',
   // Greek
@@ -61,8 +61,8 @@ const pairs = [
 /** Returns the small form of a letter for comparisons, whichever case Unicode lists first. */
 const toSmallLetter = (letter: string): string => letter.toUpperCase().toLowerCase()
 
-const twins = new Map(
-  pairs.split(' ').map((pair): [string, string] => {
+const confusableMap = new Map(
+  confusablePairs.split(' ').map((pair): [string, string] => {
     const [letter = '', ...twin] = [...pair]
     return [toSmallLetter(letter), twin.join('')]
   }),
@@ -83,11 +83,11 @@ const keys: [RegExp, string][] = [
 const replaceLookAlikes = (text: string): string =>
   keys.reduce(
     (plain, [kind, key]) => plain.replace(kind, key),
-    [...text].map((letter) => twins.get(letter) ?? letter).join(''),
+    [...text].map((letter) => confusableMap.get(letter) ?? letter).join(''),
   )
 
 /** The scripts of today's names, by Unicode's script names. Usernames may not contain letters of other scripts. */
-const scripts = [
+const scriptNames = [
   ['Latin', 'Greek', 'Cyrillic', 'Armenian', 'Georgian', 'Hebrew', 'Arabic', 'Syriac', 'Thaana', 'Nko', 'Adlam'],
   ['Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu', 'Kannada', 'Malayalam', 'Sinhala'],
   ['Thai', 'Lao', 'Tibetan', 'Myanmar', 'Khmer', 'Ethiopic', 'Tifinagh', 'Vai', 'Cherokee', 'Mongolian', 'Javanese'],
@@ -95,24 +95,27 @@ const scripts = [
 ].flat()
 
 /** Scripts that one language combines in one word (UTS 39, highly restrictive, without Latin). */
-const together = [
+const combinableScripts = [
   ['Han', 'Hiragana', 'Katakana'],
   ['Han', 'Bopomofo'],
   ['Han', 'Hangul'],
 ]
 
-const extensions = new Map(scripts.map((script) => [script, new RegExp(`\\p{scx=${script}}`, 'u')]))
-const shared = /[\p{sc=Common}\p{sc=Inherited}]/u
+const scriptExtensionPatterns = new Map(scriptNames.map((script) => [script, new RegExp(`\\p{scx=${script}}`, 'u')]))
+const sharedScriptPattern = /[\p{sc=Common}\p{sc=Inherited}]/u
 const inAnyScript = /\p{scx=Common}|\p{scx=Inherited}/u
 
 /** Returns whether one language can write the whole text. Digits and punctuation belong to every language. */
 function isOneScript(text: string): boolean {
   const letters = [...text].filter((letter) => !inAnyScript.test(letter))
-  const of = (letter: string) => scripts.filter((script) => extensions.get(script)!.test(letter))
-  const candidates = [...scripts.map((script) => [script]), ...together]
+  const of = (letter: string) => scriptNames.filter((script) => scriptExtensionPatterns.get(script)!.test(letter))
+  const candidates = [...scriptNames.map((script) => [script]), ...combinableScripts]
   return candidates.some((allowed) => letters.every((letter) => of(letter).some((script) => allowed.includes(script))))
 }
 
 /** Returns whether the text contains a letter outside these scripts. */
 const hasUnusedScript = (text: string): boolean =>
-  [...text].some((letter) => !shared.test(letter) && ![...extensions.values()].some((script) => script.test(letter)))
+  [...text].some(
+    (letter) =>
+      !sharedScriptPattern.test(letter) && ![...scriptExtensionPatterns.values()].some((script) => script.test(letter)),
+  )

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { smtp, type SmtpServer } from '@sluice/mail'
+import { createSmtpSender, type SmtpServer } from '@sluice/mail'
 import { startSmtp } from '@sluice/testing/smtp'
 import { sendQueuedMails } from '../../src/email/send-queued-mails.ts'
 import { answerPasswordReset } from '../../src/sign-in/password/password-reset-requests.ts'
@@ -19,7 +19,7 @@ export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => 
   ...more,
 })
 
-type Send = ReturnType<typeof smtp>
+type Send = ReturnType<typeof createSmtpSender>
 
 /** A service for all tests of a file, whose mails are posted when a test says so, and to servers of its own. */
 export function posting() {
@@ -59,8 +59,8 @@ export function posting() {
     /** What was logged while mails were posted. */
     lines,
     parts,
-    post: (port: number, more: Partial<Parameters<typeof smtp>[0]> = {}) =>
-      sendQueuedMails(parts(smtp({ server: at(port), from, ...more }))),
+    post: (port: number, more: Partial<Parameters<typeof createSmtpSender>[0]> = {}) =>
+      sendQueuedMails(parts(createSmtpSender({ server: at(port), from, ...more }))),
     invite: async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body,
     mails: async () => (await admin.get('/mails').expect(200)).body,
     /** What waits is to be tried now. */

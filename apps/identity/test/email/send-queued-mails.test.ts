@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { connect } from '@sluice/database'
-import { smtp } from '@sluice/mail'
+import { createSmtpSender } from '@sluice/mail'
 import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
 import type { DB } from '../../src/database.ts'
 import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
@@ -156,7 +156,9 @@ describe('a queued mail', () => {
       const send = async ({ recipient }: { recipient: string }) => {
         if (recipient === slow.email) await new Promise((resolve) => setTimeout(resolve, 300))
       }
-      await expect(sendQueuedMails(parts(send as ReturnType<typeof smtp>))).rejects.toThrow('the disk is full')
+      await expect(sendQueuedMails(parts(send as ReturnType<typeof createSmtpSender>))).rejects.toThrow(
+        'the disk is full',
+      )
       expect((await mails()).find(({ recipient }: { recipient: string }) => recipient === slow.email).state).toBe(
         'SENT',
       )
@@ -180,7 +182,7 @@ describe('concurrent mail processes', () => {
     const pools = Array.from({ length: 4 }, () =>
       connect<DB>(scene.service.config.IDENTITY_DATABASE_URL, { name: 'post', max: 3 }),
     )
-    const send = smtp({ server: at(port), from })
+    const send = createSmtpSender({ server: at(port), from })
     const work = pools.map(async ({ db }) => {
       while (await sendQueuedMails(parts(send, db)));
     })
@@ -211,7 +213,7 @@ describe('concurrent mail processes', () => {
       },
     })
     await invite()
-    const posting = startMailSender(parts(smtp({ server: at(port), from })))
+    const posting = startMailSender(parts(createSmtpSender({ server: at(port), from })))
     await under
     await posting.stop()
     expect(received).toHaveLength(1)

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals'
 import express from 'express'
 import type { Browser } from 'puppeteer-core'
-import { languages } from '../../src/pages/language.ts'
+import { supportedLanguages } from '../../src/pages/language.ts'
 import { sendPage } from '../../src/pages/send-page.ts'
 import { createStylesheetRoutes } from '../../src/pages/stylesheet.ts'
 import { describeInBrowser, startBrowser, visit } from './browser.ts'
@@ -20,7 +20,7 @@ jest.setTimeout(300_000)
 
 const long = 'Донаудампфшиффахрт'.repeat(14)
 const shelves = {
-  ...Object.fromEntries(languages.map((language) => [language, gallery(language)])),
+  ...Object.fromEntries(supportedLanguages.map((language) => [language, gallery(language)])),
   'long names': gallery('en', { organisation: long, application: long, user: { name: long, username: long } }),
   'right to left': gallery('en', {
     organisation: 'خدمة الأرصاد الجوية',

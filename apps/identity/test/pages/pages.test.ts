@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import express from 'express'
 import supertest from 'supertest'
-import { languages } from '../../src/pages/language.ts'
+import { supportedLanguages } from '../../src/pages/language.ts'
 import { sendPage } from '../../src/pages/send-page.ts'
 import { gallery } from './all-page-states.ts'
 
@@ -28,7 +28,7 @@ describe.each(Object.entries(hostile))('pages with %s in every name', (_kind, te
   })
 })
 
-describe.each(languages)('pages in %s', (language) => {
+describe.each(supportedLanguages)('pages in %s', (language) => {
   it.each(Object.entries(gallery(language)))('name the organisation and have no scripts: %s', (_name, page) => {
     expect(page).toMatch(new RegExp(`^<!doctype html>\n<html lang="${language}">`))
     expect(page).toMatch(/<title>.+ – Northwind Weather Service<\/title>/)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { sendQueuedMails } from '../../src/email/send-queued-mails.ts'
-import { smtp } from '@sluice/mail'
+import { createSmtpSender } from '@sluice/mail'
 import { answerPasswordReset } from '../../src/sign-in/password/password-reset-requests.ts'
 import { goodPassword, startService, userBody, type Service } from '../app-under-test.ts'
 import { linkFor, tokenIn } from '../mailed-links.ts'
@@ -114,7 +114,7 @@ it('no link, password or hash is in the log, the audit, an answer, or in the ope
     db: service.db,
     config: service.config,
     logger: pino({}, { write: (line: string) => void service.lines.push(line) }),
-    send: smtp({ server: service.config.SMTP_URL!, from: service.config.MAIL_FROM! }),
+    send: createSmtpSender({ server: service.config.SMTP_URL!, from: service.config.MAIL_FROM! }),
   }
   const answers: string[] = []
   const keep = async <T extends { text: string; headers: object }>(asked: PromiseLike<T>): Promise<T> => {

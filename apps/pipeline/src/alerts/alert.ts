@@ -33,7 +33,7 @@ export interface AlertContent {
 /** The recipient of alerts to the operator's webhook. */
 export const operatorRecipient = 'operator'
 
-const paths: Readonly<Record<RunnableKind, string>> = {
+const pathByKind: Readonly<Record<RunnableKind, string>> = {
   DATA_PIPELINE: 'data-pipelines',
   VIEW: 'views',
   DESTINATION: 'destinations',
@@ -43,7 +43,7 @@ const paths: Readonly<Record<RunnableKind, string>> = {
 
 /** Returns the API URL that lists the object's runs. Requests to it need a token. */
 export const createRunsUrl = ({ kind, id }: Pick<AlertContent, 'kind' | 'id'>, publicUrl: string): string =>
-  `${publicUrl}/api/v1/${paths[kind]}/${id}/runs`
+  `${publicUrl}/api/v1/${pathByKind[kind]}/${id}/runs`
 
 /** Returns a shell command that shows the log of a pipeline's run, or the runs of any other object. */
 export function createLogCommand(alert: Pick<AlertContent, 'kind' | 'id' | 'run'>, publicUrl: string): string {

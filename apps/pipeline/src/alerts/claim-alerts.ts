@@ -84,7 +84,7 @@ export async function recordWaitingReason(db: Kysely<DB>, channel: Channel, reas
   )
 }
 
-interface Slots {
+interface ChannelSlots {
   /** Maximum number of alerts that this process sends concurrently on the channel. */
   total: number
   /** Maximum number for one client, so that a client with slow recipients does not occupy all slots. */
@@ -95,7 +95,7 @@ interface Slots {
 export type FairClaim = Disposable & { alert: ClaimedAlert }
 
 /** Returns a function that claims the next alert of a channel; undefined if none may start. The least recently served client is first. */
-export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: Slots) {
+export function createFairClaimer(db: Kysely<DB>, channel: Channel, { total, perClient }: ChannelSlots) {
   // Claims run one at a time, because concurrent claims would count a client's slots wrongly.
   const claiming = new Semaphore({ total: 1, each: 1, waiting: total, title: 'Too many alerts are being claimed.' })
   const held = new Map<string, number>()

@@ -108,7 +108,7 @@ async function sendAndRecord(
   const { channel, uid, tries } = alert
   const timeout = AbortSignal.timeout(attemptTimeoutMs)
   try {
-    await send(options, alert, AbortSignal.any([stop, timeout]))
+    await sendAlert(options, alert, AbortSignal.any([stop, timeout]))
   } catch (error) {
     if (stop.aborted) return releaseAlert(db, alert)
     const permanent = (error instanceof MailRefused || error instanceof DeliveryRejected) && error.permanent
@@ -122,7 +122,7 @@ async function sendAndRecord(
   logger.info({ alert: uid, channel, tries }, 'an alert was sent')
 }
 
-async function send(
+async function sendAlert(
   { sendMail, webhook, publicUrl }: AlertSenderOptions,
   alert: ClaimedAlert,
   signal: AbortSignal,

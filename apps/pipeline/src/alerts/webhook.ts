@@ -19,7 +19,7 @@ export interface Webhook {
 }
 
 /** Creates the operator's webhook. Calls follow Standard Webhooks: each attempt has the same id, and a signature of id, time and body. */
-export function webhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: WebhookOptions): Webhook {
+export function createWebhook({ url, secret, allowed, publicUrl, timeLimit = 15_000 }: WebhookOptions): Webhook {
   const outgoing = guardedFetch({ allowed, timeLimit, maxBytes: 100_000 })
 
   return {

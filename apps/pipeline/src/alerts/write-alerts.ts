@@ -61,7 +61,7 @@ export async function writeRunAlerts(trx: Transaction<DB>, run: EndedRun): Promi
     .execute()
 }
 
-interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
+interface AlertDraft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
   channel: Channel
   recipients: readonly string[]
   event: AlertEvent
@@ -70,7 +70,7 @@ interface Draft extends Pick<AlertContent, 'failures' | 'leftOutUntil'> {
 }
 
 /** Drafts the webhook call about a failed run. Within an hour of the last call, it waits until the hour ends, unless a later run succeeds. */
-async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<Draft | undefined> {
+async function draftCall(trx: Transaction<DB>, run: EndedRun): Promise<AlertDraft | undefined> {
   if (run.state !== 'FAILED') return undefined
   const { alike, withinHour } = await readPastAlerts(trx, run, 'WEBHOOK')
   const waitsUntil = addHour(withinHour.FAILED)
@@ -82,7 +82,7 @@ async function draftMail(
   run: EndedRun,
   bad: BadEvent | undefined,
   addresses: readonly string[],
-): Promise<Draft | undefined> {
+): Promise<AlertDraft | undefined> {
   const recipients = [...new Set(addresses.slice(0, maxRecipients))]
   if (recipients.length === 0) return undefined
   const past = await readPastAlerts(trx, run, 'MAIL')

@@ -6,7 +6,7 @@ import { neededBytes } from '../runs/files-in-use.ts'
 const renewalMs = 30_000
 /** Seconds after which a reservation expires if its process no longer renews it, for example after a crash. */
 const staleSeconds = 120
-const stale = sql`renewed_at < now() - make_interval(secs => ${staleSeconds})`
+const isUploadStale = sql`renewed_at < now() - make_interval(secs => ${staleSeconds})`
 
 interface RunningUpload {
   uid: string
@@ -40,7 +40,7 @@ export class QuotaReservation {
     // A reservation is deleted only after its file is stored, so this statement may count an upload twice, but never misses one.
     const { rows } = await sql<{ bytes: number }>`
       select ${neededBytes(client)} + coalesce(sum(bytes), 0)::float8 as bytes
-      from running_uploads where client = ${client} and not ${stale}`.execute(this.#db)
+      from running_uploads where client = ${client} and not ${isUploadStale}`.execute(this.#db)
     if (rows[0]!.bytes > limit) throw quotaExceeded(limit)
   }
 
@@ -66,7 +66,7 @@ export class QuotaReservation {
     await sql`
       with expired as (
         delete from running_uploads where uid in (
-          select uid from running_uploads where ${stale} and uid <> ${uid} for update skip locked
+          select uid from running_uploads where ${isUploadStale} and uid <> ${uid} for update skip locked
         )
       )
       insert into running_uploads (uid, client, bytes) values (${uid}, ${client}, ${this.#bytes})

@@ -28,4 +28,4 @@ export interface PipelineContext extends DatabaseContext<DB> {
 /** The dependencies, and the data of one request. */
 export type RequestContext = PipelineContext & { caller: Caller; request: RequestFacts }
 
-export const operation = operationsWith<PipelineContext>()
+export const definePipelineOperation = operationsWith<PipelineContext>()

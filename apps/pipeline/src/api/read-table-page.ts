@@ -2,7 +2,7 @@ import type { DataQuery, QueryResult } from '@sluice/contracts'
 import { Problem, type RequestFacts } from '@sluice/http-server'
 import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { whileConnected } from './abort-on-disconnect.ts'
-import { slots } from './read-concurrency-limits.ts'
+import { readSlots } from './read-concurrency-limits.ts'
 import { presentTable, type TableLabels } from './table-responses.ts'
 
 /** A little more than the query timeout of the warehouse. */
@@ -25,7 +25,7 @@ export function readPage(
 ): Promise<QueryResult> {
   const { page = 1, pageSize = 100 } = query
   return whileConnected(
-    { request, queue: slots.pages.queueOf(caller.client), timeoutMs: pageTimeoutMs, onTimeout: throwPageTimeout },
+    { request, queue: readSlots.pages.queueOf(caller.client), timeoutMs: pageTimeoutMs, onTimeout: throwPageTimeout },
     async (signal) => {
       const { warehouse, table, labels } = await find()
       const start = new Date()

@@ -24,7 +24,7 @@ export function presentTable(
     description,
     qualifiedTableName: `${schema}.${name}`,
     size,
-    sizeMb: megabytes(size),
+    sizeMb: bytesToMegabytes(size),
     sizePretty: formatSize(size),
     rowCount,
     columnCount: columns.length,
@@ -110,7 +110,7 @@ function parseTime(text: string): number {
 }
 
 /** Converts bytes to megabytes (10^6 bytes), rounded to two decimal places. */
-export const megabytes = (bytes: number): number => Math.round(bytes / 10_000) / 100
+export const bytesToMegabytes = (bytes: number): number => Math.round(bytes / 10_000) / 100
 
 /** Formats bytes with a decimal unit, for example as `12.3 MB`. */
 function formatSize(bytes: number): string {

@@ -4,7 +4,7 @@ import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import { type Warehouse, WarehouseProblem } from '@sluice/warehouses/warehouse'
 import { listFurtherTables, isFilledByAnother, isTableTaken } from './table-ownership.ts'
 
-type Drop = Selectable<WarehouseDrops>
+type PendingDrop = Selectable<WarehouseDrops>
 
 /** A table or view to drop from a client's warehouse. Without `table`, the schema is dropped if it is then empty. */
 export interface DropRequest {
@@ -47,7 +47,7 @@ export async function isTableDropPending(
 export async function executeDueDrops(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
-  failed: (error: unknown, drop: Drop) => void,
+  failed: (error: unknown, drop: PendingDrop) => void,
   client?: string,
 ): Promise<number> {
   let due = db.selectFrom('warehouse_drops').select('id').where('try_after', '<=', sql<Date>`now()`)
@@ -91,7 +91,7 @@ async function executeDrop(
   db: Kysely<DB>,
   warehouses: ClientWarehouses,
   id: number,
-  failed: (error: unknown, drop: Drop) => void,
+  failed: (error: unknown, drop: PendingDrop) => void,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const found = trx.selectFrom('warehouse_drops').selectAll().where('id', '=', id)

@@ -1,7 +1,7 @@
 import { RemoteProblem, serviceClient } from '@sluice/client'
 import { hasRole, identityOperations, type Credential, type PrincipalState } from '@sluice/contracts'
 import { scopeHeaders } from '@sluice/process'
-import { batched, lookupCache } from './lookup-cache.ts'
+import { batchLookups, lookupCache } from './lookup-cache.ts'
 import type { IdentityLookups } from './identity-lookups.ts'
 
 const { lookups } = identityOperations
@@ -61,7 +61,7 @@ function cachedById<T extends { id: string }>(
   limits: { ttl: number; max: number },
 ): (uid: string) => Promise<T | undefined> {
   const readMany = async (ids: string[]) => new Map((await readBatches(ids, read)).map((one) => [one.id, one]))
-  return lookupCache(batched(readMany), limits)
+  return lookupCache(batchLookups(readMany), limits)
 }
 
 async function readBatches<T>(uids: readonly string[], read: (body: { ids: string[] }) => Promise<T[]>): Promise<T[]> {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
 import { ServiceUnavailable } from '@sluice/client'
-import { batched, lookupCache } from './lookup-cache.ts'
+import { batchLookups, lookupCache } from './lookup-cache.ts'
 
 const down = new ServiceUnavailable('unreachable', 'identity cannot be reached.')
 const lasting = { ttl: 60_000, max: 100 }
@@ -33,7 +33,7 @@ it('concurrent look-ups of a key share one read, and later look-ups use the cach
 
 it('keys requested in one tick that are neither cached nor being read are read in one batch', async () => {
   const source = names({ a: 'Ada', b: 'Bo', c: 'Cy', d: 'Di' })
-  const find = lookupCache(batched(source.readMany), lasting)
+  const find = lookupCache(batchLookups(source.readMany), lasting)
   const findAll = (...keys: string[]) => Promise.all(keys.map(find))
   await find('a')
   const first = findAll('a', 'b', 'b', 'x')
@@ -163,7 +163,7 @@ it('an expired value is not returned after the service returned a value that is 
 
 it('the cache holds no more values than its maximum', async () => {
   const source = names({ a: 'Ada', b: 'Bo', c: 'Cy' })
-  const find = lookupCache(batched(source.readMany), { ...lasting, max: 2 })
+  const find = lookupCache(batchLookups(source.readMany), { ...lasting, max: 2 })
   const findAll = () => Promise.all(['a', 'b', 'c'].map(find))
   expect(await findAll()).toEqual(['Ada', 'Bo', 'Cy'])
   expect(await find('b')).toBe('Bo')

@@ -86,7 +86,7 @@ const computeAge = ({ readAt }: { readAt: number }): number => performance.now()
  * Returns a function that reads one value and shares its request with all calls of the same tick. A key that is missing in the
  * result of `readMany` does not exist.
  */
-export function batched<V>(readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>) {
+export function batchLookups<V>(readMany: (keys: string[]) => Promise<ReadonlyMap<string, V>>) {
   let keys: string[] = []
   let values: Promise<ReadonlyMap<string, V>> | undefined
   return async (key: string): Promise<V | undefined> => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { ServiceUnavailable } from '@sluice/client'
-import { translate } from './translate-errors.ts'
+import { translateDatabaseError } from './translate-errors.ts'
 
 describe('errors of the identity service', () => {
   it('give different messages for an invalid response and an unreachable service', () => {
@@ -8,14 +8,14 @@ describe('errors of the identity service', () => {
       'malformed-answer',
       'The answer to lookups.standing breaks its contract: /client/code.',
     )
-    expect(translate(cause)).toMatchObject({
+    expect(translateDatabaseError(cause)).toMatchObject({
       status: 503,
       code: 'unavailable',
       message: 'The response of the identity service is invalid. Ask the operator to run equal versions of both.',
       headers: { 'Retry-After': '5' },
       cause,
     })
-    const away = translate(new ServiceUnavailable('unreachable', 'Nobody answers.'))
+    const away = translateDatabaseError(new ServiceUnavailable('unreachable', 'Nobody answers.'))
     expect(away).toMatchObject({ status: 503, message: expect.stringContaining('identity service cannot be reached') })
   })
 })

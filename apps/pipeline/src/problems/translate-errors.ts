@@ -28,7 +28,7 @@ const conflictByConstraint: Record<string, [pointer: string, detail: string]> = 
 }
 
 /** Translates the errors of this service's modules to problems. Undefined for an unexpected error, which is a bug. */
-export function translate(error: unknown): Problem | undefined {
+export function translateDatabaseError(error: unknown): Problem | undefined {
   const broken = brokenConstraint(error)
   const conflict = broken && conflictByConstraint[broken.constraint]
   if (conflict) return problems.conflict(...conflict)

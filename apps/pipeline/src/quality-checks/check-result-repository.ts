@@ -1,13 +1,13 @@
 import { sql, type Kysely, type Selectable } from 'kysely'
 import type { DataQualityResults, DB } from '../database.ts'
 import type { Claim } from '../runs/claim-run.ts'
-import { storable } from '../runs/run-log.ts'
+import { toStorableText } from '../runs/run-log.ts'
 import type { CheckOutcome } from './run-checks.ts'
 
-type Fence = Pick<Claim, 'id' | 'attempt'>
+type FenceToken = Pick<Claim, 'id' | 'attempt'>
 
 /** Deletes the results of earlier attempts of a run, unless this attempt has lost the lease. */
-export async function deleteCheckResults(db: Kysely<DB>, { id, attempt }: Fence): Promise<void> {
+export async function deleteCheckResults(db: Kysely<DB>, { id, attempt }: FenceToken): Promise<void> {
   await sql`delete from data_quality_results where run_id in
     (select id from runs where id = ${id} and attempt = ${attempt} and state = 'RUNNING')`.execute(db)
 }
@@ -15,7 +15,7 @@ export async function deleteCheckResults(db: Kysely<DB>, { id, attempt }: Fence)
 /** Stores the result of a check, unless this attempt has lost the lease. `position` counts from 1. */
 export async function insertCheckResult(
   db: Kysely<DB>,
-  { id, attempt }: Fence,
+  { id, attempt }: FenceToken,
   position: number,
   outcome: CheckOutcome,
 ): Promise<void> {
@@ -33,7 +33,7 @@ export function toColumns({ check, status, message, found, completedAt }: CheckO
     check_uid: check.uid,
     check_name: check.name,
     status,
-    message: storable(message, 5_000),
+    message: toStorableText(message, 5_000),
     // jsonb cannot store NUL.
     data: found ? JSON.stringify(found).toWellFormed().replaceAll('\\u0000', '␀') : null,
     completed_at: completedAt,

@@ -8,7 +8,7 @@ import {
 } from '@sluice/warehouses/warehouse'
 import type { CheckRunContext } from './run-checks.ts'
 
-type Refusal = NonNullable<CheckRunContext['refusal']>
+type QueryRefusal = NonNullable<CheckRunContext['refusal']>
 
 /** Maximum number of schemas in a message. */
 const maxNamedSchemas = 5
@@ -17,7 +17,7 @@ const maxNamedSchemas = 5
  * Refuses queries with a table name without a schema if several schemas have such a table, because a check of the wrong table would
  * find no violations. The first `preferred` schemas have precedence.
  */
-export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): Refusal {
+export function refuseAmbiguousTables(warehouse: Pick<Warehouse, 'queries'> | undefined, preferred = 0): QueryRefusal {
   return async (query, signal) => {
     const found = await warehouse?.queries.findAmbiguousTable(query, preferred, signal).catch((error: unknown) => {
       // The check runs the query later, and reports this error then.
@@ -36,7 +36,7 @@ function describeAmbiguity({ name, schemas }: AmbiguousTable): string {
 
 /** Combines refusals. Returns the sentence of the first one that refuses a query. */
 export const combineRefusals =
-  (...refusals: Refusal[]): Refusal =>
+  (...refusals: QueryRefusal[]): QueryRefusal =>
   async (query, signal) => {
     for (const refusal of refusals) {
       const sentence = await refusal(query, signal)

@@ -2,7 +2,7 @@ import type { Selectable, Transaction } from 'kysely'
 import type { DB, Runs } from '../database.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
 import { onRunFinished } from '../run-lifecycle/finish-run.ts'
-import { storable } from '../runs/run-log.ts'
+import { toStorableText } from '../runs/run-log.ts'
 import { toColumns } from './check-result-repository.ts'
 import type { CheckOutcome, CheckStatus } from './run-checks.ts'
 
@@ -24,7 +24,7 @@ export async function recordGroupRun(
   trx: Transaction<DB>,
   queue: JobQueue,
   { id, client, createdBy, startedAt }: GroupRunSubject,
-  { status, message }: Verdict,
+  { status, message }: CheckVerdict,
   outcomes: readonly CheckOutcome[],
 ): Promise<Selectable<Runs>> {
   const now = new Date()
@@ -38,7 +38,7 @@ export async function recordGroupRun(
       input: '{}',
       attempt: 1,
       state: status === 'OK' ? 'OK' : 'FAILED',
-      message: storable(message, 5_000),
+      message: toStorableText(message, 5_000),
       error_code: status === 'OK' ? null : qualityFailedCode,
       created_at: startedAt,
       started_at: startedAt,
@@ -54,7 +54,7 @@ export async function recordGroupRun(
 }
 
 /** The result of a group. The status is OK only if all checks are OK. Everyone who can see the run can see the message. */
-interface Verdict {
+interface CheckVerdict {
   status: CheckStatus
   message: string
 }
@@ -62,7 +62,7 @@ interface Verdict {
 /** Maximum number of checks in a message. */
 const maxNamedChecks = 5
 
-export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
+export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): CheckVerdict {
   if (outcomes.length === 0) return { status: 'OK', message: 'The group has no checks. Add checks to it.' }
   const bad = outcomes.filter(({ status }) => status !== 'OK')
   if (bad.length === 0)
@@ -75,5 +75,5 @@ export function summarizeOutcomes(outcomes: readonly CheckOutcome[]): Verdict {
   const more = bad.length > maxNamedChecks ? ` And ${bad.length - maxNamedChecks} more: see the results.` : ''
   const count = `${bad.length} of ${outcomes.length} ${outcomes.length === 1 ? 'check' : 'checks'}`
   const message = `${count} ${bad.length === 1 ? 'is' : 'are'} not OK. ${reasons.join(' ')}${more}`
-  return { status, message: storable(message, 4_500) }
+  return { status, message: toStorableText(message, 4_500) }
 }

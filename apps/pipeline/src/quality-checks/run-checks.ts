@@ -1,4 +1,4 @@
-import { storable } from '../runs/run-log.ts'
+import { toStorableText } from '../runs/run-log.ts'
 import {
   type QueryRows,
   type UserQuery,
@@ -134,8 +134,8 @@ export function checkNotRun(check: CheckToRun, message: string, toAll = message)
   return {
     check,
     status: 'ERROR',
-    message: storable(message, 2_000),
-    toAll: storable(toAll, 2_000),
+    message: toStorableText(message, 2_000),
+    toAll: toStorableText(toAll, 2_000),
     completedAt: new Date(),
   }
 }

@@ -6,8 +6,8 @@ import { type Db, fromKysely, type Job, type KyselyTransactionLike, PgBoss } fro
 import type { DB } from '../database.ts'
 import type { Delivery, JobQueue, QueuedRun, WorkerQueue } from './job-queue.ts'
 
-const schema = 'pgboss'
-const queue = 'runs'
+const pgBossSchema = 'pgboss'
+const runQueueName = 'runs'
 
 /** Older versions let a worker that was suspended for a while end the attempt of another worker. */
 const minVersion = [12, 35] as const
@@ -32,13 +32,13 @@ const queueOptions = (heartbeatSeconds: number) => ({
 /** Creates or updates the queue's tables. Waits for index builds that an upgrade starts. Safe to repeat. */
 export async function migrateQueue(connectionString: string, { heartbeatSeconds = 30 } = {}): Promise<void> {
   assertVersion()
-  const boss = new PgBoss({ connectionString, schema, max: 2, supervise: false, schedule: false })
+  const boss = new PgBoss({ connectionString, schema: pgBossSchema, max: 2, supervise: false, schedule: false })
   let failure: Error | undefined
   boss.on('error', (error) => (failure ??= error))
   await boss.start()
   try {
-    if (await boss.getQueue(queue)) await boss.updateQueue(queue, queueOptions(heartbeatSeconds))
-    else await boss.createQueue(queue, { policy: 'exclusive', ...queueOptions(heartbeatSeconds) })
+    if (await boss.getQueue(runQueueName)) await boss.updateQueue(runQueueName, queueOptions(heartbeatSeconds))
+    else await boss.createQueue(runQueueName, { policy: 'exclusive', ...queueOptions(heartbeatSeconds) })
     while ((await boss.getBamStatus()).some(({ status }) => status === 'pending' || status === 'in_progress')) {
       if (failure) throw failure
       await sleep(500)
@@ -50,7 +50,13 @@ export async function migrateQueue(connectionString: string, { heartbeatSeconds 
 
 /** Opens the queue for a process that only queues runs: without its own connections and maintenance. */
 export async function openQueue(db: Kysely<DB>, logger: Logger): Promise<JobQueue> {
-  const boss = new PgBoss({ db: transactionDb(db), schema, migrate: false, supervise: false, schedule: false })
+  const boss = new PgBoss({
+    db: transactionDb(db),
+    schema: pgBossSchema,
+    migrate: false,
+    supervise: false,
+    schedule: false,
+  })
   await startBoss(boss, logger)
   return createJobQueue(boss)
 }
@@ -72,7 +78,7 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
   const interval = Math.max(2, Math.floor(heartbeatSeconds / 3))
   const boss = new PgBoss({
     connectionString,
-    schema,
+    schema: pgBossSchema,
     application_name: 'sluice queue',
     max: 3,
     migrate: false,
@@ -82,7 +88,7 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
     monitorIntervalSeconds: interval,
   })
   await startBoss(boss, logger)
-  await boss.updateQueue(queue, queueOptions(heartbeatSeconds))
+  await boss.updateQueue(runQueueName, queueOptions(heartbeatSeconds))
 
   return {
     ...createJobQueue(boss),
@@ -94,24 +100,24 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
         // No notification announces runs that wait for the client's limit or for their start time.
         notifyPollingIntervalSeconds: 2,
       }
-      await boss.work<RunJob>(queue, taking, async ([job]) => handle(toDelivery(boss, job!)))
+      await boss.work<RunJob>(runQueueName, taking, async ([job]) => handle(toDelivery(boss, job!)))
     },
-    stopTaking: () => boss.offWork(queue, { wait: false }),
+    stopTaking: () => boss.offWork(runQueueName, { wait: false }),
   }
 }
 
 function createJobQueue(boss: PgBoss): JobQueue {
   return {
     async send(trx, { uid, client }) {
-      await boss.send(queue, { run: uid }, { ...jobIdentity(uid, client), db: transactionDb(trx) })
+      await boss.send(runQueueName, { run: uid }, { ...jobIdentity(uid, client), db: transactionDb(trx) })
     },
     async sendMissing(db, runs) {
       const jobs = runs.map(({ uid, client }) => ({ data: { run: uid }, ...jobIdentity(uid, client) }))
-      const sent = await boss.insert(queue, jobs, { db: transactionDb(db), returnId: true })
+      const sent = await boss.insert(runQueueName, jobs, { db: transactionDb(db), returnId: true })
       return sent?.length ?? 0
     },
     async check() {
-      if (!(await boss.getQueue(queue))) throw new Error('The queue is gone.')
+      if (!(await boss.getQueue(runQueueName))) throw new Error('The queue is gone.')
     },
     [Symbol.asyncDispose]: () => boss.stop({ graceful: true, timeout: 2_000 }),
   }
@@ -130,9 +136,9 @@ function toDelivery(boss: PgBoss, { id, retryCount, data, signal, groupId }: Job
     async requeue(trx, afterSeconds) {
       const db = transactionDb(trx)
       // The retry count ensures that the job is completed only if this worker still holds it.
-      const { affected } = (await boss.complete(queue, { id, retryCount }, null, { db })) as { affected: number }
+      const { affected } = (await boss.complete(runQueueName, { id, retryCount }, null, { db })) as { affected: number }
       if (affected === 0) return false
-      await boss.send(queue, data, { ...jobIdentity(data.run, groupId!), startAfter: afterSeconds, db })
+      await boss.send(runQueueName, data, { ...jobIdentity(data.run, groupId!), startAfter: afterSeconds, db })
       return true
     },
   }
@@ -147,7 +153,7 @@ async function startBoss(boss: PgBoss, logger: Logger): Promise<void> {
   boss.on('warning', ({ message, data }) => logger.warn({ data }, message))
   try {
     await boss.start()
-    if (!(await boss.getQueue(queue))) throw new Error('the queue is missing')
+    if (!(await boss.getQueue(runQueueName))) throw new Error('the queue is missing')
   } catch (error) {
     await boss.stop({ graceful: false })
     if (/not installed|migrat|version|the queue is missing/i.test((error as Error).message))

@@ -18,7 +18,7 @@ export async function cancelRun(
   runnableId: number,
 ): Promise<Selectable<Runs> | undefined> {
   await lockJobs(trx, runnableId)
-  return cancel(trx, queue, { runnableId })
+  return cancelLockedRun(trx, queue, { runnableId })
 }
 
 const cancellationMessage = sql<string>`'The run was cancelled.' || case (select kind from runnables r where r.id = runs.runnable_id)
@@ -27,7 +27,7 @@ const cancellationMessage = sql<string>`'The run was cancelled.' || case (select
   when 'DESTINATION' then ' Data that was already sent stays in the target.'
   else '' end`
 
-async function cancel(
+async function cancelLockedRun(
   trx: Transaction<DB>,
   queue: JobQueue,
   which: RunSelector,
@@ -41,7 +41,7 @@ async function cancel(
     .returningAll()
     .executeTakeFirst()
   if (!run) return undefined
-  for (const id of await cancelJobs(trx, run)) await cancel(trx, queue, { id })
+  for (const id of await cancelJobs(trx, run)) await cancelLockedRun(trx, queue, { id })
   await onRunFinished(trx, queue, run)
   return run
 }

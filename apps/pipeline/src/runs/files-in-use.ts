@@ -9,7 +9,7 @@ import { getUploadPath } from '@sluice/connectors/uploaded-file/upload-path'
  * Uploaded files in use: by pipelines, by queued and running runs, and by clients with RETAIN_TEMP_FILES. Files of public datasets also
  * have a row for the client that publishes them.
  */
-const needed = sql`(
+const neededFileRows = sql`(
   select f.uid, p.client, f.size from uploaded_files f join data_pipelines p on p.id = f.pipeline_id
   union
   select (input -> 'file' ->> 'uid')::uuid, client, (input -> 'file' ->> 'size')::bigint
@@ -28,13 +28,13 @@ const needed = sql`(
 /** Returns the uids that are in use. */
 export async function neededFiles(db: Kysely<DB>, uids: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ uid: string }>`
-    select uid from ${needed} where uid = any(${uids}::uuid[])`.execute(db)
+    select uid from ${neededFileRows} where uid = any(${uids}::uuid[])`.execute(db)
   return new Set(rows.map(({ uid }) => uid))
 }
 
 /** Returns a subquery for the total bytes of a client's uploaded files that are in use. */
 export const neededBytes = (client: string) =>
-  sql`(select coalesce(sum(size), 0)::float8 from ${needed} where client = ${client})`
+  sql`(select coalesce(sum(size), 0)::float8 from ${neededFileRows} where client = ${client})`
 
 /** Returns the uids of a pipeline's uploaded file and of the files that its runs read. Replaced files may already be removed. */
 export async function filesOfPipeline(trx: Transaction<DB>, pipeline: number): Promise<string[]> {

@@ -11,15 +11,15 @@ export interface ProgressMeter extends Readonly<Totals> {
 }
 
 /** Rates are averages over `span` milliseconds, from samples every `step` milliseconds. */
-const span = 10_000
-const step = 250
+const averagingSpanMs = 10_000
+const sampleIntervalMs = 250
 /** Milliseconds of reading before the remaining time is estimated. */
 const leastSpan = 2_000
 
 /** Publication follows after everything is read, so a running load never shows 100 %. */
 const maxPercentageWhileRunning = 99.9
 
-interface Sample {
+interface ProgressSample {
   at: number
   bytes: number
   rows: number
@@ -28,22 +28,22 @@ interface Sample {
 /** `now` is a monotonic clock in milliseconds. */
 export function openMeter(now: () => number = () => performance.now()): ProgressMeter {
   let counts = { bytesRead: 0, bytesTotal: null as number | null, rowsRead: 0, rowsRejected: 0 }
-  let samples: Sample[] = [{ at: now(), bytes: 0, rows: 0 }]
+  let samples: ProgressSample[] = [{ at: now(), bytes: 0, rows: 0 }]
   let highest: number | null = null
 
   function sample(): void {
     const at = now()
-    if (at - samples.at(-1)!.at < step) return
+    if (at - samples.at(-1)!.at < sampleIntervalMs) return
     samples.push({ at, bytes: counts.bytesRead, rows: counts.rowsRead })
     // Keep one older sample to compute the rate.
-    while (samples.length > 2 && samples[1]!.at <= at - span) samples.shift()
+    while (samples.length > 2 && samples[1]!.at <= at - averagingSpanMs) samples.shift()
   }
 
   /** Returns the rate per second. */
   function rate(amount: 'bytes' | 'rows', current: number): number {
     const { at, [amount]: before } = samples[0]!
     const passed = now() - at
-    return passed < step ? 0 : ((current - before) / passed) * 1000
+    return passed < sampleIntervalMs ? 0 : ((current - before) / passed) * 1000
   }
 
   function percentage(): number | null {
@@ -124,22 +124,22 @@ export function logProgress(
 export function describeProgress(totals: Readonly<Totals>): string {
   const { bytesRead, bytesTotal, rowsRead, rowsRejected, percentage, rowsPerSecond, bytesPerSecond, secondsLeft } =
     totals
-  const of = bytesTotal === null ? '' : ` of ${megabytes(bytesTotal)}`
+  const of = bytesTotal === null ? '' : ` of ${formatDataSize(bytesTotal)}`
   const share = percentage === null ? '' : ` (${Math.floor(percentage)} %)`
   const aside = rowsRejected === 0 ? '' : `, ${formatRounded(rowsRejected)} of them rejected`
-  const left = secondsLeft === null ? '' : `, ${duration(secondsLeft)} left`
-  const rates = `${megabytes(bytesPerSecond)}/s, ${formatRounded(rowsPerSecond)} rows/s`
-  return `Read ${megabytes(bytesRead)}${of}${share}, ${formatRounded(rowsRead)} rows${aside}: ${rates}${left}.`
+  const left = secondsLeft === null ? '' : `, ${formatDuration(secondsLeft)} left`
+  const rates = `${formatDataSize(bytesPerSecond)}/s, ${formatRounded(rowsPerSecond)} rows/s`
+  return `Read ${formatDataSize(bytesRead)}${of}${share}, ${formatRounded(rowsRead)} rows${aside}: ${rates}${left}.`
 }
 
 const formatRounded = (amount: number): string => Math.round(amount).toLocaleString('en')
 
-function megabytes(bytes: number): string {
+function formatDataSize(bytes: number): string {
   const amount = bytes / 1_000_000
   return `${amount.toLocaleString('en', { maximumFractionDigits: amount < 10 ? 1 : 0 })} MB`
 }
 
-function duration(seconds: number): string {
+function formatDuration(seconds: number): string {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} seconds`
   const minutes = Math.round(seconds / 60)
   return minutes < 90 ? `${minutes} minutes` : `${(minutes / 60).toFixed(1)} hours`

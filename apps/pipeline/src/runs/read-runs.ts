@@ -1,7 +1,7 @@
 import type { LogQuery, LoadProgress } from '@sluice/contracts'
 import { sql, type Kysely, type Selectable, type SelectQueryBuilder } from 'kysely'
 import type { DB, RejectedRows, RunLogs, Runs } from '../database.ts'
-import { successful, underWay } from './run-states.ts'
+import { successfulStates, underWay } from './run-states.ts'
 
 type RunRow = Selectable<Runs>
 
@@ -11,13 +11,13 @@ interface PageRequest {
   pageSize: number
 }
 
-interface Listed<Row> {
+interface ListedRows<Row> {
   rows: Row[]
   total: number
 }
 
 /** Lists the runs of an object, newest first. */
-export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<Listed<RunRow>> {
+export async function listRuns(db: Kysely<DB>, runnableId: number, page: PageRequest): Promise<ListedRows<RunRow>> {
   const found = db.selectFrom('runs').where('runnable_id', '=', runnableId)
   return readPage(found.selectAll().orderBy('id', 'desc'), page)
 }
@@ -36,7 +36,7 @@ export async function lastRuns(
     ) newest
     left join lateral (
       select id from runs
-      where runnable_id = p.id and action <> 'DRY_RUN' and state = any(${[...successful]}::text[])
+      where runnable_id = p.id and action <> 'DRY_RUN' and state = any(${[...successfulStates]}::text[])
       order by id desc limit 1
     ) success on true
     join runs r on r.id in (newest.id, success.id)
@@ -44,7 +44,7 @@ export async function lastRuns(
 
   const found = new Map<number, { last: RunRow; lastSuccess?: RunRow }>()
   for (const { newest, ...run } of rows.toSorted((one, other) => other.id - one.id)) {
-    const succeeded = (successful as readonly string[]).includes(run.state)
+    const succeeded = (successfulStates as readonly string[]).includes(run.state)
     const known = found.get(run.runnable_id) ?? { last: run }
     found.set(run.runnable_id, newest && !succeeded ? { ...known, last: run } : { ...known, lastSuccess: run })
   }
@@ -67,7 +67,7 @@ export async function listLogs(
   runnableId: number,
   { taskId, logLevel, logImportance, order = 'DESC' }: LogQuery,
   page: PageRequest,
-): Promise<Listed<Selectable<RunLogs> & { run_uid: string }>> {
+): Promise<ListedRows<Selectable<RunLogs> & { run_uid: string }>> {
   let found = db.selectFrom('run_logs as l').where('l.runnable_id', '=', runnableId)
   if (taskId) {
     const run = await findRun(db, runnableId, taskId)
@@ -87,7 +87,7 @@ export async function listRejectedRows(
   runnableId: number,
   run: string,
   page: PageRequest,
-): Promise<Listed<Selectable<RejectedRows>> | undefined> {
+): Promise<ListedRows<Selectable<RejectedRows>> | undefined> {
   const found = await findRun(db, runnableId, run)
   if (!found) return undefined
   const rows = db.selectFrom('rejected_rows').where('run_id', '=', found.id)
@@ -105,7 +105,7 @@ export function progressOf(run: RunRow, now: Date = new Date()): LoadProgress {
   const running = run.state === 'RUNNING'
   const seconds = run.started_at && run.finished_at ? (run.finished_at.getTime() - run.started_at.getTime()) / 1000 : 0
   const average = (amount: number) => (seconds > 0 ? amount / seconds : 0)
-  const percentage = (successful as readonly string[]).includes(run.state) ? 100 : run.percentage
+  const percentage = (successfulStates as readonly string[]).includes(run.state) ? 100 : run.percentage
   return {
     bytesRead,
     rowsRead,
@@ -122,7 +122,7 @@ export function progressOf(run: RunRow, now: Date = new Date()): LoadProgress {
 async function readPage<Row>(
   query: SelectQueryBuilder<any, any, Row>,
   { page, pageSize }: PageRequest,
-): Promise<Listed<Row>> {
+): Promise<ListedRows<Row>> {
   const [rows, counted] = await Promise.all([
     query
       .limit(pageSize)

@@ -3,7 +3,7 @@ import type { DB } from '../database.ts'
 import { type RejectedRow, mostKeptRejects } from '@sluice/row-stream'
 import { batchWriter } from './batch-writer.ts'
 import type { Claim } from './claim-run.ts'
-import { storable } from './run-log.ts'
+import { toStorableText } from './run-log.ts'
 
 /** The rejected rows of an attempt. Disposing it writes the remaining ones. */
 export interface RejectedRows extends AsyncDisposable {
@@ -25,7 +25,12 @@ export async function openRejectedRows(
   { most = mostKeptRejects } = {},
 ): Promise<RejectedRows> {
   await db.deleteFrom('rejected_rows').where('run_id', '=', claim.id).where('attempt', '<', claim.attempt).execute()
-  const kept = batchWriter<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: most })
+  const kept = batchWriter<object>({
+    write: (batch) => insertRejectedRows(db, claim, batch),
+    size: 200,
+    every: 500,
+    held: most,
+  })
   let count = 0
 
   return {
@@ -37,9 +42,9 @@ export async function openRejectedRows(
       if (count > most) return
       kept.push({
         line,
-        column: column === undefined ? null : storable(column, 1_000),
-        reason: storable(reason, 1_000),
-        raw: storable(raw, 8_000),
+        column: column === undefined ? null : toStorableText(column, 1_000),
+        reason: toStorableText(reason, 1_000),
+        raw: toStorableText(raw, 8_000),
       })
     },
     addMore(rows) {
@@ -56,7 +61,7 @@ export async function openRejectedRows(
 }
 
 /** Writes nothing if the attempt has lost the lease. */
-async function insert(db: Kysely<DB>, { id, attempt }: Claim, rows: object[]): Promise<void> {
+async function insertRejectedRows(db: Kysely<DB>, { id, attempt }: Claim, rows: object[]): Promise<void> {
   await sql`
     insert into rejected_rows (run_id, attempt, line, "column", reason, raw)
     select r.id, r.attempt, x.line, x."column", x.reason, x.raw

@@ -29,14 +29,19 @@ export async function openRunLog(
     .executeTakeFirstOrThrow()
   let remaining = most - count
 
-  const lines = batchWriter<object>({ write: (batch) => insert(db, claim, batch), size: 200, every: 500, held: 2_000 })
+  const lines = batchWriter<object>({
+    write: (batch) => insertLogLines(db, claim, batch),
+    size: 200,
+    every: 500,
+    held: 2_000,
+  })
 
   return {
     write(level, importance, message) {
       if (remaining <= 0) return
       remaining -= 1
       const text = remaining === 0 ? `The log is full, because a run keeps ${most} lines.` : redaction.apply(message)
-      lines.push({ created_at: new Date(), level, importance, message: storable(text, maxMessageLength) })
+      lines.push({ created_at: new Date(), level, importance, message: toStorableText(text, maxMessageLength) })
     },
     flush: lines.flush,
     [Symbol.asyncDispose]: () => lines.flush().catch(() => {}),
@@ -44,7 +49,7 @@ export async function openRunLog(
 }
 
 /** Writes no lines, and throws no error, if the run was deleted. */
-async function insert(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
+async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
     insert into run_logs (run_id, runnable_id, created_at, level, importance, message)
     select r.id, r.runnable_id, l.created_at, l.level, l.importance, l.message
@@ -56,7 +61,7 @@ async function insert(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<v
 }
 
 /** Returns the text as PostgreSQL can store it: without NUL and unpaired surrogates, and at most `longest` characters long. */
-export function storable(text: string, longest: number): string {
+export function toStorableText(text: string, longest: number): string {
   const whole = text.replaceAll('\0', '␀').toWellFormed()
   return whole.length <= longest ? whole : `${whole.slice(0, longest - 1).toWellFormed()}…`
 }

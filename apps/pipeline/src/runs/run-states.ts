@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Runs } from '../database.ts'
 
 /** The states of a run, with the states that may follow each. */
-const transitions = {
+const stateTransitions = {
   QUEUED: ['RUNNING', 'FAILED', 'CANCELLED'],
   // RUNNING again when another worker takes over; QUEUED when the run is requeued.
   RUNNING: ['RUNNING', 'QUEUED', 'OK', 'WARNING', 'FAILED', 'CANCELLED'],
@@ -13,15 +13,15 @@ const transitions = {
   CANCELLED: ['OK', 'WARNING'],
 } as const satisfies Record<string, readonly string[]>
 
-export type RunState = keyof typeof transitions
+export type RunState = keyof typeof stateTransitions
 
 export const underWay = ['QUEUED', 'RUNNING'] as const satisfies readonly RunState[]
-export const successful = ['OK', 'WARNING'] as const satisfies readonly RunState[]
+export const successfulStates = ['OK', 'WARNING'] as const satisfies readonly RunState[]
 
 /** Returns the states from which a run may change to `state`. */
 export function statesBefore(state: RunState): RunState[] {
-  const states = Object.keys(transitions) as RunState[]
-  return states.filter((from) => (transitions[from] as readonly string[]).includes(state))
+  const states = Object.keys(stateTransitions) as RunState[]
+  return states.filter((from) => (stateTransitions[from] as readonly string[]).includes(state))
 }
 
 /** The row of a run that has ended, for any reason. */

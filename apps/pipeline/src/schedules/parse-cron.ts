@@ -16,20 +16,20 @@ export interface Cron {
 }
 
 const fieldNames = ['minute', 'hour', 'day of the month', 'month', 'day of the week'] as const
-const example = 'for example 0 6 * * 1-5, which is at 6:00 from Monday to Friday'
+const cronExample = 'for example 0 6 * * 1-5, which is at 6:00 from Monday to Friday'
 /** The longest search for a tick. 29 February falls on a given weekday at least every 40 years. */
 const maxMilliseconds = 100 * 366 * 86_400_000
 
-const cache = new Map<string, Cron>()
+const cronCache = new Map<string, Cron>()
 const maxCached = 5_000
 
 /** Parses an expression of five fields, or of six if the first one, the seconds, is 0. Throws `CronProblem`. */
 export function parseCron(expression: string): Cron {
-  const cached = cache.get(expression)
+  const cached = cronCache.get(expression)
   if (cached) return cached
   const cron = parseUncached(expression)
-  if (cache.size >= maxCached) cache.clear()
-  cache.set(expression, cron)
+  if (cronCache.size >= maxCached) cronCache.clear()
+  cronCache.set(expression, cron)
   return cron
 }
 
@@ -42,7 +42,7 @@ function parseUncached(expression: string): Cron {
   const fiveFields = given.length === 6 ? given.slice(1) : given
   if (fiveFields.length !== 5)
     throw new CronProblem(
-      `A cron expression has five fields (${fieldNames.join(', ')}); this one has ${expression.trim() ? fiveFields.length : 'none'}. Write ${example}.`,
+      `A cron expression has five fields (${fieldNames.join(', ')}); this one has ${expression.trim() ? fiveFields.length : 'none'}. Write ${cronExample}.`,
     )
   // The library chooses a random value for H, which differs between processes.
   if (fiveFields.some((field) => /H/.test(field.replace(/THU|MARCH/gi, ''))))
@@ -74,7 +74,7 @@ function assertFieldValid(all: readonly string[], field: string, index: number):
     parseFields(all.map((_, other) => (other === index ? field : '*')))
   } catch (error) {
     throw new CronProblem(
-      `The field for the ${fieldNames[index]}, "${field}", is invalid (${describeParserError(error)}). Write ${example}.`,
+      `The field for the ${fieldNames[index]}, "${field}", is invalid (${describeParserError(error)}). Write ${cronExample}.`,
     )
   }
 }

@@ -1,4 +1,4 @@
-const formats = new Map<string, Intl.DateTimeFormat>()
+const formatByZone = new Map<string, Intl.DateTimeFormat>()
 
 /** Whether the runtime knows a time zone of this name. */
 export function isKnownZone(name: string): boolean {
@@ -42,13 +42,13 @@ export function listInstants(zone: string, wall: number): number[] {
 }
 
 function getFormat(zone: string): Intl.DateTimeFormat {
-  let format = formats.get(zone)
+  let format = formatByZone.get(zone)
   if (!format) {
     const two = '2-digit'
     const date = { year: 'numeric', month: two, day: two } as const
     const time = { hour: two, minute: two, second: two, hourCycle: 'h23' } as const
     format = new Intl.DateTimeFormat('en-u-ca-iso8601', { timeZone: zone, ...date, ...time })
-    formats.set(zone, format)
+    formatByZone.set(zone, format)
   }
   return format
 }

@@ -35,11 +35,11 @@ interface SealedPipeline {
 /** The key of the `SecretAddress` among the stored secrets. Fields of requests cannot have this name, and older versions ignore it. */
 const givenForKey = '~givenFor'
 
-const purpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
+const sourceSecretsPurpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
 
 /** Throws `SealProblem` when the key is not in the ring. */
 export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
-  const { [givenForKey]: kept, ...secrets } = unsealSecrets(source_secrets, purpose(uid), ring)
+  const { [givenForKey]: kept, ...secrets } = unsealSecrets(source_secrets, sourceSecretsPurpose(uid), ring)
   return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as SecretAddress }) }
 }
 
@@ -55,7 +55,7 @@ export function sealSourceSecrets(
   givenFor?: SecretAddress,
 ): string | null {
   const kept = givenFor && Object.keys(secrets).length > 0 && { [givenForKey]: JSON.stringify(givenFor) }
-  return sealSecrets({ ...secrets, ...kept }, purpose(uid), ring)
+  return sealSecrets({ ...secrets, ...kept }, sourceSecretsPurpose(uid), ring)
 }
 
 /** Every column with sealed text, for `bin/reseal-secrets.ts`. A test compares this list with the columns that the code seals. */

@@ -6,7 +6,7 @@ import { VariableProblem } from './variable-problem.ts'
 const maxParameters = 99
 
 /** The advice for an unknown variable. Only checks bind variables, and a request that runs a check can pass values. */
-const advice = 'Create it, correct its name, or pass its value in `variables` of the run.'
+const unknownVariableAdvice = 'Create it, correct its name, or pass its value in `variables` of the run.'
 
 /** SQL with bind parameters in place of variables. */
 export interface BoundQuery {
@@ -37,7 +37,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
       continue
     }
     names.add(part.name)
-    const value = getVariableValue(part.name, variables, advice)
+    const value = getVariableValue(part.name, variables, unknownVariableAdvice)
     if (part.use === 'TEXT') texts.add(values.length)
     const written =
       part.use === 'IDENTIFIER'

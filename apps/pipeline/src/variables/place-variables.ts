@@ -23,7 +23,7 @@ export function* splitAtVariables(pieces: Iterable<SqlPiece>): Generator<SqlPart
   const brackets: (string | undefined)[] = []
   for (const piece of pieces) {
     if (piece.kind === 'variable') {
-      const { name, use } = written(piece.text)
+      const { name, use } = parsePlaceholder(piece.text)
       if (last?.kind === 'word')
         throw misplacedVariable(
           name,
@@ -59,7 +59,7 @@ function isTablePlace(words: readonly string[], func: string | undefined): boole
 
 const wholeLiteral = /^'\$\{([^{}\n:]*)\}'$/
 
-function written(text: string): { name: string; use: VariableUse } {
+function parsePlaceholder(text: string): { name: string; use: VariableUse } {
   const inside = text.slice(2, -1).trim()
   const [, name = inside, how] = /^([^:]*):\s*(\w+)$/.exec(inside) ?? []
   if (how === undefined) return { name, use: 'VALUE' }
@@ -80,7 +80,7 @@ function assertNoVariableInside({ kind, text }: SqlPiece): void {
 }
 
 /** Numbers that all servers parse in the same way. Excludes negative zero, because servers drop its sign. */
-const number = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
+const portableNumberPattern = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 
 /**
  * Returns SQL with the values of its variables as literals, quoted by the rules of the server, so that no value is executed as SQL.
@@ -89,7 +89,8 @@ const number = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})?$/
 export function placeVariables(sql: string, variables: ReadonlyMap<string, string>, language: SqlLanguage): string {
   const { pieces, text, identifier } = getSqlRules(language)
   // Negative numbers are in brackets, because two dashes start a comment.
-  const value = (one: string) => (number.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one))
+  const value = (one: string) =>
+    portableNumberPattern.test(one) ? (one.startsWith('-') ? `(${one})` : one) : text(one)
   let placed = ''
   for (const part of splitAtVariables(pieces(sql))) {
     if (!('name' in part)) {

@@ -1,7 +1,7 @@
 import { unknownVariable } from './variable-problem.ts'
 
 /** A variable. `$${name}` is the escape for the literal text `${name}`. */
-const placeholder = /\$?\$\{([^{}\n]*)\}/g
+const placeholderPattern = /\$?\$\{([^{}\n]*)\}/g
 
 /**
  * Replaces `${name}` by the value of the variable in all nested texts of the settings. Does not replace variables inside of values.
@@ -19,7 +19,7 @@ function replaceInValue(value: unknown, variables: ReadonlyMap<string, string>):
 }
 
 function replaceInText(text: string, variables: ReadonlyMap<string, string>): string {
-  return text.replace(placeholder, (written: string, inside: string) => {
+  return text.replace(placeholderPattern, (written: string, inside: string) => {
     if (written.startsWith('$$')) return written.slice(1)
     const name = inside.trim()
     const value = variables.get(name)
@@ -33,7 +33,7 @@ export function variablesInSettings(...settings: unknown[]): Set<string> {
   const names = new Set<string>()
   const collect = (value: unknown): void => {
     if (typeof value === 'string') {
-      for (const [written, inside] of value.matchAll(placeholder))
+      for (const [written, inside] of value.matchAll(placeholderPattern))
         if (!written.startsWith('$$')) names.add(inside!.trim())
     } else if (value !== null && typeof value === 'object') Object.values(value).forEach(collect)
   }

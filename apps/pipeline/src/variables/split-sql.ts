@@ -4,17 +4,17 @@ export interface SqlPiece {
   text: string
 }
 
-const space = /\s+/y
+const spacePattern = /\s+/y
 const lineComment = /--[^\n\r]*/y
-const word = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y
-const variable = /\$\{[^{}\n]*\}/y
-const parameter = /\$\d+/y
+const wordPattern = /[A-Za-z0-9_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y
+const variablePattern = /\$\{[^{}\n]*\}/y
+const parameterPattern = /\$\d+/y
 const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y
 const plainLiteral = /'(?:[^']|'')*('|$)/y
 const escapedLiteral = /'(?:[^'\\]|''|\\[\s\S])*(?:'|\\?$)/y
 const quotedName = /"(?:[^"]|"")*("|$)/y
 /** The text between two parts of a literal, which can continue after a line end. Matches in linear time. */
-const continued = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
+const stringContinuationPattern = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:\s|--[^\n\r]*[\n\r])*(?=')/y
 
 /**
  * Splits SQL into pieces by the rules of PostgreSQL. The joined pieces are the original text. It never fails: an unclosed piece extends
@@ -41,17 +41,17 @@ function pieceAt(sql: string, at: number): SqlPiece {
   if (sql.startsWith('--', at)) return piece('comment', matchHere(lineComment)!)
   if (sql.startsWith('/*', at)) return piece('comment', sql.slice(at, findBlockCommentEnd(sql, at)))
   if (one === '$') {
-    const found = matchHere(variable)
+    const found = matchHere(variablePattern)
     if (found) return piece('variable', found)
     const tag = matchHere(dollarQuote)
     if (tag) return piece('literal', sql.slice(at, findDollarQuoteEnd(sql, at, tag)))
-    return piece(matchHere(parameter) ? 'parameter' : 'code', matchHere(parameter) ?? one)
+    return piece(matchHere(parameterPattern) ? 'parameter' : 'code', matchHere(parameterPattern) ?? one)
   }
   if ((one === 'E' || one === 'e') && sql[at + 1] === "'")
     return piece('literal', one + readLiteral(sql, at + 1, escapedLiteral))
-  const name = matchHere(word)
+  const name = matchHere(wordPattern)
   if (name) return piece('word', endBeforeVariable(sql, at, name))
-  return piece('code', matchHere(space) ?? one)
+  return piece('code', matchHere(spacePattern) ?? one)
 }
 
 /** Returns the name before a variable: in `a${b}`, PostgreSQL would read the dollar sign as part of the name. */
@@ -64,8 +64,8 @@ function readLiteral(sql: string, at: number, pattern: RegExp): string {
   for (;;) {
     pattern.lastIndex = end
     end += pattern.exec(sql)![0].length
-    continued.lastIndex = end
-    const more = continued.exec(sql)
+    stringContinuationPattern.lastIndex = end
+    const more = stringContinuationPattern.exec(sql)
     if (!more) return sql.slice(at, end)
     end += more[0].length
   }

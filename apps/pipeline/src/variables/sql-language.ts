@@ -121,8 +121,8 @@ interface SqlSyntax {
   word?: RegExp
 }
 
-const variable = /\$\{[^{}\n]*\}/y
-const space = /\s+/y
+const variablePattern = /\$\{[^{}\n]*\}/y
+const spacePattern = /\s+/y
 
 /**
  * Returns a function that splits SQL with this syntax into pieces. It never fails: an unclosed piece extends to the end of the text, and
@@ -152,7 +152,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
       matchAt(lineComment, sql, at) ??
       (sql.startsWith('/*', at) ? sql.slice(at, commentEnd(sql, at, syntax.nested ?? false)) : undefined)
     if (comment !== undefined) return { kind: 'comment', text: comment }
-    const found = matchAt(variable, sql, at)
+    const found = matchAt(variablePattern, sql, at)
     if (found) return { kind: 'variable', text: found }
     if (syntax.dollarQuotes && one === '$') {
       const tag = matchAt(/\$[^$]*\$/y, sql, at)
@@ -164,7 +164,7 @@ function createSplitter(syntax: SqlSyntax): (sql: string) => Generator<SqlPiece>
     if (other !== undefined) return { kind: 'literal', text: other }
     const text = matchAt(word, sql, at)
     if (text !== undefined) return { kind: 'word', text }
-    return { kind: 'code', text: matchAt(space, sql, at) ?? one }
+    return { kind: 'code', text: matchAt(spacePattern, sql, at) ?? one }
   }
 
   return function* (sql) {
@@ -200,9 +200,9 @@ function readQuotedByDelimiter(sql: string, at: number): string | undefined {
   return sql.slice(at, end < 0 ? sql.length : end + 2)
 }
 
-type Provider = (typeof warehouseTypes)[keyof typeof warehouseTypes]
+type WarehouseProvider = (typeof warehouseTypes)[keyof typeof warehouseTypes]
 
-const languageByProvider: Readonly<Record<Provider, SqlLanguage>> = {
+const languageByProvider: Readonly<Record<WarehouseProvider, SqlLanguage>> = {
   [warehouseTypes.postgres]: 'postgres',
   [warehouseTypes.redshift]: 'redshift',
   [warehouseTypes.clickhouse]: 'clickhouse',
@@ -213,4 +213,4 @@ const languageByProvider: Readonly<Record<Provider, SqlLanguage>> = {
 
 /** Returns the SQL language of a schema's warehouse, in which transformations are written. */
 export const getWarehouseLanguage = (provider: string): SqlLanguage =>
-  languageByProvider[provider as Provider] ?? 'postgres'
+  languageByProvider[provider as WarehouseProvider] ?? 'postgres'

@@ -12,12 +12,12 @@ import {
   type RequeueReason,
 } from '../runs/claim-run.ts'
 import { finishRun } from '../run-lifecycle/finish-run.ts'
-import { openRunLog, type RunLog, storable } from '../runs/run-log.ts'
+import { openRunLog, type RunLog, toStorableText } from '../runs/run-log.ts'
 import { type Heartbeat, startHeartbeat, type Totals } from '../runs/heartbeat.ts'
 import { runTransaction } from '../runs/run-transaction.ts'
 import { LeaseLost } from '@sluice/warehouses/warehouse'
 import { mustWaitForInputs } from '../views/wait-for-inputs.ts'
-import { backoff, failureOf, firstError } from './run-failure.ts'
+import { retryDelaySeconds, failureOf, firstError } from './run-failure.ts'
 import { recoverCancelledRun, recoverPublishedRun, runHandlers } from './run-handlers.ts'
 import type { RunAttempt, RunSuccess, RunContext } from './run-handler.ts'
 
@@ -99,7 +99,7 @@ export async function executeRun(
       isCurrentAttempt: heartbeat.beat,
       onBackgroundWork: (work) => void backgroundWork.push(work),
     }
-    return await succeed(context, await handleRun(services, attempt))
+    return await recordSuccess(context, await handleRun(services, attempt))
   } catch (error) {
     const hasRead = Number((totals as Totals | undefined)?.bytesRead) > 0
     return await endWithError(context, signal.aborted ? signal.reason : firstError(error), hasRead)
@@ -124,9 +124,9 @@ function claimOrDefer(
   })
 }
 
-async function succeed({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {
+async function recordSuccess({ services, claim, log }: AttemptContext, result: RunSuccess): Promise<EndedAttempt> {
   // The message can contain a value of the file.
-  const success = { ...result, message: storable(services.redaction.apply(result.message), 5_000) }
+  const success = { ...result, message: toStorableText(services.redaction.apply(result.message), 5_000) }
   log.write(success.state === 'OK' ? 'INFO' : 'WARN', 'MEDIUM', success.message)
   // The log must be complete before the run has ended.
   await log.flush()
@@ -151,7 +151,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   }
 
   const failure = failureOf(error, claim.uid, { isDataset: claim.client === catalogueClient })
-  const message = storable(services.redaction.apply(failure.message), 5_000)
+  const message = toStorableText(services.redaction.apply(failure.message), 5_000)
   const details = { run: claim.uid, attempt: claim.attempt, code: failure.code }
   if (!failure.expected) services.logger.error({ ...details, err: error }, 'a run failed for an unknown reason')
   else services.logger.info({ ...details, reason: message }, 'an attempt failed')
@@ -159,7 +159,7 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   const mayWait = Date.now() - claim.requestedAt.getTime() < maxUnavailableMs
   const unfinished = failure.isServerUnavailable && !hasRead && mayWait
   if (failure.retryable && (unfinished || claim.tries < mostTries)) {
-    const seconds = backoff(unfinished ? claim.attempt : claim.tries)
+    const seconds = retryDelaySeconds(unfinished ? claim.attempt : claim.tries)
     log.write('WARN', 'MEDIUM', `${message} (${failure.code}; next attempt in ${seconds} seconds)`)
     return { ending: await requeue(context, { code: failure.code, message, unfinished }, seconds), claim }
   }
@@ -170,10 +170,14 @@ async function endWithError(context: AttemptContext, error: unknown, hasRead: bo
   })
   if (published === 'UNKNOWN')
     return {
-      ending: await requeue(context, { code: failure.code, message, unfinished: true }, backoff(claim.attempt)),
+      ending: await requeue(
+        context,
+        { code: failure.code, message, unfinished: true },
+        retryDelaySeconds(claim.attempt),
+      ),
       claim,
     }
-  if (published) return succeed(context, published)
+  if (published) return recordSuccess(context, published)
   log.write('ERROR', 'HIGH', `${message} (${failure.code})`)
   const missingMail = services.mails ? undefined : await explainMissingMail(services.db, claim).catch(() => undefined)
   if (missingMail) log.write('WARN', 'MEDIUM', missingMail)

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { alive, type HealthCheck, checkReadiness } from '@sluice/http-server/health'
+import { healthyStatus, type HealthCheck, checkReadiness } from '@sluice/http-server/health'
 import { listen, type ListeningServer } from '@sluice/http-server/listen'
 import type { Registry } from '@sluice/process'
 
@@ -27,10 +27,10 @@ export async function listenForProbes({
   isStopping,
 }: ProbeOptions): Promise<ListeningServer> {
   const answers: Readonly<Record<string, () => Promise<ProbeResponse>>> = {
-    '/health/live': async () => json(alive),
+    '/health/live': async () => jsonProbeResponse(healthyStatus),
     async '/health/ready'() {
       const { body, ...how } = await checkReadiness(parts, isStopping)
-      return { ...how, ...json(body) }
+      return { ...how, ...jsonProbeResponse(body) }
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }
@@ -40,20 +40,28 @@ export async function listenForProbes({
       const [path = ''] = url.split('?')
       const answer = (method === 'GET' || method === 'HEAD') && Object.hasOwn(answers, path) && answers[path]
       if (!answer) {
-        send(response, { status: 404, type: 'text/plain', body: 'Not found.\n' })
+        sendProbeResponse(response, { status: 404, type: 'text/plain', body: 'Not found.\n' })
         return
       }
       answer().then(
-        (result) => send(response, result),
-        () => send(response, { status: 500, type: 'text/plain', body: 'Internal error. See the log of the worker.\n' }),
+        (result) => sendProbeResponse(response, result),
+        () =>
+          sendProbeResponse(response, {
+            status: 500,
+            type: 'text/plain',
+            body: 'Internal error. See the log of the worker.\n',
+          }),
       )
     },
     { port, host },
   )
 }
 
-const json = (body: object): ProbeResponse => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(body) })
+const jsonProbeResponse = (body: object): ProbeResponse => ({
+  type: 'application/json; charset=utf-8',
+  body: JSON.stringify(body),
+})
 
-function send(response: ServerResponse, { status = 200, headers, type, body }: ProbeResponse): void {
+function sendProbeResponse(response: ServerResponse, { status = 200, headers, type, body }: ProbeResponse): void {
   response.writeHead(status, { ...headers, 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body)
 }

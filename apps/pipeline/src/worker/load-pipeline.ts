@@ -49,7 +49,7 @@ import type { RunAttempt, RunSuccess, RunHandler, RunContext } from './run-handl
  */
 async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   try {
-    return await actions[attempt.claim.action](parts, attempt)
+    return await loadActions[attempt.claim.action](parts, attempt)
   } catch (error) {
     if (!(error instanceof VariableProblem)) throw error
     const pipeline = await readPipeline(parts.db, attempt.claim.subject.id)
@@ -122,7 +122,7 @@ function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 
   }
 }
 
-const actions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
+const loadActions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
 /** Executes everything that a load does before it publishes. */
 async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {

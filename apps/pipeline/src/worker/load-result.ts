@@ -17,7 +17,7 @@ type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
 export async function publishedTables(
   warehouse: Warehouse,
   loaded: readonly LoadedTable[],
-  own = shortest(loaded),
+  own = findShortestTable(loaded),
 ): Promise<PublishedTableSize[]> {
   if (!own) return []
   const { schema } = own
@@ -32,7 +32,7 @@ export async function publishedTables(
 }
 
 /** The names of the other tables start with the name of the pipeline's own table. */
-const shortest = (tables: readonly LoadedTable[]): OwnTable | undefined =>
+const findShortestTable = (tables: readonly LoadedTable[]): OwnTable | undefined =>
   tables.toSorted((one, other) => one.table.length - other.table.length)[0]
 
 /** Returns who reads the messages of a run. All public datasets are pipelines of one client, the catalogue. */

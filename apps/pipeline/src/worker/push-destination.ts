@@ -33,7 +33,7 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   const meter = openMeter()
   reportProgress(meter)
   using _progressLog = logProgress(meter, log)
-  const text = `select * from ${quoted(schema)}.${quoted(view)}`
+  const text = `select * from ${quoteColumnName(schema)}.${quoteColumnName(view)}`
   const pushed = await parts.destinations.push(
     { target, options, columns: found.columns, pages: warehouse.queries.queryPages({ text }, pageRows, signal) },
     {
@@ -58,6 +58,6 @@ async function pushDestination(parts: RunContext, attempt: RunAttempt): Promise<
   }
 }
 
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+const quoteColumnName = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 export const destinationHandler: RunHandler = { run: pushDestination }

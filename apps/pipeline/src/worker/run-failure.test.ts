@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { keyRing } from '@sluice/database'
 import { WarehouseProblem } from '@sluice/warehouses/warehouse'
-import { backoff, failureOf, firstError } from './run-failure.ts'
+import { retryDelaySeconds, failureOf, firstError } from './run-failure.ts'
 
 const away = new WarehouseProblem('WAREHOUSE_UNAVAILABLE', 'Away.', { retryable: true })
 
@@ -48,7 +48,9 @@ describe('run failure', () => {
   })
 
   it('is retried with exponential backoff from 5 seconds up to 5 minutes, with 20 % jitter', () => {
-    expect([1, 2, 3, 4, 5, 6, 400].map((tries) => backoff(tries, () => 0.5))).toEqual([5, 15, 45, 135, 300, 300, 300])
-    expect([backoff(9, () => 0), backoff(9, () => 1)]).toEqual([240, 360])
+    expect([1, 2, 3, 4, 5, 6, 400].map((tries) => retryDelaySeconds(tries, () => 0.5))).toEqual([
+      5, 15, 45, 135, 300, 300, 300,
+    ])
+    expect([retryDelaySeconds(9, () => 0), retryDelaySeconds(9, () => 1)]).toEqual([240, 360])
   })
 })

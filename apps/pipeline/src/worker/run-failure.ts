@@ -66,6 +66,6 @@ export function failureOf(thrown: unknown, run: string, { isDataset = false } = 
 }
 
 /** Seconds until the next attempt: 5, 15, 45, 135, then 300, with a jitter of 20 % so that concurrent failures spread. */
-export function backoff(tries: number, random: () => number = Math.random): number {
+export function retryDelaySeconds(tries: number, random: () => number = Math.random): number {
   return Math.round(Math.min(300, 5 * 3 ** (tries - 1)) * (0.8 + random() * 0.4))
 }

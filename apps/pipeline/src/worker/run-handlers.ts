@@ -8,7 +8,10 @@ import { finishRun } from '../run-lifecycle/finish-run.ts'
 import { refreshView } from '../views/refresh-view.ts'
 
 /** Refreshes a materialised view, or reads a plain one to check it. Safe to repeat. */
-async function refresh({ db, warehouses }: RunContext, { claim, log, signal }: RunAttempt): Promise<RunSuccess> {
+async function executeViewRefresh(
+  { db, warehouses }: RunContext,
+  { claim, log, signal }: RunAttempt,
+): Promise<RunSuccess> {
   log.write('INFO', 'LOW', `Attempt ${claim.attempt} begins to refresh "${claim.subject.name}".`)
   const warehouse = await warehouses.open(claim.client)
   const say = (line: string) => log.write('WARN', 'MEDIUM', line)
@@ -16,7 +19,7 @@ async function refresh({ db, warehouses }: RunContext, { claim, log, signal }: R
   return { state: pending ? 'WARNING' : 'OK', message, rowsWritten: rows, bytesWritten: bytes, rowsRejected: 0 }
 }
 
-const viewHandler: RunHandler = { run: refresh }
+const viewHandler: RunHandler = { run: executeViewRefresh }
 
 /** The handler of each kind of object. Workflows have none: their runs continue when the runs of their jobs end. */
 export const runHandlers: Partial<Record<RunnableKind, RunHandler>> = {

@@ -23,7 +23,7 @@ export async function advanceWorkflow(
     await copyJobResults(trx, run)
     if (run.state !== 'RUNNING') return undefined
     const jobs = await listJobs(trx, run.id)
-    const next = chooseNextAction(jobs, getStrategy(run), await now(trx))
+    const next = chooseNextAction(jobs, getStrategy(run), await readDatabaseTime(trx))
     switch (next.act) {
       case 'start':
         for (const job of next.jobs) await startJob(trx, queue, run, job)
@@ -41,7 +41,7 @@ export async function advanceWorkflow(
 }
 
 /** Returns the database's time, because the end times of runs are database times. */
-async function now(trx: Transaction<DB>): Promise<Date> {
+async function readDatabaseTime(trx: Transaction<DB>): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp()::timestamptz(3) as now`.execute(trx)
   return rows[0]!.now
 }

@@ -1,6 +1,6 @@
 import { type Kysely, type Selectable, type Transaction, sql } from 'kysely'
 import type { DB, Runs } from '../database.ts'
-import { type Importance, type Level, storable } from '../runs/run-log.ts'
+import { type Importance, type Level, toStorableText } from '../runs/run-log.ts'
 import type { ErrorStrategy, JobState, RunJob } from './next-step.ts'
 
 /** The locked row of a workflow's run. */
@@ -62,7 +62,7 @@ export async function writeLog(
       created_at: sql`clock_timestamp()`,
       level,
       importance,
-      message: storable(message, 10_000),
+      message: toStorableText(message, 10_000),
     })
     .execute()
 }

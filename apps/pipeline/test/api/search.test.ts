@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { dataPipelines } from '../../src/api/data-pipelines/records.ts'
-import { schemas } from '../../src/api/schemas/records.ts'
+import { schemaRecords } from '../../src/api/schemas/records.ts'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from './app-under-test.ts'
 
 const names = ['Water', 'anaemia', 'Beds', 'births', 'Ärzte', 'Cases_1', 'Cases%2', 'measles', 'Malaria', 'zinc']
@@ -120,7 +120,7 @@ describe('a list', () => {
 })
 
 describe.each([
-  ['schemas', schemas.kind.properties],
+  ['schemas', schemaRecords.kind.properties],
   ['data-pipelines', dataPipelines.kind.properties],
 ])('every property of %s', (noun, properties) => {
   const values = {

@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { outgoingAllowed } from '@sluice/http-client'
-import { type SendMail, smtp } from '@sluice/mail'
+import { type SendMail, createSmtpSender } from '@sluice/mail'
 import { Redaction, createLogger } from '@sluice/process'
 import { sql } from 'kysely'
 import type { ClientSummary } from '@sluice/contracts'
 import { smtpRefusal, startSmtp } from '@sluice/testing/smtp'
 import { startSendingAlerts } from '../../src/alerts/send-alerts.ts'
-import { webhook } from '../../src/alerts/webhook.ts'
+import { createWebhook } from '../../src/alerts/webhook.ts'
 import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
 import { claimRun } from '../../src/runs/claim-run.ts'
 import { finishRun } from '../../src/run-lifecycle/finish-run.ts'
@@ -40,7 +40,7 @@ let hook: string
 beforeAll(async () => {
   stack = await startStack()
   server = await startSmtp({ answer: async () => answer() })
-  send = smtp({
+  send = createSmtpSender({
     server: { host: '127.0.0.1', port: server.port, secure: false, user: undefined, password: undefined },
     from: { name: 'Sluice', address: 'no-reply@example.org' },
   })
@@ -98,7 +98,7 @@ function posting(changes: { url?: string; mail?: SendMail | undefined } = {}) {
     logger,
     publicUrl,
     sendMail: 'mail' in changes ? changes.mail : mail,
-    webhook: url ? webhook({ url, secret, allowed: outgoingAllowed().parse('127.0.0.1'), publicUrl }) : undefined,
+    webhook: url ? createWebhook({ url, secret, allowed: outgoingAllowed().parse('127.0.0.1'), publicUrl }) : undefined,
     every: 50,
   })
   return { [Symbol.asyncDispose]: () => poster.stop() }

@@ -1,6 +1,6 @@
 import { sql, type Expression, type RawBuilder, type SqlBool } from 'kysely'
-import { operators, type FilterOperator } from './operators.ts'
-import { not, wordsOf } from './patterns.ts'
+import { filterOperators, type FilterOperator } from './operators.ts'
+import { isNotTrue, wordsOf } from './patterns.ts'
 import { getProperty, type Properties, type Property } from './properties.ts'
 import { assertStorableText, quoteText, rejectTerm } from './violations.ts'
 
@@ -35,8 +35,8 @@ export function filterCondition(filter: string, { properties, query }: SearchTar
 /** The positive operator of each negated operator. Negated operators also match missing values. */
 const negatedOperators: ReadonlyMap<string, string> = new Map([
   ...['ne', 'neq'].map((name): [string, string] => [name, 'eq']),
-  ...[...operators.keys()]
-    .filter((name) => name.startsWith('!') && operators.get(name)!.takes === 'value')
+  ...[...filterOperators.keys()]
+    .filter((name) => name.startsWith('!') && filterOperators.get(name)!.takes === 'value')
     .map((name): [string, string] => [name, name.slice(1)]),
 ])
 
@@ -66,11 +66,13 @@ export function queryCondition(text: string | undefined, { query }: SearchTarget
 }
 
 function operatorNamed(name: string, { type }: Property): FilterOperator {
-  const operator = operators.get(name)
+  const operator = filterOperators.get(name)
   if (!operator)
-    rejectTerm(`uses ${quoteText(name)}, which is not an operator. Operators: ${[...operators.keys()].join(', ')}`)
+    rejectTerm(
+      `uses ${quoteText(name)}, which is not an operator. Operators: ${[...filterOperators.keys()].join(', ')}`,
+    )
   if (!operator.types.includes(type)) {
-    const suitable = [...operators].filter(([, { types }]) => types.includes(type)).map(([known]) => known)
+    const suitable = [...filterOperators].filter(([, { types }]) => types.includes(type)).map(([known]) => known)
     rejectTerm(
       `uses the operator ${quoteText(name)}, which is not for this property; these are: ${suitable.join(', ')}`,
     )
@@ -122,5 +124,5 @@ function identifiableCondition(
     words.map((word) => sql`(${query(word)})`),
     sql` and `,
   )}`
-  return operator.startsWith('!') ? not(all) : all
+  return operator.startsWith('!') ? isNotTrue(all) : all
 }

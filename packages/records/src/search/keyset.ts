@@ -85,14 +85,15 @@ const invalidCursor =
  */
 export function serializeCursor(list: string, { page, keys }: PageCursor): string | undefined {
   const payload = Buffer.from(JSON.stringify([page, ...keys])).toString('base64url')
-  const text = `${payload}.${checksum(list, payload)}`
+  const text = `${payload}.${computeChecksum(list, payload)}`
   return text.length <= maxCursorLength ? text : undefined
 }
 
 /** Parses a cursor. Rejects a cursor of another list. `keys` is the expected number of values. */
 export function parseCursor(list: string, text: string, keys: number): PageCursor {
   const [payload = '', sum, ...rest] = text.split('.')
-  if (text.length > maxCursorLength || rest.length > 0 || sum !== checksum(list, payload)) rejectTerm(invalidCursor)
+  if (text.length > maxCursorLength || rest.length > 0 || sum !== computeChecksum(list, payload))
+    rejectTerm(invalidCursor)
   const [page, ...values] = parsePayload(payload)
   const sound = Number.isSafeInteger(page) && values.every((value) => value === null || typeof value === 'string')
   if (!sound || values.length !== keys) rejectTerm(invalidCursor)
@@ -108,5 +109,5 @@ function parsePayload(payload: string): unknown[] {
   }
 }
 
-const checksum = (list: string, payload: string): string =>
+const computeChecksum = (list: string, payload: string): string =>
   createHash('sha256').update(`${list}\0${payload}`).digest('base64url').slice(0, checksumLength)

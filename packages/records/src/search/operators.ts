@@ -1,5 +1,13 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { startsWithText, containsWords, not, occursInTrigrams, pattern, wordsOf, type TextPattern } from './patterns.ts'
+import {
+  startsWithText,
+  containsWords,
+  isNotTrue,
+  occursInTrigrams,
+  createTextPattern,
+  wordsOf,
+  type TextPattern,
+} from './patterns.ts'
 import { columnOf, type Property, type PropertyType } from './properties.ts'
 import { arrayOf, byteLength, valueOf } from './values.ts'
 
@@ -12,10 +20,10 @@ export type FilterOperator = { types: readonly PropertyType[] } & (
   | { takes: 'nothing'; condition: ConditionBuilder<[]> }
 )
 
-const every: readonly PropertyType[] = ['string', 'uid', 'number', 'date-time', 'boolean', 'enum', 'strings']
-const ordered: readonly PropertyType[] = ['number', 'date-time', 'uid']
-const text: readonly PropertyType[] = ['string']
-const emptiable: readonly PropertyType[] = ['string', 'strings']
+const allPropertyTypes: readonly PropertyType[] = ['string', 'uid', 'number', 'date-time', 'boolean', 'enum', 'strings']
+const orderedTypes: readonly PropertyType[] = ['number', 'date-time', 'uid']
+const textTypes: readonly PropertyType[] = ['string']
+const emptiableTypes: readonly PropertyType[] = ['string', 'strings']
 
 function comparisonOperator(
   symbol: '=' | 'is distinct from' | '>' | '>=' | '<' | '<=',
@@ -39,14 +47,14 @@ function listOperator(negated: boolean): FilterOperator {
     if (property.type === 'strings') return negated ? sql`not (${column} && ${array})` : sql`${column} && ${array}`
     return negated ? sql`${column} <> all(${array})` : sql`${column} = any(${array})`
   }
-  return { takes: 'list', types: every, condition }
+  return { takes: 'list', types: allPropertyTypes, condition }
 }
 
 /** `pieces` are texts that every match contains; a trigram index can look them up. */
 function patternOperator(match: TextPattern, pieces: (value: string) => string[] = () => []): FilterOperator {
   const condition: ConditionBuilder<[string]> = (property, value) =>
     withTrigramCondition(property, match(columnOf(property.column), value), pieces(value))
-  return { takes: 'value', types: text, condition }
+  return { takes: 'value', types: textTypes, condition }
 }
 
 /** Adds implied conditions that a trigram index can evaluate. */
@@ -67,8 +75,8 @@ function unaryOperator(
   return { takes: 'nothing', types, condition: ({ column, type }) => condition(columnOf(column), type) }
 }
 
-const [eq, ne] = [comparisonOperator('=', every), comparisonOperator('is distinct from', every)]
-const [ge, le] = [comparisonOperator('>=', ordered), comparisonOperator('<=', ordered)]
+const [eq, ne] = [comparisonOperator('=', allPropertyTypes), comparisonOperator('is distinct from', allPropertyTypes)]
+const [ge, le] = [comparisonOperator('>=', orderedTypes), comparisonOperator('<=', orderedTypes)]
 /** Returns the parts of a text that are stored exactly as they are compared. Other letters may have several Unicode forms. */
 const plainPieces = (value: string): string[] => value.normalize('NFC').match(/[\w.@+-]{3,}/g) ?? []
 const ieq = patternOperator(
@@ -76,13 +84,13 @@ const ieq = patternOperator(
   plainPieces,
 )
 
-const patterns: Record<string, TextPattern> = {
-  like: pattern('like', '%', '%'),
-  $like: pattern('like', '', '%'),
-  like$: pattern('like', '%', ''),
-  ilike: pattern('ilike', '%', '%'),
+const patternOperators: Record<string, TextPattern> = {
+  like: createTextPattern('like', '%', '%'),
+  $like: createTextPattern('like', '', '%'),
+  like$: createTextPattern('like', '%', ''),
+  ilike: createTextPattern('ilike', '%', '%'),
   $ilike: startsWithText,
-  ilike$: pattern('ilike', '%', ''),
+  ilike$: createTextPattern('ilike', '%', ''),
   token: containsWords,
 }
 const piecesOf = (name: string) => (name === 'token' ? wordsOf : (value: string) => [value])
@@ -91,35 +99,35 @@ const piecesOf = (name: string) => (name === 'token' ? wordsOf : (value: string)
  * All operators by their names on the wire. A row without a value for the property matches only `ne`, the negated patterns,
  * `null`, and `empty` for a collection.
  */
-export const operators: ReadonlyMap<string, FilterOperator> = new Map<string, FilterOperator>([
+export const filterOperators: ReadonlyMap<string, FilterOperator> = new Map<string, FilterOperator>([
   ...Object.entries({ eq, ne, neq: ne, '!eq': ne, ieq }),
   ...Object.entries({
-    gt: comparisonOperator('>', ordered),
+    gt: comparisonOperator('>', orderedTypes),
     ge,
     gte: ge,
-    lt: comparisonOperator('<', ordered),
+    lt: comparisonOperator('<', orderedTypes),
     le,
     lte: le,
   }),
-  ...Object.entries(patterns).flatMap(([name, match]): [string, FilterOperator][] => [
+  ...Object.entries(patternOperators).flatMap(([name, match]): [string, FilterOperator][] => [
     [name, patternOperator(match, piecesOf(name))],
-    [`!${name}`, patternOperator((column, value) => not(match(column, value)))],
+    [`!${name}`, patternOperator((column, value) => isNotTrue(match(column, value)))],
   ]),
   ['startsWith', patternOperator(startsWithText, piecesOf('ilike'))],
-  ['endsWith', patternOperator(pattern('ilike', '%', ''), piecesOf('ilike'))],
+  ['endsWith', patternOperator(createTextPattern('ilike', '%', ''), piecesOf('ilike'))],
   ['in', listOperator(false)],
   ['!in', listOperator(true)],
-  ['null', unaryOperator(every, (column) => sql`${column} is null`)],
-  ['!null', unaryOperator(every, (column) => sql`${column} is not null`)],
+  ['null', unaryOperator(allPropertyTypes, (column) => sql`${column} is null`)],
+  ['!null', unaryOperator(allPropertyTypes, (column) => sql`${column} is not null`)],
   [
     'empty',
-    unaryOperator(emptiable, (column, type) =>
+    unaryOperator(emptiableTypes, (column, type) =>
       type === 'strings' ? sql`coalesce(cardinality(${column}), 0) = 0` : sql`${column} = ''`,
     ),
   ],
   [
     '!empty',
-    unaryOperator(emptiable, (column, type) =>
+    unaryOperator(emptiableTypes, (column, type) =>
       type === 'strings' ? sql`cardinality(${column}) > 0` : sql`${column} <> ''`,
     ),
   ],

@@ -10,7 +10,7 @@ export interface OrderTerm {
   required: boolean
 }
 
-const directions = ['asc', 'desc', 'iasc', 'idesc']
+const sortDirections = ['asc', 'desc', 'iasc', 'idesc']
 
 /** Returns a parser of `property[:direction]` terms that rejects repeated properties. */
 export function orderReader(properties: Properties) {
@@ -19,8 +19,8 @@ export function orderReader(properties: Properties) {
   return (term: string): OrderTerm => {
     const [name = '', direction = 'asc', ...rest] = term.split(':')
     const property = getProperty(name, properties)
-    if (rest.length > 0 || !directions.includes(direction)) {
-      rejectTerm(`must end in one of the directions: ${directions.join(', ')}`)
+    if (rest.length > 0 || !sortDirections.includes(direction)) {
+      rejectTerm(`must end in one of the directions: ${sortDirections.join(', ')}`)
     }
     if (property.some || property.type === 'strings')
       rejectTerm(`cannot order by ${quoteText(name)}, which has many values`)

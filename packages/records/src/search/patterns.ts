@@ -10,7 +10,7 @@ export const escapeLike = (text: string): string => text.replaceAll(/[\\%_]/g, S
 export type TextPattern = (column: RawBuilder<unknown>, text: string) => RawBuilder<SqlBool>
 
 /** Returns a LIKE or ILIKE condition with `%` or nothing before and after the text. */
-export function pattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' | ''): TextPattern {
+export function createTextPattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' | ''): TextPattern {
   const operator = sql.raw(keyword)
   return (column, text) => {
     if (text === '') rejectTerm('needs some text to look for')
@@ -71,17 +71,17 @@ function splitIntoThrees(word: string): string[] {
   )
 }
 
-const contains = pattern('ilike', '%', '%')
+const containsText = createTextPattern('ilike', '%', '%')
 
 /** Matches if every word of the text occurs, in any order, ignoring case. */
 export const containsWords: TextPattern = (column, text) =>
   sql`(${sql.join(
-    wordsOf(text).map((word) => contains(column, word)),
+    wordsOf(text).map((word) => containsText(column, word)),
     sql` and `,
   )})`
 
 /** Negates a condition. The result also holds for null. */
-export const not = (condition: RawBuilder<SqlBool>): RawBuilder<SqlBool> => sql`(${condition}) is not true`
+export const isNotTrue = (condition: RawBuilder<SqlBool>): RawBuilder<SqlBool> => sql`(${condition}) is not true`
 
 /** Returns the distinct words of a text: runs of letters, marks and digits of any script. */
 export function wordsOf(text: string): string[] {

@@ -3,25 +3,25 @@ import type { Property } from './properties.ts'
 import { rejectTerm } from './violations.ts'
 
 const maxValueLength = 1000
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
-export const isUid = (text: string): boolean => uuid.test(text)
+export const isUid = (text: string): boolean => uuidPattern.test(text)
 
 /** Bounded to the range of a double, because PostgreSQL fails for larger numbers. */
 const numberPattern = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
-const bigint = /^-?\d{1,18}$/
+const bigintPattern = /^-?\d{1,18}$/
 
 /** Returns one value as a bind parameter of the property's type. */
 export function valueOf(property: Property, text: string): RawBuilder<unknown> {
   const value = parseValue(property, text)
-  return sql`${value}${cast(property, [value]) ?? sql``}`
+  return sql`${value}${castValues(property, [value]) ?? sql``}`
 }
 
 /** Several values as one bind parameter: an array. */
 export function arrayOf(property: Property, texts: readonly string[]): RawBuilder<unknown> {
   const values = texts.map((text) => parseValue(property, text))
-  const type = cast(property, values)
+  const type = castValues(property, values)
   return type ? sql`${values}${type}[]` : sql`${values}`
 }
 
@@ -59,10 +59,10 @@ function parseValue(property: Property, text: string): string {
  * PostgreSQL infers text-like types from the column. Whole numbers are cast to bigint, because an index on an integer column
  * does not support a comparison with numeric.
  */
-function cast({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
+function castValues({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
   switch (type) {
     case 'number':
-      return values.every((value) => bigint.test(value)) ? sql`::bigint` : sql`::numeric`
+      return values.every((value) => bigintPattern.test(value)) ? sql`::bigint` : sql`::numeric`
     case 'date-time':
       return sql`::timestamptz`
     case 'boolean':

@@ -6,7 +6,7 @@ import { revokeLinks } from '../../sign-in/tokens/one-time-links.ts'
 import { hashPassword } from '../../sign-in/password/password-hashing.ts'
 import { checkPassword } from '../../sign-in/password/password-rules.ts'
 import { endOtherSessions } from '../../sign-in/sessions/sessions.ts'
-import { type IdentityRequestContext, operation, discard } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation, discard } from '../operation-context.ts'
 import { createApiToken, deleteApiToken, listOwnApiTokens } from './api-tokens.ts'
 import { proveByPassword, proveIdentity, readOwnUser } from './identity-proof.ts'
 import { confirmSetup, startSetup, readOwnFactor, removeFactor, renewRecoveryCodes } from './second-factor.ts'
@@ -15,22 +15,34 @@ import { endOwnOtherSessions, endOneSession, listOwnSessions } from './sessions.
 const { account } = identityOperations
 
 export const accountOperations = {
-  changePassword: operation(account.changePassword, (input) => changePassword(input.body, input).then(discard)),
-  changeEmail: operation(account.changeEmail, (input) => changeEmail(input.body, input).then(discard)),
+  changePassword: defineIdentityOperation(account.changePassword, (input) =>
+    changePassword(input.body, input).then(discard),
+  ),
+  changeEmail: defineIdentityOperation(account.changeEmail, (input) => changeEmail(input.body, input).then(discard)),
 
-  readSecondFactor: operation(account.readSecondFactor, (input) => readOwnFactor(input)),
-  enrolSecondFactor: operation(account.enrolSecondFactor, (input) => startSetup(input.body, input)),
-  confirmSecondFactor: operation(account.confirmSecondFactor, (input) => confirmSetup(input.body, input)),
-  removeSecondFactor: operation(account.removeSecondFactor, (input) => removeFactor(input.body, input).then(discard)),
-  renewRecoveryCodes: operation(account.renewRecoveryCodes, (input) => renewRecoveryCodes(input.body, input)),
+  readSecondFactor: defineIdentityOperation(account.readSecondFactor, (input) => readOwnFactor(input)),
+  enrolSecondFactor: defineIdentityOperation(account.enrolSecondFactor, (input) => startSetup(input.body, input)),
+  confirmSecondFactor: defineIdentityOperation(account.confirmSecondFactor, (input) => confirmSetup(input.body, input)),
+  removeSecondFactor: defineIdentityOperation(account.removeSecondFactor, (input) =>
+    removeFactor(input.body, input).then(discard),
+  ),
+  renewRecoveryCodes: defineIdentityOperation(account.renewRecoveryCodes, (input) =>
+    renewRecoveryCodes(input.body, input),
+  ),
 
-  listApiTokens: operation(account.listApiTokens, (input) => listOwnApiTokens(input)),
-  createApiToken: operation(account.createApiToken, (input) => createApiToken(input.body, input)),
-  deleteApiToken: operation(account.deleteApiToken, (input) => deleteApiToken(input.params.uid, input).then(discard)),
+  listApiTokens: defineIdentityOperation(account.listApiTokens, (input) => listOwnApiTokens(input)),
+  createApiToken: defineIdentityOperation(account.createApiToken, (input) => createApiToken(input.body, input)),
+  deleteApiToken: defineIdentityOperation(account.deleteApiToken, (input) =>
+    deleteApiToken(input.params.uid, input).then(discard),
+  ),
 
-  listSessions: operation(account.listSessions, (input) => listOwnSessions(input)),
-  endSession: operation(account.endSession, (input) => endOneSession(input.params.uid, input).then(discard)),
-  endOtherSessions: operation(account.endOtherSessions, (input) => endOwnOtherSessions(input).then(discard)),
+  listSessions: defineIdentityOperation(account.listSessions, (input) => listOwnSessions(input)),
+  endSession: defineIdentityOperation(account.endSession, (input) =>
+    endOneSession(input.params.uid, input).then(discard),
+  ),
+  endOtherSessions: defineIdentityOperation(account.endOtherSessions, (input) =>
+    endOwnOtherSessions(input).then(discard),
+  ),
 }
 
 /** Changes the caller's password, ends their other sessions and mails a notice. The current session continues. */

@@ -3,7 +3,7 @@ import { applicationScopes, identityOperations, type AllowedApplication } from '
 import { problems } from '@sluice/http-server'
 import { withdrawConsent } from '../../openid-provider/storage/consents.ts'
 import { isUid } from '../../is-uid.ts'
-import { operation } from '../operation-context.ts'
+import { defineIdentityOperation } from '../operation-context.ts'
 
 const { allowedApplications } = identityOperations
 
@@ -14,7 +14,7 @@ interface AllowedApplicationRow extends Omit<AllowedApplication, 'allowed' | 'la
 }
 
 export const allowedApplicationOperations = {
-  list: operation(allowedApplications.list, async ({ db, caller }) => {
+  list: defineIdentityOperation(allowedApplications.list, async ({ db, caller }) => {
     const { rows } = await sql<AllowedApplicationRow>`
       select a.uid as id, a.sso_client_id as "ssoClientId", a.client_name as "clientName", k.scopes, k.created_at, k.updated_at,
         (
@@ -32,7 +32,7 @@ export const allowedApplicationOperations = {
     }))
   }),
 
-  delete: operation(allowedApplications.delete, async ({ write, caller, params, request }) => {
+  delete: defineIdentityOperation(allowedApplications.delete, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
       const scopes = isUid(params.uid) ? await withdrawConsent(trx, caller.uid, params.uid) : undefined
       if (!scopes) throw problems.notFound('allowed application')

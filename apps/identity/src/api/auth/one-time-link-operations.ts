@@ -4,7 +4,7 @@ import {
   type ResetPasswordBody,
   identityOperations,
 } from '@sluice/contracts'
-import { operation, discard } from '../operation-context.ts'
+import { defineIdentityOperation, discard } from '../operation-context.ts'
 import { type Kysely, sql } from 'kysely'
 import { type AuditActor, problems } from '@sluice/http-server'
 import type { AuditedWrite } from '@sluice/records'
@@ -106,9 +106,13 @@ const { auth } = identityOperations
 
 /** Operations for users without a usable password: invitations and password resets. */
 export const authLinkOperations = {
-  acceptInvitation: operation(auth.acceptInvitation, (input) => acceptInvitation(input.body, input).then(discard)),
-  forgotPassword: operation(auth.forgotPassword, (input) => requestReset(input.body, input).then(discard)),
-  resetPassword: operation(auth.resetPassword, (input) => resetPassword(input.body, input).then(discard)),
+  acceptInvitation: defineIdentityOperation(auth.acceptInvitation, (input) =>
+    acceptInvitation(input.body, input).then(discard),
+  ),
+  forgotPassword: defineIdentityOperation(auth.forgotPassword, (input) =>
+    requestReset(input.body, input).then(discard),
+  ),
+  resetPassword: defineIdentityOperation(auth.resetPassword, (input) => resetPassword(input.body, input).then(discard)),
 }
 
 /** The context for using a one-time link, from an operation or a page. */

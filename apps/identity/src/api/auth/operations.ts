@@ -8,25 +8,27 @@ import {
 import { addRefreshToken, generateRefreshToken } from '../../sign-in/sessions/refresh-tokens.ts'
 import { endSession } from '../../sign-in/sessions/sessions.ts'
 import { type SignedIn, signIn, type SignInContext, signInWithCode } from '../../sign-in/password/password-sign-in.ts'
-import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { finishSso, startSso } from './sso-sign-in.ts'
 import { refreshTokens, issueTokens } from './issue-tokens.ts'
 
 export const authOperations = {
-  login: operation(identityOperations.auth.login, (input) => loginWithPassword(input.body, input)),
+  login: defineIdentityOperation(identityOperations.auth.login, (input) => loginWithPassword(input.body, input)),
 
-  loginWithCode: operation(identityOperations.auth.loginWithCode, (input) => loginWithCode(input.body, input)),
+  loginWithCode: defineIdentityOperation(identityOperations.auth.loginWithCode, (input) =>
+    loginWithCode(input.body, input),
+  ),
 
-  refresh: operation(identityOperations.auth.refresh, (input) => refreshTokens(input.body, input)),
+  refresh: defineIdentityOperation(identityOperations.auth.refresh, (input) => refreshTokens(input.body, input)),
 
   // Must precede startSso, because its path would match "callback" as a client code.
-  finishSso: operation(identityOperations.auth.finishSso, (input) => finishSso(input.query, input)),
+  finishSso: defineIdentityOperation(identityOperations.auth.finishSso, (input) => finishSso(input.query, input)),
 
-  startSso: operation(identityOperations.auth.startSso, (input) =>
+  startSso: defineIdentityOperation(identityOperations.auth.startSso, (input) =>
     startSso(input.params.clientCode, input.query, input),
   ),
 
-  logout: operation(identityOperations.auth.logout, async ({ write, caller, request }) => {
+  logout: defineIdentityOperation(identityOperations.auth.logout, async ({ write, caller, request }) => {
     await write(async (trx) => {
       request.audit(caller.session)
       await endSession(trx, caller.session, 'SIGNED_OUT')

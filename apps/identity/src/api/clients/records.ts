@@ -5,7 +5,7 @@ import {
   matchesLineOf,
   type Properties,
   type Property,
-  records,
+  createRecordRepository,
   type RefinedRow,
   type SharedColumns,
   translatedProperty,
@@ -32,7 +32,7 @@ const contactProperties: Properties = Object.fromEntries(
   ),
 )
 
-export const clientRecords = records<ClientRow, Client, IdentityRequestContext>({
+export const clientRecords = createRecordRepository<ClientRow, Client, IdentityRequestContext>({
   noun: 'client',
   table: 'clients',
   path: '/clients',

@@ -1,5 +1,5 @@
 import { type ReadMail, identityOperations, searchOf } from '@sluice/contracts'
-import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { type MailRow, mailRecords, listRecipients } from './records.ts'
 import { recordAudit } from '@sluice/database'
 import { problems } from '@sluice/http-server'
@@ -10,13 +10,13 @@ const { mails } = identityOperations
 
 export const mailOperations = {
   /** Lists mails, newest first by default. */
-  list: operation(mails.list, (input) => {
+  list: defineIdentityOperation(mails.list, (input) => {
     const search = searchOf(input.query)
     const order = search.order?.length ? search.order : ['created:desc']
     return mailRecords.search(input.db, input, { ...search, order }, input.request.url)
   }),
 
-  read: operation(mails.read, (input) => readMail(input.params.uid, input)),
+  read: defineIdentityOperation(mails.read, (input) => readMail(input.params.uid, input)),
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type MailSummary, type MailKind, mailKinds, type MailState, mailStates, type Role } from '@sluice/contracts'
-import { records, type RefinedRow } from '@sluice/records'
+import { createRecordRepository, type RefinedRow } from '@sluice/records'
 import type { Mails } from '../../database.ts'
 import { scopeToClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
@@ -22,7 +22,7 @@ interface MailRecipient {
 const selectFromUser = (column: 'uid' | 'username') =>
   sql`select u.${sql.ref(column)} from users u where u.id = r.user_id`
 
-export const mailRecords = records<MailRow, MailSummary, IdentityRequestContext>({
+export const mailRecords = createRecordRepository<MailRow, MailSummary, IdentityRequestContext>({
   noun: 'mail',
   table: 'mails',
   path: '/mails',

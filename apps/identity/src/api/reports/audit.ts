@@ -31,7 +31,7 @@ const objectNameSql = sql<string | null>`coalesce(
 /** The outcome, which for a refused sign-in is the reason. A rejected write leaves no audit row. */
 const outcomeSql = sql<string>`coalesce(r.details ->> 'outcome', 'done')`
 
-const summaries: ReadonlyMap<string, string> = new Map(
+const summaryByOperation: ReadonlyMap<string, string> = new Map(
   Object.values(identityOperations)
     .flatMap((noun): OperationSignature[] => Object.values(noun))
     .map(({ id, summary }) => [id, summary]),
@@ -49,7 +49,7 @@ const auditColumns: ReportColumn<AuditRow>[] = [
     name: 'What',
     column: 'summary',
     valueType: 'VARCHAR_255',
-    cell: ({ operation }) => summaries.get(operation) ?? operation,
+    cell: ({ operation }) => summaryByOperation.get(operation) ?? operation,
   },
   { name: 'Object id', column: 'object.id', valueType: 'VARCHAR_255', id: true, cell: ({ object }) => object },
   { name: 'Object', column: 'object.name', valueType: 'VARCHAR_255', cell: (row) => row.object_name },

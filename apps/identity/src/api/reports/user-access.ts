@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import { hasRole, searchOf, type User, type UserListQuery, type TabularResult } from '@sluice/contracts'
-import { records, type Properties } from '@sluice/records'
+import { createRecordRepository, type Properties } from '@sluice/records'
 import { splitRoles } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
@@ -86,11 +86,12 @@ export const userAccessProperties: Properties = {
 }
 
 /** These records are created once, because they cache the totals that they count. */
-const reportRecords = ({ kind }: typeof userRecords) => records({ ...kind, properties: userAccessProperties })
-const all = reportRecords(userRecords)
+const reportRecords = ({ kind }: typeof userRecords) =>
+  createRecordRepository({ ...kind, properties: userAccessProperties })
+const allUserRecords = reportRecords(userRecords)
 const [enabled, notEnabled] = [true, false].map((on) => reportRecords(chooseUserRecords({ analyticsPlatform: on })))
 const chooseRecords = (analyticsPlatform?: boolean) =>
-  (analyticsPlatform === undefined ? all : analyticsPlatform ? enabled : notEnabled)!
+  (analyticsPlatform === undefined ? allUserRecords : analyticsPlatform ? enabled : notEnabled)!
 
 /** Returns users and their access. It has the users, filters and pages of the user list, plus `lastSignIn`. */
 export async function userAccessReport(

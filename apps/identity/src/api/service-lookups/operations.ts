@@ -8,19 +8,19 @@ import {
 } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { findPrincipal } from '../../sign-in/sessions/principal.ts'
-import { operation } from '../operation-context.ts'
+import { defineIdentityOperation } from '../operation-context.ts'
 
 const { lookups } = identityOperations
 
 /** Endpoints where the pipeline service looks up principals, users, groups and clients. They omit unknown ids. */
 export const lookupOperations = {
-  standing: operation(lookups.standing, async ({ db, body }) => {
+  standing: defineIdentityOperation(lookups.standing, async ({ db, body }) => {
     const principal = await findPrincipal(db, body)
     if (!principal) throw problems.notFound('session, application or token')
     return principal
   }),
 
-  users: operation(lookups.users, async ({ db, body }) => {
+  users: defineIdentityOperation(lookups.users, async ({ db, body }) => {
     const { rows } = await sql<UserSummary>`
       select uid as id, client, username, name, status from users where uid = any(${body.ids})
       union all
@@ -29,13 +29,13 @@ export const lookupOperations = {
     return rows
   }),
 
-  userGroups: operation(lookups.userGroups, async ({ db, body }) => {
+  userGroups: defineIdentityOperation(lookups.userGroups, async ({ db, body }) => {
     const { rows } = await sql<UserGroupSummary>`
       select uid as id, client, name, code from user_groups where uid = any(${body.ids}) order by id`.execute(db)
     return rows
   }),
 
-  clients: operation(lookups.clients, async ({ db, body }) => {
+  clients: defineIdentityOperation(lookups.clients, async ({ db, body }) => {
     const { rows } = await sql<ClientSummary>`
       select uid as id, code, name, disabled, domain, pipelines_enabled as "pipelinesEnabled",
         coalesce(time_zone, 'UTC') as "timeZone"
@@ -43,7 +43,7 @@ export const lookupOperations = {
     return rows
   }),
 
-  datasetPublishers: operation(lookups.datasetPublishers, async ({ body, write, request }) => {
+  datasetPublishers: defineIdentityOperation(lookups.datasetPublishers, async ({ body, write, request }) => {
     await write(async (trx) => {
       const { rows } = await sql<{ uid: string }>`
         update clients set domain = 'PUBLIC_DATASET_CATALOG', version = version + 1, updated_at = now(), updated_by = null
@@ -54,7 +54,7 @@ export const lookupOperations = {
     return undefined
   }),
 
-  deletedClients: operation(lookups.deletedClients, async ({ db, body }) => {
+  deletedClients: defineIdentityOperation(lookups.deletedClients, async ({ db, body }) => {
     const { rows } = await sql<Omit<DeletedClientSummary, 'deleted'> & { deleted: Date }>`
       select uid as id, code, name, deleted_at as deleted from deleted_clients where uid = any(${body.ids})
       order by id`.execute(db)

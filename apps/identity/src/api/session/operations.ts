@@ -12,14 +12,14 @@ import { type Caller, problems } from '@sluice/http-server'
 import { computeUserAccess } from '../../effective-roles.ts'
 import type { DB } from '../../database.ts'
 import { presentClient, type ClientRow } from '../clients/records.ts'
-import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import type { UserGroupRow } from '../user-groups/records.ts'
 import { presentUser, type UserReferences, type UserRow } from '../users/records.ts'
 
 export const sessionOperations = {
-  read: operation(identityOperations.session.read, (input) => readSession(input)),
+  read: defineIdentityOperation(identityOperations.session.read, (input) => readSession(input)),
 
-  switchClient: operation(identityOperations.session.switchClient, async (input) => {
+  switchClient: defineIdentityOperation(identityOperations.session.switchClient, async (input) => {
     await switchClient(input.body, input)
     return readSession(input)
   }),

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { GrantType, SsoClientConfig } from '@sluice/contracts'
-import { records, type RefinedRow } from '@sluice/records'
+import { createRecordRepository, type RefinedRow } from '@sluice/records'
 import type { SsoClientConfigs } from '../../database.ts'
 import { clientProperties, scopeToClient, presentWithClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
@@ -10,7 +10,11 @@ export type SsoClientConfigRow = RefinedRow<
   { scopes: SsoClientConfig['scopes']; grant_types: GrantType[] }
 >
 
-export const ssoClientConfigRecords = records<SsoClientConfigRow, SsoClientConfig, IdentityRequestContext>({
+export const ssoClientConfigRecords = createRecordRepository<
+  SsoClientConfigRow,
+  SsoClientConfig,
+  IdentityRequestContext
+>({
   noun: 'SSO client config',
   table: 'sso_client_configs',
   path: '/sso-client-configs',

@@ -1,42 +1,42 @@
 import { identityOperations, searchOf } from '@sluice/contracts'
 import { toProviderConfig } from '../../sign-in/federated/provider-config.ts'
 import { testProvider } from '../../sign-in/federated/check-provider.ts'
-import { operation } from '../operation-context.ts'
+import { defineIdentityOperation } from '../operation-context.ts'
 import { ssoProviderConfigRecords } from './records.ts'
 import { updateOfClient, createSsoProviderConfig, deleteSsoProviderConfig, updateSsoProviderConfig } from './write.ts'
 
 const { ssoProviderConfigs } = identityOperations
 
 export const ssoProviderConfigOperations = {
-  list: operation(ssoProviderConfigs.list, (input) =>
+  list: defineIdentityOperation(ssoProviderConfigs.list, (input) =>
     ssoProviderConfigRecords.search(input.db, input, searchOf(input.query), input.request.url),
   ),
 
-  create: operation(ssoProviderConfigs.create, async (input) =>
+  create: defineIdentityOperation(ssoProviderConfigs.create, async (input) =>
     ssoProviderConfigRecords.created(await createSsoProviderConfig(input.body, input), input),
   ),
 
-  read: operation(ssoProviderConfigs.read, async (input) =>
+  read: defineIdentityOperation(ssoProviderConfigs.read, async (input) =>
     ssoProviderConfigRecords.answer(
       await ssoProviderConfigRecords.read(input.db, input.caller, input.params.uid),
       input,
     ),
   ),
 
-  update: operation(ssoProviderConfigs.update, async (input) =>
+  update: defineIdentityOperation(ssoProviderConfigs.update, async (input) =>
     ssoProviderConfigRecords.answer(await updateSsoProviderConfig(input.params.uid, input.body, input), input),
   ),
 
-  updateForClient: operation(ssoProviderConfigs.updateForClient, (input) =>
+  updateForClient: defineIdentityOperation(ssoProviderConfigs.updateForClient, (input) =>
     updateOfClient(input.params, input.body, input),
   ),
 
-  delete: operation(ssoProviderConfigs.delete, async (input) => {
+  delete: defineIdentityOperation(ssoProviderConfigs.delete, async (input) => {
     await deleteSsoProviderConfig(input.params.uid, input)
     return undefined
   }),
 
-  test: operation(ssoProviderConfigs.test, async ({ db, caller, params, config, federation }) => {
+  test: defineIdentityOperation(ssoProviderConfigs.test, async ({ db, caller, params, config, federation }) => {
     const row = await ssoProviderConfigRecords.read(db, caller, params.uid)
     return testProvider(toProviderConfig(row, config), federation)
   }),

@@ -1,13 +1,17 @@
 import { type Selectable, sql } from 'kysely'
 import { type SsoProvider, type SsoProviderConfig, ssoProviders } from '@sluice/contracts'
-import { records, type RefinedRow } from '@sluice/records'
+import { createRecordRepository, type RefinedRow } from '@sluice/records'
 import type { SsoProviderConfigs } from '../../database.ts'
 import { clientProperties, scopeToClient, presentWithClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 
 export type SsoProviderConfigRow = RefinedRow<Selectable<SsoProviderConfigs>, { provider: SsoProvider }>
 
-export const ssoProviderConfigRecords = records<SsoProviderConfigRow, SsoProviderConfig, IdentityRequestContext>({
+export const ssoProviderConfigRecords = createRecordRepository<
+  SsoProviderConfigRow,
+  SsoProviderConfig,
+  IdentityRequestContext
+>({
   noun: 'SSO provider config',
   table: 'sso_provider_configs',
   path: '/sso-provider-configs',

@@ -3,7 +3,7 @@ import { identityOperations, type UserGroupBody } from '@sluice/contracts'
 import { recordOperations } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { assertClientUnchanged, resolveClient } from '../clients/records.ts'
-import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { userGroupRecords, type UserGroupRow } from './records.ts'
 
 /** Creates, replaces and deletes groups: see `recordOperations`. Deleting a group deletes its memberships. */
@@ -50,7 +50,7 @@ async function auditDeletedMembers(
 }
 
 export const userGroupOperations = recordOperations(identityOperations.userGroups, {
-  operation,
+  operation: defineIdentityOperation,
   records: userGroupRecords,
   writing: userGroupWriting,
 })

@@ -1,13 +1,19 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { UserGroup } from '@sluice/contracts'
-import { matchesLineOf, records, type RefinedRow, type SharedColumns, translatedProperty } from '@sluice/records'
+import {
+  matchesLineOf,
+  createRecordRepository,
+  type RefinedRow,
+  type SharedColumns,
+  translatedProperty,
+} from '@sluice/records'
 import type { DB, UserGroups } from '../../database.ts'
 import { presentClient, clientProperties, type ClientRow, readClients, scopeToClient } from '../clients/records.ts'
 import type { IdentityRequestContext } from '../operation-context.ts'
 
 export type UserGroupRow = RefinedRow<Selectable<UserGroups>, Pick<SharedColumns, 'translations'>>
 
-export const userGroupRecords = records<UserGroupRow, UserGroup, IdentityRequestContext>({
+export const userGroupRecords = createRecordRepository<UserGroupRow, UserGroup, IdentityRequestContext>({
   noun: 'user group',
   table: 'user_groups',
   path: '/user-groups',

@@ -2,7 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import { hasRole, identityOperations, type ListQuery, searchOf, type User, type UserBody } from '@sluice/contracts'
 import { type Caller, type JsonResponse, problems } from '@sluice/http-server'
 import type { DB } from '../../database.ts'
-import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { userGroupRecords, type UserGroupRow } from '../user-groups/records.ts'
 import { userRecords, type UserRow, filterUsers } from './records.ts'
 import { assertMayManageUser } from './rules.ts'
@@ -11,9 +11,11 @@ const { userGroups } = identityOperations
 
 /** The operations of `/user-groups/{uid}/members`. They belong to users, because a membership changes the user's version. */
 export const groupMemberOperations = {
-  listMembers: operation(userGroups.listMembers, (input) => listMembers(input.params.uid, input.query, input)),
-  addMember: operation(userGroups.addMember, (input) => addMember(input.params, input)),
-  removeMember: operation(userGroups.removeMember, (input) => removeMember(input.params, input)),
+  listMembers: defineIdentityOperation(userGroups.listMembers, (input) =>
+    listMembers(input.params.uid, input.query, input),
+  ),
+  addMember: defineIdentityOperation(userGroups.addMember, (input) => addMember(input.params, input)),
+  removeMember: defineIdentityOperation(userGroups.removeMember, (input) => removeMember(input.params, input)),
 }
 
 interface MembershipReference {

@@ -6,7 +6,7 @@ import type { DB } from '../../database.ts'
 import { assertMailAllowed } from '../../email/email-limits.ts'
 import { mailInvitation, mailPasswordReset } from '../../email/notices.ts'
 import { addLink } from '../../sign-in/tokens/one-time-links.ts'
-import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { assertGrantable } from '../role-rules.ts'
 import { toGroupAudit } from './group-member-operations.ts'
 import { toUserAudit, userRecords, type UserRow } from './records.ts'
@@ -111,13 +111,15 @@ const { users } = identityOperations
 
 /** Invitations and password resets that administrators send. */
 export const userInvitationOperations = {
-  invite: operation(users.invite, (input) => inviteUser(input.body, input)),
+  invite: defineIdentityOperation(users.invite, (input) => inviteUser(input.body, input)),
 
-  resendInvitation: operation(users.resendInvitation, (input) => resendInvitation(input.params.uid, input)),
+  resendInvitation: defineIdentityOperation(users.resendInvitation, (input) =>
+    resendInvitation(input.params.uid, input),
+  ),
 
-  copy: operation(users.copy, (input) => copyUser(input.params.uid, input.body, input)),
+  copy: defineIdentityOperation(users.copy, (input) => copyUser(input.params.uid, input.body, input)),
 
-  startPasswordReset: operation(users.startPasswordReset, async (input) => {
+  startPasswordReset: defineIdentityOperation(users.startPasswordReset, async (input) => {
     await startPasswordReset(input.params.uid, input)
     return undefined
   }),

@@ -7,7 +7,7 @@ import { endSessionsOfUser, listSessions } from '../../sign-in/sessions/sessions
 import { isUid } from '../../is-uid.ts'
 import { presentApiToken } from '../account/api-tokens.ts'
 import { presentSession } from '../account/sessions.ts'
-import { type IdentityRequestContext, operation } from '../operation-context.ts'
+import { type IdentityRequestContext, defineIdentityOperation } from '../operation-context.ts'
 import { assertSuperAdminRemainsAfter, canAdminister } from '../role-rules.ts'
 import { toGroupAudit, listGroupsOfUser } from './group-member-operations.ts'
 import { toUserAudit, userRecords, type UserRow, chooseUserRecords } from './records.ts'
@@ -18,33 +18,35 @@ const { users } = identityOperations
 
 export const userOperations = {
   // Must precede `read`, because its path would match "me" as an id.
-  me: operation(users.me, async (input) =>
+  me: defineIdentityOperation(users.me, async (input) =>
     userRecords.answer(await userRecords.read(input.db, input.caller, input.caller.uid), input),
   ),
 
-  list: operation(users.list, (input) => {
+  list: defineIdentityOperation(users.list, (input) => {
     const { analyticsPlatform, ...query } = input.query
     return chooseUserRecords({ analyticsPlatform }).search(input.db, input, searchOf(query), input.request.url)
   }),
 
-  search: operation(users.search, (input) => {
+  search: defineIdentityOperation(users.search, (input) => {
     const { analyticsPlatform, ...request } = input.body
     return chooseUserRecords({ analyticsPlatform }).search(input.db, input, request)
   }),
 
-  create: operation(users.create, async (input) => userRecords.created(await createUser(input.body, input), input)),
+  create: defineIdentityOperation(users.create, async (input) =>
+    userRecords.created(await createUser(input.body, input), input),
+  ),
 
-  read: operation(users.read, async (input) =>
+  read: defineIdentityOperation(users.read, async (input) =>
     userRecords.answer(await userRecords.read(input.db, input.caller, input.params.uid), input),
   ),
 
-  update: operation(users.update, (input) => updateUser(input.params.uid, input.body, input)),
+  update: defineIdentityOperation(users.update, (input) => updateUser(input.params.uid, input.body, input)),
 
-  setStatus: operation(users.setStatus, async (input) =>
+  setStatus: defineIdentityOperation(users.setStatus, async (input) =>
     userRecords.answer(await setUserStatus(input.params.uid, input.body, input), input),
   ),
 
-  delete: operation(users.delete, async (input) => {
+  delete: defineIdentityOperation(users.delete, async (input) => {
     await deleteUser(input.params.uid, input)
     return undefined
   }),
@@ -91,24 +93,27 @@ async function deleteUser(uid: string, { write, caller, request }: IdentityReque
 
 /** Lets administrators manage sessions, tokens and second factors of users whose roles they hold too. */
 export const userAccessOperations = {
-  removeSecondFactor: operation(users.removeSecondFactor, async ({ write, config, caller, params, request }) => {
-    await write(async (trx) => {
-      const user = await lockManageableUser(trx, caller, params.uid, request.ifMatch)
-      // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
-      if (user.uid === caller.uid) throw problems.forbidden('Remove your own with DELETE /users/me/second-factor.')
-      const before = await removeSecondFactor(trx, user.id)
-      if (before) await mailSecondFactorChanged(trx, config, user, 'removed')
-      request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
-    })
-    return undefined
-  }),
+  removeSecondFactor: defineIdentityOperation(
+    users.removeSecondFactor,
+    async ({ write, config, caller, params, request }) => {
+      await write(async (trx) => {
+        const user = await lockManageableUser(trx, caller, params.uid, request.ifMatch)
+        // Callers remove their own second factor only with a proof of identity, which an unattended session lacks.
+        if (user.uid === caller.uid) throw problems.forbidden('Remove your own with DELETE /users/me/second-factor.')
+        const before = await removeSecondFactor(trx, user.id)
+        if (before) await mailSecondFactorChanged(trx, config, user, 'removed')
+        request.audit(user.uid, { before: { twoFactorAuth: before }, after: { twoFactorAuth: false } })
+      })
+      return undefined
+    },
+  ),
 
-  listApiTokens: operation(users.listApiTokens, async (input) => {
+  listApiTokens: defineIdentityOperation(users.listApiTokens, async (input) => {
     const { id } = await readManageableUser(input, input.params.uid)
     return (await listApiTokens(input.db, id)).map(presentApiToken)
   }),
 
-  deleteApiToken: operation(users.deleteApiToken, async ({ write, caller, params, request }) => {
+  deleteApiToken: defineIdentityOperation(users.deleteApiToken, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
       const user = await lockManageableUser(trx, caller, params.uid)
       if (!isUid(params.apiToken) || !(await removeApiToken(trx, user.id, params.apiToken)))
@@ -118,12 +123,12 @@ export const userAccessOperations = {
     return undefined
   }),
 
-  listSessions: operation(users.listSessions, async (input) => {
+  listSessions: defineIdentityOperation(users.listSessions, async (input) => {
     const { id } = await readManageableUser(input, input.params.uid)
     return (await listSessions(input.db, id)).map(presentSession(input.caller))
   }),
 
-  endSessions: operation(users.endSessions, async ({ write, caller, params, request }) => {
+  endSessions: defineIdentityOperation(users.endSessions, async ({ write, caller, params, request }) => {
     await write(async (trx) => {
       const user = await lockManageableUser(trx, caller, params.uid)
       await endSessionsOfUser(trx, user.id, 'ENDED_BY_ADMIN')

@@ -13,7 +13,7 @@ import {
   matchesLineOf,
   type Properties,
   type Property,
-  records,
+  createRecordRepository,
   type RefinedRow,
   type SharedColumns,
   translatedProperty,
@@ -86,7 +86,7 @@ const accessProperties: Properties = {
   hasClientAccess: matchAccess(['ROLE_MANAGE_CLIENT'], sql`true`),
 }
 
-export const userRecords = records<UserRow, User, IdentityRequestContext>({
+export const userRecords = createRecordRepository<UserRow, User, IdentityRequestContext>({
   noun: 'user',
   table: 'users',
   path: '/users',
@@ -134,7 +134,7 @@ export const userRecords = records<UserRow, User, IdentityRequestContext>({
 })
 
 /** Returns the user records that meet a condition. Filters cannot bypass the condition. */
-export const filterUsers = (only: ListCondition) => records({ ...userRecords.kind, only })
+export const filterUsers = (only: ListCondition) => createRecordRepository({ ...userRecords.kind, only })
 
 const filterAnalyticsUsers = (enabled: boolean) =>
   filterUsers({

@@ -7,15 +7,16 @@ import { parsePublicAddress } from '../../public-address.ts'
 import { isNotSignedIn, signInWithCode, type SecondFactorRequired } from '../../sign-in/password/password-sign-in.ts'
 import { type InteractionStep, finishLogin } from './interaction-step.ts'
 
-const cookie = 'sluice-second-factor'
+const secondFactorCookie = 'sluice-second-factor'
 
 /** Stores the ticket for the verified password in a cookie of this interaction, until the second step. */
 export function setTicketCookie({ response, base, config }: InteractionStep, { ticket }: SecondFactorRequired): void {
   const { secure } = parsePublicAddress(config.IDENTITY_PUBLIC_URL)
-  response.cookie(cookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
+  response.cookie(secondFactorCookie, ticket, { httpOnly: true, sameSite: 'lax', secure, path: base, maxAge: 300_000 })
 }
 
-const readTicketCookie = (request: Request): string | undefined => findCookie(request.headers.cookie, cookie)
+const readTicketCookie = (request: Request): string | undefined =>
+  findCookie(request.headers.cookie, secondFactorCookie)
 
 /** Shows the page for the code of an app, or with `?recovery` for a recovery code. */
 export async function showCodePage(step: InteractionStep): Promise<void> {
@@ -55,7 +56,7 @@ export async function submitCode(step: InteractionStep): Promise<void> {
     const result = await audited('auth.loginWithCode', request, response, (context) =>
       signInWithCode({ ticket, code: code.trim() }, { ...context, expectedClient: application.tenant }),
     )
-    response.clearCookie(cookie, { path: base })
+    response.clearCookie(secondFactorCookie, { path: base })
     await finishLogin(step, result)
   } catch (error) {
     if (!isNotSignedIn(error)) throw error

@@ -18,7 +18,7 @@ interface AccountRow {
 }
 
 /** The user claims that each scope grants to an application. */
-export const claims = {
+export const claimsByScope = {
   openid: ['sub', 'auth_time', 'amr'],
   profile: ['name', 'preferred_username', 'updated_at'],
   email: ['email', 'email_verified'],

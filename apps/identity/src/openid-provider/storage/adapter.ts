@@ -16,7 +16,7 @@ const reuseGraceSeconds = 10
 const maxLifetimeSeconds = 366 * 24 * 3600
 
 /** SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. */
-const live = sql`m.expires_at > now() and (
+const isLiveModel = sql`m.expires_at > now() and (
   m.session_id is null or (
     ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
@@ -36,7 +36,7 @@ export const createOidcAdapter =
       const { rows } = await sql<{ payload: AdapterPayload; used: boolean }>`
       ${prepared(`find-oidc-model-by-${by}`)} select m.payload, coalesce(m.consumed_at < now() - make_interval(secs => ${model === 'RefreshToken' ? reuseGraceSeconds : -1}), false) as used
       from oidc_models m left join sessions s on s.id = m.session_id left join users u on u.id = s.user_id
-      where m.model = ${model} and ${which} and ${live} order by m.created_at desc limit 1`.execute(db)
+      where m.model = ${model} and ${which} and ${isLiveModel} order by m.created_at desc limit 1`.execute(db)
       const row = rows[0]
       if (row?.used) rememberReplayedTokenUser(row.payload.accountId)
       return row && { ...restorePayload(model, id, row.payload), ...(row.used && { consumed: true }) }

@@ -8,7 +8,7 @@ import { renderFrame, type PageFacts } from '../parts/page-layout.ts'
 import { sendPage } from '../send-page.ts'
 import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
 
-const path = '/account/forgot-password'
+const forgotPasswordPath = '/account/forgot-password'
 /** The maximum length of an e-mail address, as in the operation's contract. */
 const maxUsernameLength = 254
 
@@ -17,7 +17,7 @@ export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteC
   const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
     const facts = {
       ...readPageFacts(request, prefix),
-      action: prefix + path,
+      action: prefix + forgotPasswordPath,
       csrf: csrf.issue(request, response),
       wrong,
     }
@@ -25,8 +25,8 @@ export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteC
   }
 
   const routes = Router()
-  routes.get(path, (request, response) => show(request, response))
-  routes.post(path, readForm, async (request, response) => {
+  routes.get(forgotPasswordPath, (request, response) => show(request, response))
+  routes.post(forgotPasswordPath, readForm, async (request, response) => {
     csrf.assertValid(request)
     const username = readFormField(request, 'username').trim()
     const texts = readPageTexts(chooseLanguage(request))

@@ -69,7 +69,7 @@ ${main}
 `.markup
 }
 
-const tones = 6
+const toneCount = 6
 
 /** Returns one or two letters, and a colour that is always the same for a name. */
 function createMonogram(text: string): { initials: string; tone: number } {
@@ -77,5 +77,5 @@ function createMonogram(text: string): { initials: string; tone: number } {
   const ends = words.length > 1 ? [words[0], words.at(-1)] : words
   const initials = ends.map((word) => [...(word ?? '')][0]?.toLocaleUpperCase('en') ?? '').join('')
   const sum = [...text].reduce((total, character) => (total * 31 + (character.codePointAt(0) ?? 0)) % 65_521, 7)
-  return { initials: initials || '·', tone: sum % tones }
+  return { initials: initials || '·', tone: sum % toneCount }
 }

@@ -139,7 +139,7 @@ const parseKeys = (set: unknown): ProviderKey[] => {
   return Array.isArray(keys) ? keys.filter((key) => key !== null && typeof key === 'object') : []
 }
 
-const kinds: Record<string, { kty: string; crv?: string }> = {
+const keyTypeByAlgorithm: Record<string, { kty: string; crv?: string }> = {
   ES256: { kty: 'EC', crv: 'P-256' },
   RS256: { kty: 'RSA' },
   PS256: { kty: 'RSA' },
@@ -148,7 +148,7 @@ const kinds: Record<string, { kty: string; crv?: string }> = {
 }
 
 function canVerifyIdToken({ kty, crv, alg, use }: ProviderKey, algorithm: string): boolean {
-  const kind = kinds[algorithm]
+  const kind = keyTypeByAlgorithm[algorithm]
   return (
     kty === kind?.kty &&
     (kind?.crv === undefined || crv === kind.crv) &&

@@ -20,7 +20,7 @@ export interface PendingSignIn {
   expires: number
 }
 
-const purpose = 'sso.state'
+const statePurpose = 'sso.state'
 const encodeHash = (text: string): string => hashSecret(text).toString('base64url')
 
 /** Starts a sign-in. Returns the state for the provider and the secret for the browser. */
@@ -28,13 +28,13 @@ export function beginSignIn(ring: KeyRing, about: Pick<PendingSignIn, 'config' |
   const secret = randomBytes(32).toString('base64url')
   const expires = Math.floor(Date.now() / 1000) + stateLifetimeSeconds
   const pending: PendingSignIn = { ...about, browser: encodeHash(secret), expires }
-  return { pending, secret, state: ring.seal(JSON.stringify(pending), purpose) }
+  return { pending, secret, state: ring.seal(JSON.stringify(pending), statePurpose) }
 }
 
 /** Opens a sealed state; undefined if it is forged or expired. */
 export function openState(ring: KeyRing, state: string): PendingSignIn | undefined {
   try {
-    const pending = JSON.parse(ring.open(state, purpose)) as PendingSignIn
+    const pending = JSON.parse(ring.open(state, statePurpose)) as PendingSignIn
     return pending.expires * 1000 > Date.now() ? pending : undefined
   } catch {
     return undefined
@@ -49,11 +49,12 @@ export const isSameBrowser = ({ browser }: PendingSignIn, secret: string): boole
  * stored or sent data is not enough to finish another user's sign-in.
  */
 export const deriveProofs = (secret: string) => ({
-  nonce: derive(secret, 'nonce'),
-  codeVerifier: derive(secret, 'code verifier'),
+  nonce: deriveFromSecret(secret, 'nonce'),
+  codeVerifier: deriveFromSecret(secret, 'code verifier'),
 })
 
-const derive = (secret: string, what: string): string => createHmac('sha256', secret).update(what).digest('base64url')
+const deriveFromSecret = (secret: string, what: string): string =>
+  createHmac('sha256', secret).update(what).digest('base64url')
 
 /** Marks a state as used. Returns true for exactly one of any number of concurrent callbacks. */
 export async function consumeState(db: Kysely<DB>, state: string, { expires }: PendingSignIn): Promise<boolean> {

@@ -79,7 +79,7 @@ export const sealSecret = (uid: string, secret: string, ring: KeyRing): string =
   ring.seal(secret, clientSecretPurpose(uid))
 
 const wellKnown = /\/\.well-known\/openid-configuration\/?$/
-const refuse = (detail: string) => problems.refused('/clientDomain', detail)
+const clientDomainProblem = (detail: string) => problems.refused('/clientDomain', detail)
 
 /**
  * Returns the issuer of a config: `https://<clientDomain>/` for a vendor, otherwise the whole address or its host. Users
@@ -88,13 +88,20 @@ const refuse = (detail: string) => problems.refused('/clientDomain', detail)
 export function parseIssuer(provider: SsoProvider, clientDomain: string): URL {
   const bare = !clientDomain.includes('/')
   if (provider === 'IDP_VENDOR' && !bare)
-    throw refuse('Enter only the domain of a vendor, such as acme.eu.vendor.com. For a whole address, choose GENERIC.')
+    throw clientDomainProblem(
+      'Enter only the domain of a vendor, such as acme.eu.vendor.com. For a whole address, choose GENERIC.',
+    )
   const text = bare ? `https://${clientDomain}` : clientDomain.replace(wellKnown, '')
-  if (!URL.canParse(text)) throw refuse('Enter a domain or an address, such as https://sso.example.org/acme.')
+  if (!URL.canParse(text))
+    throw clientDomainProblem('Enter a domain or an address, such as https://sso.example.org/acme.')
   const url = new URL(text)
-  if (!['https:', 'http:'].includes(url.protocol)) throw refuse('The address of a provider must begin with https://.')
-  if (url.username || url.password) throw refuse('The address of a provider must not contain a username or password.')
-  if (text.includes('?') || text.includes('#')) throw refuse('The address of a provider must not contain ? or #.')
-  if (bare && url.host !== clientDomain.toLowerCase()) throw refuse('Enter a domain, such as acme.eu.vendor.com.')
+  if (!['https:', 'http:'].includes(url.protocol))
+    throw clientDomainProblem('The address of a provider must begin with https://.')
+  if (url.username || url.password)
+    throw clientDomainProblem('The address of a provider must not contain a username or password.')
+  if (text.includes('?') || text.includes('#'))
+    throw clientDomainProblem('The address of a provider must not contain ? or #.')
+  if (bare && url.host !== clientDomain.toLowerCase())
+    throw clientDomainProblem('Enter a domain, such as acme.eu.vendor.com.')
   return url
 }

@@ -33,7 +33,7 @@ export function createFederation(outgoing: GuardedFetch): Federation {
   const cache = new Map<string, { until: number; found: Promise<ServerMetadata> }>()
 
   const discoverAndCache = (issuer: URL): Promise<ServerMetadata> => {
-    const found = discover(issuer, outgoing)
+    const found = discoverMetadata(issuer, outgoing)
     cache.delete(issuer.href)
     const entry = { until: Date.now() + cacheMs.found, found }
     cache.set(issuer.href, entry)
@@ -60,10 +60,10 @@ export const outgoingLimits = { timeLimit: 5_000, maxBytes: 65_536 }
 export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']
 
 /** The clock tolerance in seconds. */
-const tolerance = 10
+const clockToleranceSeconds = 10
 
 /** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
-async function discover(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
+async function discoverMetadata(issuer: URL, outgoing: GuardedFetch): Promise<ServerMetadata> {
   const options = { [customFetch]: outgoing.fetch as CustomFetch, execute: listHttpExtensions(issuer) }
   const found = await discovery(issuer, 'discovery', undefined, None(), options).catch((error: unknown) => {
     throw toDiscoveryProblem(error, issuer)
@@ -123,7 +123,7 @@ export function createClientConfig({ metadata, ...us }: ClientRegistration, outg
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
     us.clientId,
-    { [clockTolerance]: tolerance },
+    { [clockTolerance]: clockToleranceSeconds },
     chooseClientAuth(metadata, us.clientSecret),
   )
   for (const extension of listHttpExtensions(new URL(metadata.issuer))) extension(config)

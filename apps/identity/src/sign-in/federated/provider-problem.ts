@@ -52,7 +52,7 @@ export function toProviderProblem(error: unknown): ProviderProblem | undefined {
   return undefined
 }
 
-const denials: Record<string, string> = {
+const denialMessages: Record<string, string> = {
   access_denied: 'The sign-in was refused or cancelled at the provider.',
   login_required: 'The provider requires a new sign-in. Start again.',
   interaction_required: 'The provider requires a new sign-in. Start again.',
@@ -65,7 +65,9 @@ const denials: Record<string, string> = {
 
 /** The provider chooses the error text, so the message repeats only error codes of the standards. */
 function toDenialProblem(error: string): ProviderProblem {
-  const sentence = Object.hasOwn(denials, error) ? denials[error]! : 'The provider did not sign the user in.'
+  const sentence = Object.hasOwn(denialMessages, error)
+    ? denialMessages[error]!
+    : 'The provider did not sign the user in.'
   return new ProviderProblem('SSO_DENIED', sentence)
 }
 

@@ -7,7 +7,7 @@ import type { SignedIn } from '../password/password-sign-in.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 
 /** The lifetime of a ticket in seconds. */
-const lifetime = 60
+const handoverTicketSeconds = 60
 
 /** Issues a one-time ticket that hands a session over to the interaction page. */
 export async function issueHandover(
@@ -17,7 +17,7 @@ export async function issueHandover(
   const ticket = randomBytes(32).toString('base64url')
   await sql`
     insert into sso_tickets (ticket_hash, session_id, interaction, expires_at)
-    values (${hashSecret(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${lifetime}))`.execute(
+    values (${hashSecret(ticket)}, ${session.id}, ${interaction}, now() + make_interval(secs => ${handoverTicketSeconds}))`.execute(
     trx,
   )
   return ticket

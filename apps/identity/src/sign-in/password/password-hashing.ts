@@ -3,25 +3,28 @@ import { hash, verify } from '@node-rs/argon2'
 import { limitConcurrency } from '@sluice/http-server'
 
 /** argon2id (2) with OWASP's minimum: 19 MiB, two passes, a parallelism of one. It took 17 ms on the measured machine. */
-const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+const argon2Parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** A hash that no password matches. The verification takes as long as for a real hash. */
-const decoy = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$c2x1aWNlLWRlY295LXNhbHQ$${'A'.repeat(43)}`
+const decoyHash = `$argon2id$v=19$m=${argon2Parameters.memoryCost},t=${argon2Parameters.timeCost},p=${argon2Parameters.parallelism}$c2x1aWNlLWRlY295LXNhbHQ$${'A'.repeat(43)}`
 
 /**
  * Limits hashing in the thread pool, which has four threads. Each hash takes 19 MiB and a core for about 15 ms. The
  * limit is the number of cores plus one, at most four, so that no core is idle while the main thread builds a response.
  * More hashes would only compete. The queue holds about one second of a core's work. Throws 503 if the queue is full.
  */
-export const hashing = limitConcurrency({
+export const hashingConcurrency = limitConcurrency({
   atOnce: Math.min(4, availableParallelism() + 1),
   waiting: 64,
   title: 'Too many concurrent password checks.',
 })
 
-export const hashPassword = (password: string): Promise<string> => hashing(() => hash(password, cost))
+export const hashPassword = (password: string): Promise<string> =>
+  hashingConcurrency(() => hash(password, argon2Parameters))
 
 /** Verifies a password. Takes the same time without a stored hash. */
 export function verifyPassword(password: string, stored: string | null | undefined): Promise<boolean> {
-  return hashing(async () => (await verify(stored ?? decoy, password)) && stored !== null && stored !== undefined)
+  return hashingConcurrency(
+    async () => (await verify(stored ?? decoyHash, password)) && stored !== null && stored !== undefined,
+  )
 }

@@ -4,12 +4,12 @@ import { problems } from '@sluice/http-server'
 import { toSkeleton } from '../username.ts'
 
 /** The messages of the weaknesses. No message repeats the password. */
-const sentences = {
+const ruleMessages = {
   common: 'This password is on the list of common passwords. Choose another.',
   context:
     'The password contains the user’s name, username or e-mail address, or the name of the organisation or of Sluice. Choose another.',
 }
-export type PasswordWeakness = keyof typeof sentences
+export type PasswordWeakness = keyof typeof ruleMessages
 
 /** Returns why a password is easy to guess; undefined if no rule matches. */
 export function findPasswordWeakness(password: string, owner: PasswordOwner): PasswordWeakness | undefined {
@@ -20,7 +20,7 @@ export function findPasswordWeakness(password: string, owner: PasswordOwner): Pa
 /** Rejects a password that is easy to guess. The contract checks the length. `pointer` names the field. */
 export function checkPassword(password: string, owner: PasswordOwner, pointer = '/password'): void {
   const weakness = findPasswordWeakness(password, owner)
-  if (weakness) throw problems.refused(pointer, sentences[weakness])
+  if (weakness) throw problems.refused(pointer, ruleMessages[weakness])
 }
 
 /**
@@ -28,12 +28,12 @@ export function checkPassword(password: string, owner: PasswordOwner, pointer = 
  * phrases, and common words with the digits that people add to make them long enough.
  */
 const commonPasswordText = readFileSync(join(import.meta.dirname, 'common-passwords.txt'), 'utf8')
-const common = new Set(commonPasswordText.split('\n').filter(Boolean))
+const commonPasswords = new Set(commonPasswordText.split('\n').filter(Boolean))
 
 /** Returns whether the list has the password. Ignores case, and digits and signs at the end that the list lacks. */
 export function isCommonPassword(password: string): boolean {
   const plain = password.toLowerCase()
-  return common.has(plain) || common.has(plain.replace(/[\d\W_]{1,4}$/, '')) || isRepetition(plain)
+  return commonPasswords.has(plain) || commonPasswords.has(plain.replace(/[\d\W_]{1,4}$/, '')) || isRepetition(plain)
 }
 
 /** Returns whether the text repeats one to four characters. */
@@ -48,13 +48,13 @@ export interface PasswordOwner {
   clientCode: string
 }
 
-const product = 'Sluice'
+const productName = 'Sluice'
 
 /** Minimum length in code points; shorter words match too many unrelated ones. */
 const shortest = 4
 
 /** Maps digits and signs that people write for letters to the letters; ambiguous ones (1, !, l) to one letter. */
-const stand = new Map(
+const letterBySubstitute = new Map(
   Object.entries({ o: '0', a: '4@', e: '3€', i: '1!|l', s: '5$', t: '7+' }).flatMap(([letter, signs]) =>
     [...signs].map((sign) => [sign, letter] as const),
   ),
@@ -62,7 +62,9 @@ const stand = new Map(
 
 /** Folds case, width, accents, look-alikes and digits that replace letters. */
 const foldText = (text: string): string =>
-  [...toSkeleton(text).normalize('NFD').replaceAll(/\p{M}/gu, '')].map((letter) => stand.get(letter) ?? letter).join('')
+  [...toSkeleton(text).normalize('NFD').replaceAll(/\p{M}/gu, '')]
+    .map((letter) => letterBySubstitute.get(letter) ?? letter)
+    .join('')
 
 /** Returns whether the password contains a name or e-mail address of its user, or the organisation's or product's name. */
 export function containsContextWord(password: string, owner: PasswordOwner): boolean {
@@ -73,6 +75,6 @@ export function containsContextWord(password: string, owner: PasswordOwner): boo
 function listContextWords({ username, name, email, clientName, clientCode }: PasswordOwner): string[] {
   const local = email.slice(0, Math.max(0, email.lastIndexOf('@')))
   const whole = [username, local, clientCode]
-  const parts = [...whole, name, clientName, product].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
+  const parts = [...whole, name, clientName, productName].flatMap((text) => text.split(/[^\p{L}\p{M}\p{N}]+/u))
   return [...whole, ...parts].map(foldText).filter((word) => [...word].length >= shortest)
 }

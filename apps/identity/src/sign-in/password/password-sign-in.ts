@@ -109,7 +109,7 @@ export async function signInWithCode({ ticket, code }: LoginCodeBody, context: S
 }
 
 /** The account of the username when the attempt was counted. `lockUser` reads the user again. */
-interface Account {
+interface PasswordAccount {
   id: number
   uid: string
   client: string
@@ -122,7 +122,7 @@ interface Account {
 /** Counts the attempt and finds the account in one statement, whether or not the username exists. Throws 429. */
 async function admitAttemptAndFindAccount(username: string, context: SignInContext) {
   const skeleton = toSkeleton(username)
-  const { rows } = await sql<AttemptCount & (Account | Record<keyof Account, null>)>`
+  const { rows } = await sql<AttemptCount & (PasswordAccount | Record<keyof PasswordAccount, null>)>`
     ${prepared('admit-sign-in')}
     with ${countAttemptSql(skeleton, context.request.address)}
     select attempt.*, found.* from attempt left join (
@@ -130,7 +130,7 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
       from users u join clients c on c.uid = u.client where u.username_skeleton = ${skeleton}
     ) as found on true`.execute(context.db)
   const row = rows[0]!
-  const account: Account | undefined = row.id === null ? undefined : row
+  const account: PasswordAccount | undefined = row.id === null ? undefined : row
   const attempt = await auditThrottled(
     Promise.try(() => assertAdmitted(row)),
     context,
@@ -142,7 +142,7 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
 /** Verifies the password. An overload error does not count as a failed attempt. */
 async function verifyCountedPassword(
   password: string,
-  account: Account | undefined,
+  account: PasswordAccount | undefined,
   db: Kysely<DB>,
   attempt: ThrottleKeys,
 ): Promise<boolean> {
@@ -155,7 +155,11 @@ async function verifyCountedPassword(
 }
 
 /** Returns the reason of a refusal for the audit log. */
-function findRefusal(account: Account | undefined, isCorrect: boolean, expectedClient?: string): string | undefined {
+function findRefusal(
+  account: PasswordAccount | undefined,
+  isCorrect: boolean,
+  expectedClient?: string,
+): string | undefined {
   if (!account) return 'unknown username'
   if (account.sso_auth) return 'signs in elsewhere'
   if (account.password_hash === null) return 'no password'

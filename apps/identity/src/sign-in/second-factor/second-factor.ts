@@ -99,11 +99,11 @@ export async function removeSecondFactor(trx: Transaction<DB>, user: number): Pr
 const recoveryCodeCount = 10
 
 /** Crockford's base32, without letters that look like others. Each character has five bits. */
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const recoveryCodeAlphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** Returns a code with 125 random bits, so a fast hash is enough. Format: `xxxxx-xxxxx-xxxxx-xxxxx-xxxxx`. */
 function generateRecoveryCode(): string {
-  const letters = Array.from(randomBytes(25), (byte) => alphabet[byte % 32]).join('')
+  const letters = Array.from(randomBytes(25), (byte) => recoveryCodeAlphabet[byte % 32]).join('')
   return letters.replaceAll(/(.{5})(?=.)/g, '$1-')
 }
 

@@ -4,14 +4,14 @@ import type { DB } from '../../database.ts'
 import { hashSecret } from '../../stored-secrets.ts'
 
 /** The lifetime of a ticket in seconds, from the password to the code. */
-const lifetime = 300
+const ticketLifetimeSeconds = 300
 
 /** Issues a ticket that proves the password until the code arrives. Only its hash is stored. */
 export async function issueTicket(trx: Kysely<DB>, user: number): Promise<string> {
   const ticket = `slt_${randomBytes(32).toString('base64url')}`
   await sql`
     insert into second_factor_tickets (ticket_hash, user_id, expires_at)
-    values (${hashSecret(ticket)}, ${user}, now() + make_interval(secs => ${lifetime}))`.execute(trx)
+    values (${hashSecret(ticket)}, ${user}, now() + make_interval(secs => ${ticketLifetimeSeconds}))`.execute(trx)
   return ticket
 }
 

@@ -2,9 +2,9 @@ import { Secret, TOTP } from 'otpauth'
 import { renderSVG } from 'uqr'
 
 /** Seconds of a step, digits of a code, and the clock tolerance in steps. Every authenticator supports these values. */
-const period = 30
-const digits = 6
-const window = 1
+const periodSeconds = 30
+const codeDigits = 6
+const toleratedPeriods = 1
 
 /** Returns a seed of 160 bits, as RFC 4226 recommends, in base32. */
 export const generateSeed = (): string => new Secret({ size: 20 }).base32
@@ -13,8 +13,8 @@ export const generateSeed = (): string => new Secret({ size: 20 }).base32
 export function findTimeStep(code: string, seed: string, now = Date.now()): number | undefined {
   // otpauth compares letters by number and then by bytes, and throws where these differ.
   if (!/^[0-9]{6}$/.test(code)) return undefined
-  const delta = createTotp(seed).validate({ token: code, window, timestamp: now })
-  return delta === null ? undefined : TOTP.counter({ period, timestamp: now }) + delta
+  const delta = createTotp(seed).validate({ token: code, window: toleratedPeriods, timestamp: now })
+  return delta === null ? undefined : TOTP.counter({ period: periodSeconds, timestamp: now }) + delta
 }
 
 /** Returns the enrolment data of a seed: an `otpauth://` URI and its QR code as SVG. */
@@ -26,4 +26,4 @@ export function createEnrolment(seed: string, { issuer, username }: { issuer: st
 }
 
 const createTotp = (seed: string, about: { issuer?: string; label?: string } = {}) =>
-  new TOTP({ ...about, secret: Secret.fromBase32(seed), algorithm: 'SHA1', digits, period })
+  new TOTP({ ...about, secret: Secret.fromBase32(seed), algorithm: 'SHA1', digits: codeDigits, period: periodSeconds })

@@ -22,7 +22,7 @@ export const readKeyRotation = (
 })
 
 /** Minutes from publishing a key to signing with it, the maximum time that clients may cache the key set. */
-const overlap = 60
+const prepublishMinutes = 60
 
 /** Publishes a next key, promotes it when the current one is old enough, and deletes keys that are no longer needed. */
 export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotation): Promise<void> =>
@@ -35,7 +35,8 @@ export const rotateDueKeys = (db: Kysely<DB>, { ring, days, daysKept }: KeyRotat
     // The first key is created on first use.
     if (!current) return
     if (!next) await addKey(trx, ring, 'NEXT')
-    else if (days > 0 && isOlderThan(current, days * 24 * 60) && isOlderThan(next, overlap)) await promoteKey(trx, ring)
+    else if (days > 0 && isOlderThan(current, days * 24 * 60) && isOlderThan(next, prepublishMinutes))
+      await promoteKey(trx, ring)
   })
 
 export type RotationResult =
@@ -49,8 +50,8 @@ export const rotateKeys = (db: Kysely<DB>, ring: KeyRing, immediately = false): 
     const known = await listKeys(trx)
     if (!known.current) await addKey(trx, ring, 'CURRENT')
     const next = known.next ?? (await addKey(trx, ring, 'NEXT'))
-    if (!immediately && !isOlderThan(next, overlap)) {
-      const signsFrom = new Date(next.state_since.getTime() + overlap * 60_000)
+    if (!immediately && !isOlderThan(next, prepublishMinutes)) {
+      const signsFrom = new Date(next.state_since.getTime() + prepublishMinutes * 60_000)
       return { outcome: 'published', kid: next.kid, signsFrom }
     }
     await promoteKey(trx, ring)

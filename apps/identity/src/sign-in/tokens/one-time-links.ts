@@ -8,7 +8,7 @@ import { hashSecret } from '../../stored-secrets.ts'
 export type LinkPurpose = 'INVITATION' | 'PASSWORD_RESET'
 
 /** The lifetime and the page of each purpose. */
-const kinds: Record<LinkPurpose, { hours: number; page: string }> = {
+const linkKinds: Record<LinkPurpose, { hours: number; page: string }> = {
   INVITATION: { hours: 7 * 24, page: '/account/invitation' },
   PASSWORD_RESET: { hours: 1, page: '/account/password' },
 }
@@ -46,7 +46,7 @@ export async function addLink(
   { IDENTITY_PUBLIC_URL }: { IDENTITY_PUBLIC_URL: string },
 ): Promise<NewLink> {
   const token = `sll_${randomBytes(32).toString('base64url')}`
-  const { hours, page } = kinds[purpose]
+  const { hours, page } = linkKinds[purpose]
   const { rows } = await sql<{ expires_at: Date }>`
     insert into links as l (user_id, purpose, token_hash, email, expires_at)
     values (${user.id}, ${purpose}, ${hashSecret(token)}, ${user.email}, now() + make_interval(hours => ${hours}))
@@ -65,14 +65,14 @@ export async function findLink(db: Kysely<DB>, token: string, purpose: LinkPurpo
     select l.expires_at as expires, u.id, u.uid, u.client, c.name as "clientName", c.code as "clientCode", u.name, u.username, u.email,
       u.sso_auth as "ssoAuth", u.status
     from links l join users u on u.id = l.user_id join clients c on c.uid = u.client
-    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and ${usable}`.execute(db)
+    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and ${isUsableLink}`.execute(db)
   if (!rows[0]) return undefined
   const { expires, ...user } = rows[0]
   return { user, expires }
 }
 
 /** An invitation requires an invited user. A change that ends the user's sessions also invalidates a password reset. */
-const usable = sql`
+const isUsableLink = sql`
   l.expires_at > now() and l.email = u.email and not c.disabled and case l.purpose
     when 'INVITATION' then u.status = 'INVITATION'
     else u.status = 'ACTIVE' and not u.sso_auth and l.created_at > u.token_valid_after
@@ -90,7 +90,7 @@ export async function consumeLink(trx: Kysely<DB>, token: string, purpose: LinkP
   )
   const { rows } = await sql<{ id: number }>`
     delete from links l using users u, clients c
-    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and u.id = l.user_id and c.uid = u.client and ${usable}
+    where l.token_hash = ${hashSecret(token)} and l.purpose = ${purpose} and u.id = l.user_id and c.uid = u.client and ${isUsableLink}
     returning u.id`.execute(trx)
   return rows[0]?.id
 }

@@ -119,7 +119,7 @@ export interface StoredKey {
 }
 
 /** Any number that no other advisory lock of this service uses. */
-const lock = 7_314_510
+const signingKeysLockId = 7_314_510
 const privateKeyPurpose = (kid: string) => `signing_keys.private_key:${kid}`
 
 const openKey = (ring: KeyRing, { kid, private_key }: StoredKey): string =>
@@ -134,7 +134,7 @@ export async function listStoredKeys(db: Kysely<DB>): Promise<StoredKey[]> {
 /** Runs a change of the keys, one at a time across all processes. */
 export const changeKeysExclusively = <T>(db: Kysely<DB>, change: (trx: Kysely<DB>) => Promise<T>): Promise<T> =>
   transaction(db, async (trx) => {
-    await sql`select pg_advisory_xact_lock(${lock})`.execute(trx)
+    await sql`select pg_advisory_xact_lock(${signingKeysLockId})`.execute(trx)
     return change(trx)
   })
 

@@ -2,7 +2,7 @@ import { pipelineOperations, type Column, type Table, type TableListQuery } from
 import { JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
-import { operation, type PipelineContext } from '../operation-context.ts'
+import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
 import { presentTable } from '../table-responses.ts'
 import { listCatalogueSchemas, listVisibleTables } from './visible-tables.ts'
@@ -45,10 +45,10 @@ async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
 const readTableColumns = async (input: ReadTableRequest): Promise<Column[]> => (await readCatalogueTable(input)).columns
 
 export const catalogueOperations = {
-  saveSchemas: operation(signatures.saveSchemas, saveSchemas),
-  tables: operation(signatures.tables, (input) => listTables(input as ListTablesRequest)),
-  allTables: operation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
-  table: operation(signatures.table, readCatalogueTable),
-  columns: operation(signatures.columns, readTableColumns),
-  stagingTable: operation(signatures.stagingTable, readStagingTable),
+  saveSchemas: definePipelineOperation(signatures.saveSchemas, saveSchemas),
+  tables: definePipelineOperation(signatures.tables, (input) => listTables(input as ListTablesRequest)),
+  allTables: definePipelineOperation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
+  table: definePipelineOperation(signatures.table, readCatalogueTable),
+  columns: definePipelineOperation(signatures.columns, readTableColumns),
+  stagingTable: definePipelineOperation(signatures.stagingTable, readStagingTable),
 }

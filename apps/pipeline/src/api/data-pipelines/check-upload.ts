@@ -5,7 +5,7 @@ import { compareColumns } from '../../compare-columns.ts'
 import type { SourcePreview } from '@sluice/file-formats/preview/source-preview'
 import type { FeedMemory } from '@sluice/warehouses/shape/remembered-feed'
 import type { TypeRules } from '@sluice/warehouses/shape/plan-shape'
-import { sourceProblemCode, translate } from '../../problems/translate-errors.ts'
+import { sourceProblemCode, translateDatabaseError } from '../../problems/translate-errors.ts'
 import { sourceDefinitionDigest, discardOutdatedMemory } from '../../source-definition-digest.ts'
 import type { RequestContext } from '../operation-context.ts'
 import { readSchemaName } from './loaded-table.ts'
@@ -178,6 +178,6 @@ const isBusy = (error: unknown): boolean =>
 
 /** Logs an unexpected error: one that is not and cannot be translated to a problem, and is not a busy semaphore. */
 function logUnexpected({ logger }: CheckContext, error: unknown): void {
-  if (!isBusy(error) && !(error instanceof Problem) && !translate(error))
+  if (!isBusy(error) && !(error instanceof Problem) && !translateDatabaseError(error))
     logger.error({ err: error }, 'an upload could not be checked')
 }

@@ -61,7 +61,7 @@ const accessCheckIntervalMs = 5_000
 /** The lifetime of a stream. Its client then reconnects and is authenticated again. */
 const maxStreamMs = 60 * 60_000
 
-const streams = limitStreams({ total: 500, perClient: 50 })
+const logStreamLimit = limitStreams({ total: 500, perClient: 50 })
 
 /** Streams the log and the progress of the run. After a reconnect, missed lines come first. */
 export async function followLogs(input: FollowLogsRequest): Promise<EventStream> {
@@ -74,7 +74,7 @@ export async function followLogs(input: FollowLogsRequest): Promise<EventStream>
 
   const seen = parseLastEventId(request.stream.headers['last-event-id'])
   const after = seen ?? (run ? 0 : await findStartKey(db, followed, found?.id))
-  const slot = streams.acquire(caller.client)
+  const slot = logStreamLimit.acquire(caller.client)
   return new EventStream((signal) => slot.releaseAfter(streamEvents(input, pipeline, followed, after, signal)))
 }
 

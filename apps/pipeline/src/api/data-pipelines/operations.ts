@@ -13,7 +13,7 @@ import { pageHeaders, recordOperations, sharingOperations } from '@sluice/record
 import { JsonResponse, type OperationInput, problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import { qualityResultsOf } from '../data-quality/check-results.ts'
-import { type PipelineContext, operation } from '../operation-context.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { runOperations } from '../runs/operations.ts'
 import { rejectedRowsOperation } from '../runs/rejected-rows-operation.ts'
@@ -136,29 +136,29 @@ async function listPipelineLogs(
   return new JsonResponse(answer, pageHeaders({ ...page, total }, request.url))
 }
 
-const pipelineResource = { operation, records: dataPipelines, writing: dataPipelineWriting }
+const pipelineResource = { operation: definePipelineOperation, records: dataPipelines, writing: dataPipelineWriting }
 const { dataPipelines: signatures } = pipelineOperations
 
 export const dataPipelineOperations = {
   // Must precede `/data-pipelines/:uid`, which would match these paths, too.
-  saveMany: operation(signatures.saveMany, saveDataPipelines),
-  preview: operation(signatures.preview, previewSource),
-  previewFile: operation(signatures.previewFile, previewFile),
-  lookup: operation(signatures.lookup, lookUp),
-  testSource: operation(signatures.testSource, testSource),
+  saveMany: definePipelineOperation(signatures.saveMany, saveDataPipelines),
+  preview: definePipelineOperation(signatures.preview, previewSource),
+  previewFile: definePipelineOperation(signatures.previewFile, previewFile),
+  lookup: definePipelineOperation(signatures.lookup, lookUp),
+  testSource: definePipelineOperation(signatures.testSource, testSource),
   ...recordOperations(signatures, pipelineResource),
-  read: operation(signatures.read, readPipeline),
+  read: definePipelineOperation(signatures.read, readPipeline),
   ...sharingOperations(signatures, pipelineResource, assertSharingTargets),
-  resetCursor: operation(signatures.resetCursor, resetCursor),
-  restore: operation(signatures.restore, restorePrevious),
-  upload: operation(signatures.upload, uploadFile),
-  testConnection: operation(signatures.testConnection, testConnection),
-  lookupSaved: operation(signatures.lookupSaved, lookUpSaved),
+  resetCursor: definePipelineOperation(signatures.resetCursor, resetCursor),
+  restore: definePipelineOperation(signatures.restore, restorePrevious),
+  upload: definePipelineOperation(signatures.upload, uploadFile),
+  testConnection: definePipelineOperation(signatures.testConnection, testConnection),
+  lookupSaved: definePipelineOperation(signatures.lookupSaved, lookUpSaved),
   ...runOperations(signatures, { kind: 'DATA_PIPELINE', records: dataPipelines, checkReady: assertRunnable }),
   ...rejectedRowsOperation(signatures, dataPipelines),
-  qualityResults: operation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
-  logs: operation(signatures.logs, listPipelineLogs),
-  followLogs: operation(signatures.followLogs, followLogs),
-  table: operation(signatures.table, readLoadedTable),
-  data: operation(signatures.data, readLoadedRows),
+  qualityResults: definePipelineOperation(signatures.qualityResults, qualityResultsOf(dataPipelines)),
+  logs: definePipelineOperation(signatures.logs, listPipelineLogs),
+  followLogs: definePipelineOperation(signatures.followLogs, followLogs),
+  table: definePipelineOperation(signatures.table, readLoadedTable),
+  data: definePipelineOperation(signatures.data, readLoadedRows),
 }

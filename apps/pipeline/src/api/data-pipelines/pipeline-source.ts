@@ -13,7 +13,7 @@ import { namesVariables } from '../../variables/replace-variables.ts'
 import { fillVariables } from '../../variables/resolve-source-variables.ts'
 import { readVariables } from '../../variables/variables.ts'
 import { createRedactor } from '../../quality-checks/redact-variables.ts'
-import { throwIfSourceProblem, translate } from '../../problems/translate-errors.ts'
+import { throwIfSourceProblem, translateDatabaseError } from '../../problems/translate-errors.ts'
 
 /**
  * Returns the columns of a source: its settings in plain text, and its secrets sealed with the address that they are given for.
@@ -137,7 +137,7 @@ export async function withVariables<T>(
   } catch (error) {
     // Leaves out the cause, because the driver repeats the values in it. Keeps the code for the check of an upload.
     throwIfSourceProblem(error, (text) => variables.hideIn(text))
-    const problem = translate(error)
+    const problem = translateDatabaseError(error)
     if (!problem) throw error
     const { status, code, title, headers } = problem
     throw new Problem(status, code, title, { detail: variables.hideIn(problem.message), headers })

@@ -17,7 +17,7 @@ import {
   type SharedColumns,
   accessOf,
   matchesLineOf,
-  records,
+  createRecordRepository,
   visibleTo,
 } from '@sluice/records'
 import type { Caller } from '@sluice/http-server'
@@ -30,7 +30,7 @@ import { qualityGroupsOf } from './quality-group.ts'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import type { PublishedTableSize } from '../../run-lifecycle/finish-run.ts'
 import { progressOf } from '../../runs/read-runs.ts'
-import { megabytes } from '../table-responses.ts'
+import { bytesToMegabytes } from '../table-responses.ts'
 import { runStatusesOf } from '../runs/run-responses.ts'
 
 export type DataPipelineRow = RefinedRow<Selectable<DataPipelines>, SharedColumns & { tags: string[] }>
@@ -136,7 +136,7 @@ function presentTables(run: Selectable<Runs>, row: DataPipelineRow, schema: stri
       description: name === own ? (row.description ?? undefined) : undefined,
       displayName: name === own ? title : `${title}: ${name.slice(own.length + 2)}`,
       size,
-      sizeMb: megabytes(size),
+      sizeMb: bytesToMegabytes(size),
       rowCount: rows,
       foreignKeys: [],
     }))
@@ -166,10 +166,10 @@ const pipelineRecordKind: RecordKind<DataPipelineRow, DataPipeline, RequestConte
   present: presentDataPipelines,
 }
 
-export const dataPipelines = records(pipelineRecordKind)
+export const dataPipelines = createRecordRepository(pipelineRecordKind)
 
 /** The pipelines with loaded data that the caller may read: the shared ones, or all with ROLE_VIEW_DATA_ALL_DATA_PIPELINE. */
-export const loadedPipelines = records({ ...pipelineRecordKind, scope: loadedDataScope })
+export const loadedPipelines = createRecordRepository({ ...pipelineRecordKind, scope: loadedDataScope })
 
 function loadedDataScope(caller: Caller, level: AccessLevel) {
   const all = level === 'READ' && hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')

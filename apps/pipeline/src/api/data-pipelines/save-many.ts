@@ -3,7 +3,7 @@ import type { DataPipelineBody, DataPipelinesBody, SavedDataPipelines, FieldViol
 import { Problem, problems, type Caller, type OperationInput } from '@sluice/http-server'
 import { visibleTo, redactSecrets } from '@sluice/records'
 import type { DB } from '../../database.ts'
-import { translate } from '../../problems/translate-errors.ts'
+import { translateDatabaseError } from '../../problems/translate-errors.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { createCachedLookups, resolveType } from './referenced-objects.ts'
 import { type DataPipelineRow, dataPipelines } from './records.ts'
@@ -129,7 +129,7 @@ async function saveEach(
   const refused: FieldViolation[] = []
   for (const [index, one] of bodies.entries()) {
     await sql`savepoint one`.execute(trx)
-    const found = await collectViolations(index, async () => void saved.push(await save(trx, one, input)))
+    const found = await collectViolations(index, async () => void saved.push(await saveDataPipeline(trx, one, input)))
     await (found.length > 0 ? sql`rollback to savepoint one` : sql`release savepoint one`).execute(trx)
     refused.push(...found)
     if (refused.length >= maxViolations) break
@@ -138,7 +138,11 @@ async function saveEach(
   return saved
 }
 
-async function save(trx: Transaction<DB>, body: DataPipelineBody, input: SaveManyRequest): Promise<SavedPipeline> {
+async function saveDataPipeline(
+  trx: Transaction<DB>,
+  body: DataPipelineBody,
+  input: SaveManyRequest,
+): Promise<SavedPipeline> {
   const { caller, request } = input
   const before = await lockByName(trx, body, caller)
   const columns = await dataPipelineWriting.columns(trx, body, before, input)
@@ -180,7 +184,7 @@ async function collectViolations(index: number, work: () => Promise<void>): Prom
     await work()
     return []
   } catch (error) {
-    const problem = error instanceof Problem ? error : translate(error)
+    const problem = error instanceof Problem ? error : translateDatabaseError(error)
     if (!problem || problem.status >= 500) throw error
     const at = `/dataPipelines/${index}`
     return (problem.errors ?? [{ pointer: '/', detail: problem.message }]).map(({ pointer, detail }) => ({

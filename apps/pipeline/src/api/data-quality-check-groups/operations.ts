@@ -1,14 +1,18 @@
 import { pipelineOperations, runSignatures } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
 import { qualityResultsOf } from '../data-quality/check-results.ts'
-import { operation } from '../operation-context.ts'
+import { definePipelineOperation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityCheckGroups } from './records.ts'
 import { runGroup, startGroup } from './run-group.ts'
 import { createGroup, groupWriting, updateGroup } from './write.ts'
 
-const checkGroupResource = { operation, records: dataQualityCheckGroups, writing: groupWriting }
+const checkGroupResource = {
+  operation: definePipelineOperation,
+  records: dataQualityCheckGroups,
+  writing: groupWriting,
+}
 const { dataQualityCheckGroups: signatures } = pipelineOperations
 
 const { cancel, runs } = runOperations(
@@ -25,11 +29,11 @@ const { cancel, runs } = runOperations(
 export const dataQualityCheckGroupOperations = {
   ...recordOperations(signatures, checkGroupResource),
   ...sharingOperations(signatures, checkGroupResource, assertSharingTargets),
-  create: operation(signatures.create, createGroup),
-  update: operation(signatures.update, updateGroup),
-  run: operation(signatures.run, runGroup),
-  start: operation(signatures.start, startGroup),
+  create: definePipelineOperation(signatures.create, createGroup),
+  update: definePipelineOperation(signatures.update, updateGroup),
+  run: definePipelineOperation(signatures.run, runGroup),
+  start: definePipelineOperation(signatures.start, startGroup),
   cancel,
   runs,
-  qualityResults: operation(signatures.qualityResults, qualityResultsOf(dataQualityCheckGroups)),
+  qualityResults: definePipelineOperation(signatures.qualityResults, qualityResultsOf(dataQualityCheckGroups)),
 }

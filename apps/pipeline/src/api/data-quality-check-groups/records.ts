@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type DataQualityCheckGroup, type ReferencedCheck, hasRole } from '@sluice/contracts'
-import { type RefinedRow, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, createRecordRepository, visibleTo } from '@sluice/records'
 import type { DataQualityCheckGroups } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
 import { type LabelledColumns, labelledFields } from '../data-quality/labelled-columns.ts'
@@ -9,7 +9,7 @@ import { type CheckRow, presentChecks } from '../data-quality-checks/records.ts'
 
 export type GroupRow = RefinedRow<Selectable<DataQualityCheckGroups>, LabelledColumns>
 
-export const dataQualityCheckGroups = records<GroupRow, DataQualityCheckGroup, RequestContext>({
+export const dataQualityCheckGroups = createRecordRepository<GroupRow, DataQualityCheckGroup, RequestContext>({
   noun: 'data quality check group',
   table: 'data_quality_check_groups',
   path: '/data-quality-check-groups',

@@ -1,7 +1,7 @@
 import { type CheckResult, type RunInput, pipelineOperations } from '@sluice/contracts'
 import { recordOperations, sharingOperations } from '@sluice/records'
 import type { OperationInput } from '@sluice/http-server'
-import { type PipelineContext, operation } from '../operation-context.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { dataQualityChecks } from './records.ts'
 import { checkWriting } from './write.ts'
@@ -9,7 +9,7 @@ import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { readRunVariables } from '../../quality-checks/sealed-run-variables.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
-import { slots } from '../read-concurrency-limits.ts'
+import { readSlots } from '../read-concurrency-limits.ts'
 import { presentOutcome } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
 
@@ -33,7 +33,7 @@ async function runOneCheck(
   const onTimeout = (): CheckOutcome =>
     checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Narrow its query.`)
   const outcome = await whileConnected(
-    { request, queue: slots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
+    { request, queue: readSlots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []
       const refusal = refuseAmbiguousTables(warehouse)
@@ -43,11 +43,11 @@ async function runOneCheck(
   return presentOutcome(outcome, true)
 }
 
-const checkResource = { operation, records: dataQualityChecks, writing: checkWriting }
+const checkResource = { operation: definePipelineOperation, records: dataQualityChecks, writing: checkWriting }
 const { dataQualityChecks: signatures } = pipelineOperations
 
 export const dataQualityCheckOperations = {
   ...recordOperations(signatures, checkResource),
   ...sharingOperations(signatures, checkResource, assertSharingTargets),
-  run: operation(signatures.run, runOneCheck),
+  run: definePipelineOperation(signatures.run, runOneCheck),
 }

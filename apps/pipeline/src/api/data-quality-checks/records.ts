@@ -1,6 +1,6 @@
 import { sql, type Selectable } from 'kysely'
 import type { DataQualityCheck } from '@sluice/contracts'
-import { records, visibleTo, type RefinedRow } from '@sluice/records'
+import { createRecordRepository, visibleTo, type RefinedRow } from '@sluice/records'
 import type { DataQualityChecks } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
 import { labelledFields, type LabelledColumns } from '../data-quality/labelled-columns.ts'
@@ -8,7 +8,7 @@ import type { RequestContext } from '../operation-context.ts'
 
 export type CheckRow = RefinedRow<Selectable<DataQualityChecks>, LabelledColumns>
 
-export const dataQualityChecks = records<CheckRow, DataQualityCheck, RequestContext>({
+export const dataQualityChecks = createRecordRepository<CheckRow, DataQualityCheck, RequestContext>({
   noun: 'data quality check',
   table: 'data_quality_checks',
   path: '/data-quality-checks',

@@ -2,14 +2,14 @@ import { pipelineOperations, type DeletedClient } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { isUid } from '@sluice/records'
 import { eraseAfterDays, eraseBulkData, eraseClientRows, listClientsWithData } from '../../erasure/erase-client.ts'
-import { operation, type PipelineContext } from '../operation-context.ts'
+import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 
 const { deletedClients: signatures } = pipelineOperations
 
 const dayMs = 86_400_000
 
 export const deletedClientOperations = {
-  list: operation(signatures.list, async (input): Promise<DeletedClient[]> => {
+  list: definePipelineOperation(signatures.list, async (input): Promise<DeletedClient[]> => {
     const deleted = await input.identity.deletedClients(await listClientsWithData(input.db))
     return deleted.slice(0, 1000).map((client) => ({
       ...client,
@@ -17,7 +17,7 @@ export const deletedClientOperations = {
     }))
   }),
 
-  erase: operation(signatures.erase, async (input) => {
+  erase: definePipelineOperation(signatures.erase, async (input) => {
     const { db, warehouses, files, params, write, request } = input
     const { code } = await readDeletedClient(params.uid, input)
     const client = params.uid.toLowerCase()

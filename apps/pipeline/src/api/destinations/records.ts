@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type Destination, type ReferencedView, destinationTypes, hasRole, runTriggers } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Destinations } from '../../database.ts'
@@ -60,7 +60,7 @@ async function viewsOf(rows: readonly DestinationRow[], context: RequestContext)
   ])
 }
 
-export const destinations = records<DestinationRow, Destination, RequestContext>({
+export const destinationRecords = createRecordRepository<DestinationRow, Destination, RequestContext>({
   noun: 'destination',
   table: 'destinations',
   path: '/destinations',

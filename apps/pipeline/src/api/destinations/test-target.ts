@@ -14,8 +14,8 @@ import { replaceTargetVariables } from '../../destinations/read-destination.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import { resultEnvelope } from '../result-envelope.ts'
-import { slots } from '../read-concurrency-limits.ts'
-import { type DestinationRow, destinations } from './records.ts'
+import { readSlots } from '../read-concurrency-limits.ts'
+import { type DestinationRow, destinationRecords } from './records.ts'
 import { mergeSecrets } from '../merge-secrets.ts'
 import { urlOf } from './write.ts'
 
@@ -43,13 +43,13 @@ export const testTarget = (input: TestTargetRequest): Promise<ResultEnvelope> =>
 
 /** Tests the target of a destination. The caller must be allowed to change it, because the test uses its password. */
 export async function testConnection(input: TestDestinationRequest): Promise<ResultEnvelope> {
-  const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
+  const row = await destinationRecords.readToWrite(input.db, input.caller, input.params.uid, undefined)
   return runTest(input, mergeSavedTarget(input.body, row, input.keyRing))
 }
 
 /** Lists the choices that the target of a destination offers. */
 export async function lookUpSaved(input: TargetLookupRequest): Promise<LookedUp[]> {
-  const row = await destinations.readToWrite(input.db, input.caller, input.params.uid, undefined)
+  const row = await destinationRecords.readToWrite(input.db, input.caller, input.params.uid, undefined)
   return lookUpTarget(input, input.params.kind, mergeSavedTarget(input.body, row, input.keyRing), input.body.query)
 }
 
@@ -97,7 +97,7 @@ async function runTest(input: TargetContext, given: Target): Promise<ResultEnvel
 
 const slotOptions = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>, onTimeout: () => T) => ({
   request,
-  queue: slots.targets.queueOf(caller.client),
+  queue: readSlots.targets.queueOf(caller.client),
   timeoutMs: targetTimeoutMs,
   onTimeout,
 })

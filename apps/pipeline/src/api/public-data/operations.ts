@@ -8,16 +8,16 @@ import { lastRuns } from '../../runs/read-runs.ts'
 import type { Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { pageTooLargeProblem } from '../read-table-page.ts'
 import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
-import { slots } from '../read-concurrency-limits.ts'
+import { readSlots } from '../read-concurrency-limits.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
-import { type PipelineContext, operation } from '../operation-context.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { findBuiltView } from '../views/operations.ts'
 import type { ViewRow } from '../views/records.ts'
 import { responseCache } from './response-cache.ts'
 
 /** Requests of one network per minute, and in one burst. */
 const perMinute = 300
-const burst = 100
+const burstSize = 100
 /** Maximum number of tracked networks. The least recently seen ones are removed first. */
 const maxNetworks = 20_000
 
@@ -36,8 +36,8 @@ export function networkRateLimit(now: () => number = Date.now) {
   /** Throws 429 with the seconds to wait. */
   return (address: string): void => {
     const key = parseNetwork(address)
-    const { left, at } = buckets.get(key) ?? { left: burst, at: now() }
-    const filled = Math.min(burst, left + ((now() - at) / 60_000) * perMinute)
+    const { left, at } = buckets.get(key) ?? { left: burstSize, at: now() }
+    const filled = Math.min(burstSize, left + ((now() - at) / 60_000) * perMinute)
     buckets.delete(key)
     buckets.set(key, { left: Math.max(0, filled - 1), at: now() })
     if (buckets.size > maxNetworks) buckets.delete(buckets.keys().next().value!)
@@ -74,7 +74,7 @@ const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 5
 const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
 
 /** Proxies and browsers may cache the response as long as this service. */
-const headers = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
+const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
 
 /** Returns the same problem for missing and for private objects, so that a response does not reveal which objects exist. */
 const notPublic = () => problems.notFound('public object with this id')
@@ -139,7 +139,7 @@ const readMetadata = (table: PublicTable) => async (input: PublicRequest) => {
       columns: there.columns.map(presentColumn),
     }
   })
-  return new JsonResponse(answer, headers)
+  return new JsonResponse(answer, publicCacheHeaders)
 }
 
 /** Leaves out the owner, who may be a person. */
@@ -156,8 +156,8 @@ const reservedSlots = 2
 
 /** Runs a query for an anonymous reader. Each organisation has one such query at a time. */
 function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const pages = slots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
-  return slots.anonymousPages.run(client, () => pages(read, signal), { signal })
+  const pages = readSlots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
+  return readSlots.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
 const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {
@@ -178,12 +178,12 @@ const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQ
     },
     socket,
   )
-  return new JsonResponse(answer, headers)
+  return new JsonResponse(answer, publicCacheHeaders)
 }
 
 export const publicOperations = {
-  dataPipeline: operation(signatures.dataPipeline, readMetadata('data_pipelines')),
-  dataPipelineData: operation(signatures.dataPipelineData, readRows('data_pipelines')),
-  view: operation(signatures.view, readMetadata('views')),
-  viewData: operation(signatures.viewData, readRows('views')),
+  dataPipeline: definePipelineOperation(signatures.dataPipeline, readMetadata('data_pipelines')),
+  dataPipelineData: definePipelineOperation(signatures.dataPipelineData, readRows('data_pipelines')),
+  view: definePipelineOperation(signatures.view, readMetadata('views')),
+  viewData: definePipelineOperation(signatures.viewData, readRows('views')),
 }

@@ -30,13 +30,13 @@ export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => num
     }
     const kept = known.get(key)
     if (kept && !kept.dropped.signal.aborted) {
-      if (caller) watch(kept, caller)
+      if (caller) watchCaller(kept, caller)
       return kept.answer
     }
     const dropped = new AbortController()
     const answer = fetch(dropped.signal)
     const entry: CachedResponse<T> = { answer, until: now() + Math.max(lifetime, 30_000), callers: new Set(), dropped }
-    if (caller) watch(entry, caller)
+    if (caller) watchCaller(entry, caller)
     known.set(key, entry)
     const forget = () => {
       if (known.get(key) === entry) known.delete(key)
@@ -48,7 +48,7 @@ export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => num
 }
 
 /** Aborts the fetch once no connection waits for it. */
-function watch<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socket): void {
+function watchCaller<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socket): void {
   if (callers.has(caller)) return
   callers.add(caller)
   const leave = () => {

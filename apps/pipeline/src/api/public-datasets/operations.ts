@@ -1,7 +1,7 @@
 import { hasRole, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import { notLoadedYet, readPage } from '../read-table-page.ts'
-import { type RequestContext, operation } from '../operation-context.ts'
+import { type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
 import { tableLabelsOf } from '../table-responses.ts'
 import { answerDataset, findDatasetTable, publicDatasets, readDatasetUid } from './records.ts'
@@ -9,31 +9,31 @@ import { answerDataset, findDatasetTable, publicDatasets, readDatasetUid } from 
 const { publicDatasets: signatures } = pipelineOperations
 
 export const publicDatasetOperations = {
-  list: operation(signatures.list, (input) =>
+  list: definePipelineOperation(signatures.list, (input) =>
     publicDatasets.search(input.db, input, searchOf(input.query), input.request.url),
   ),
-  create: operation(signatures.create, async (input) => {
+  create: definePipelineOperation(signatures.create, async (input) => {
     await assertMayPublish(input)
     return createDataset(input)
   }),
-  read: operation(signatures.read, async (input) => {
+  read: definePipelineOperation(signatures.read, async (input) => {
     const { db, caller, params } = input
     return answerDataset(await publicDatasets.read(db, caller, await readDatasetUid(db, params.key)), input)
   }),
-  update: operation(signatures.update, async (input) => {
+  update: definePipelineOperation(signatures.update, async (input) => {
     await assertMayPublish(input)
     return updateDataset(input)
   }),
-  delete: operation(signatures.delete, async (input) => {
+  delete: definePipelineOperation(signatures.delete, async (input) => {
     await assertMayPublish(input)
     await deleteDataset(input, input.params.key)
     return undefined
   }),
-  upload: operation(signatures.upload, async (input) => {
+  upload: definePipelineOperation(signatures.upload, async (input) => {
     await assertMayPublish(input)
     return replaceRows(input)
   }),
-  data: operation(signatures.data, (input) =>
+  data: definePipelineOperation(signatures.data, (input) =>
     readPage(input, async () => {
       const { db, caller, params } = input
       const row = await publicDatasets.read(db, caller, await readDatasetUid(db, params.key))

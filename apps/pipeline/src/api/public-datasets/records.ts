@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { PublicDataset, PublicDatasetStatus } from '@sluice/contracts'
 import { JsonResponse, problems } from '@sluice/http-server'
-import { type RecordKind, type RefinedRow, records } from '@sluice/records'
+import { type RecordKind, type RefinedRow, createRecordRepository } from '@sluice/records'
 import type { DB, PublicDatasets } from '../../database.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
 import { recordedProperties, tagsColumn } from '../record-fields.ts'
@@ -60,7 +60,7 @@ const datasetRecordKind: RecordKind<PublicDatasetRow, PublicDataset, RequestCont
   present: presentPublicDatasets,
 }
 
-export const publicDatasets = records(datasetRecordKind)
+export const publicDatasets = createRecordRepository(datasetRecordKind)
 
 /** Returns the uid of the dataset with this key. Throws 404 if it does not exist. */
 export async function readDatasetUid(db: Kysely<DB>, key: string): Promise<string> {

@@ -8,7 +8,7 @@ import { listRuns } from '../../runs/read-runs.ts'
 import type { CreatedRun } from '../../runs/queue-run.ts'
 import { type RunAction, type RunnableKind, nounOf } from '../../runs/runnable-kinds.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
-import { type PipelineContext, type RequestContext, operation } from '../operation-context.ts'
+import { type PipelineContext, type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { lookUpUsernames } from '../record-fields.ts'
 import { acceptedRun } from '../result-envelope.ts'
 import { presentRun } from './run-responses.ts'
@@ -45,7 +45,7 @@ export function runOperations<Row extends RunnableRow>(
 ) {
   const noun = nounOf[kind]
   return {
-    run: operation(signatures.run, async (input): Promise<ResultEnvelope> => {
+    run: definePipelineOperation(signatures.run, async (input): Promise<ResultEnvelope> => {
       const { caller, params, body, request, queue, write } = input as RunRequest<undefined, RunBody>
       const { run, existing } = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
@@ -76,7 +76,7 @@ export function runOperations<Row extends RunnableRow>(
         : acceptedRun('queued', 'The run is queued.', run.uid)
     }),
 
-    cancel: operation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
+    cancel: definePipelineOperation(signatures.cancel, async (input): Promise<ResultEnvelope> => {
       const { caller, params, request, queue, write } = input as RunRequest<undefined, undefined>
       const cancelled = await write(async (trx) => {
         const row = await records.lock(trx, caller, params.uid, undefined)
@@ -92,7 +92,7 @@ export function runOperations<Row extends RunnableRow>(
       )
     }),
 
-    runs: operation(signatures.runs, async (input): Promise<JsonResponse<Run[]>> => {
+    runs: definePipelineOperation(signatures.runs, async (input): Promise<JsonResponse<Run[]>> => {
       const { db, caller, params, query, request, identity } = input as RunRequest<PageQuery, undefined>
       const row = await records.read(db, caller, params.uid)
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }

@@ -1,6 +1,6 @@
 import { type Selectable, type Transaction, sql } from 'kysely'
 import { type ReferencedSchema, type Schema, hasRole, providerSchemas } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import { type Caller, Problem } from '@sluice/http-server'
 import type { DB, Schemas } from '../../database.ts'
 import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
@@ -8,7 +8,7 @@ import type { RequestContext } from '../operation-context.ts'
 
 export type SchemaRow = RefinedRow<Selectable<Schemas>, SharedColumns & { tags: string[] }>
 
-export const schemas = records<SchemaRow, Schema, RequestContext>({
+export const schemaRecords = createRecordRepository<SchemaRow, Schema, RequestContext>({
   noun: 'schema',
   table: 'schemas',
   path: '/schemas',
@@ -94,7 +94,7 @@ export async function lockWritableSchema(
   uid: string,
 ): Promise<SchemaRow | undefined> {
   try {
-    return await schemas.lock(trx, caller, uid, undefined)
+    return await schemaRecords.lock(trx, caller, uid, undefined)
   } catch (error) {
     if (error instanceof Problem) return undefined
     throw error

@@ -10,8 +10,8 @@ import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { accessColumnsWithDefault, assertSharingTargets } from '../object-access.ts'
-import { type SchemaRow, schemas } from './records.ts'
-import { translate } from '../../problems/translate-errors.ts'
+import { type SchemaRow, schemaRecords } from './records.ts'
+import { translateDatabaseError } from '../../problems/translate-errors.ts'
 
 /** Whether a change of the provider would abandon the schema's tables. A schema with provider NA has none. */
 const abandonsTables = (from: string, to: string): boolean => from !== to && from !== 'NA'
@@ -90,7 +90,7 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
     for (const [index, body] of bodies.entries()) saved.push(await withIndex(index, () => save(trx, body)))
     return saved
   })
-  return schemas.kind.present(rows, input)
+  return schemaRecords.kind.present(rows, input)
 
   async function save(trx: Transaction<DB>, body: SchemaBody): Promise<SchemaRow> {
     const known = trx.selectFrom('schemas').select('uid').where('client', '=', caller.client)
@@ -98,8 +98,8 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
     const before = there && (await lockKnown(trx, there.uid))
     const columns = await schemaWriting.columns(trx, body, before, input)
     const after = before
-      ? await schemas.update(trx, caller, before, columns)
-      : await schemas.insert(trx, caller, columns)
+      ? await schemaRecords.update(trx, caller, before, columns)
+      : await schemaRecords.insert(trx, caller, columns)
     request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: redactSecrets(after) })
     return after
   }
@@ -107,7 +107,7 @@ export async function saveSchemas(input: SaveSchemasRequest): Promise<Schema[]> 
   /** Locks a schema. Throws 409 for a schema that the caller may not see, like the creation of a single schema. */
   async function lockKnown(trx: Transaction<DB>, uid: string): Promise<SchemaRow> {
     try {
-      return await schemas.lock(trx, caller, uid, undefined)
+      return await schemaRecords.lock(trx, caller, uid, undefined)
     } catch (error) {
       if (!(error instanceof Problem && error.status === 404)) throw error
       throw problems.conflict('/name', 'Another schema has this name. Choose another name.')
@@ -128,7 +128,7 @@ async function withIndex<T>(index: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const problem = error instanceof Problem ? error : translate(error)
+    const problem = error instanceof Problem ? error : translateDatabaseError(error)
     if (!problem) throw error
     const { status, code, title, message: detail, headers } = problem
     const errors = (problem.errors ?? [{ pointer: '/', detail }]).map((violation) => ({

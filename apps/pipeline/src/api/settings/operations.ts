@@ -11,14 +11,14 @@ import {
   parseAlertSetting,
   settingDefaults,
 } from '../../organisation-settings.ts'
-import { type PipelineContext, operation } from '../operation-context.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 
 const { settings: signatures } = pipelineOperations
 
 type SettingRequest<Body> = OperationInput<PipelineContext, '/settings/:key', undefined, Body>
 
 export const settingOperations = {
-  list: operation(signatures.list, async ({ db, caller, mails }): Promise<Setting[]> => {
+  list: definePipelineOperation(signatures.list, async ({ db, caller, mails }): Promise<Setting[]> => {
     const rows = await db.selectFrom('settings').selectAll().where('client', '=', caller.client).execute()
     return settingKeys.map((key) =>
       presentSetting(
@@ -30,12 +30,12 @@ export const settingOperations = {
     )
   }),
 
-  read: operation(signatures.read, async ({ db, caller, params, mails }: SettingRequest<undefined>) => {
+  read: definePipelineOperation(signatures.read, async ({ db, caller, params, mails }: SettingRequest<undefined>) => {
     const key = parseSettingKey(params.key)
     return presentResponse(caller.client, key, await findSetting(db, caller.client, key), mails)
   }),
 
-  update: operation(
+  update: definePipelineOperation(
     signatures.update,
     async ({ caller, params, body, request, write, mails }: SettingRequest<SettingBody>) => {
       const key = parseSettingKey(params.key)

@@ -23,7 +23,7 @@ interface VariableUse {
 }
 
 /** Pipelines per query. The search unseals their secrets. */
-const batch = 500
+const definitionsPerBatch = 500
 
 /**
  * Throws 409 if the variable is used: in queries of checks, in settings, secrets and transformations of data pipelines, or in secrets of
@@ -98,10 +98,10 @@ async function findPipelinesUsing(
         sql<boolean>`(strpos(r.settings::text, '\${') > 0 or strpos(r.transformation::text, '\${') > 0 or r.source_secrets is not null)`,
       )
       .orderBy('r.id')
-      .limit(batch)
+      .limit(definitionsPerBatch)
       .execute()
     for (const row of rows) if (isUsed(row, name, keyRing)) found.push(row)
-    if (rows.length < batch) break
+    if (rows.length < definitionsPerBatch) break
     last = rows.at(-1)!.id
   }
   return found.slice(0, most)

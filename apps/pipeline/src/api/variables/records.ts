@@ -1,6 +1,6 @@
 import { sql, type Selectable, type SqlBool } from 'kysely'
 import type { Variable } from '@sluice/contracts'
-import { translatedProperty, records, type RefinedRow, type SharedColumns } from '@sluice/records'
+import { translatedProperty, createRecordRepository, type RefinedRow, type SharedColumns } from '@sluice/records'
 import type { Variables } from '../../database.ts'
 import { lookUpAuthors, recordedProperties } from '../record-fields.ts'
 import type { RequestContext } from '../operation-context.ts'
@@ -8,7 +8,7 @@ import type { RequestContext } from '../operation-context.ts'
 export type VariableRow = RefinedRow<Selectable<Variables>, Pick<SharedColumns, 'translations'>>
 
 /** A caller who may see variables sees all of the client. Secured values cannot be searched. */
-export const variables = records<VariableRow, Variable, RequestContext>({
+export const variableRecords = createRecordRepository<VariableRow, Variable, RequestContext>({
   noun: 'variable',
   table: 'variables',
   path: '/variables',

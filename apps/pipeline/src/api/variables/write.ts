@@ -6,7 +6,7 @@ import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { sealVariableValue } from '../../secrets/sealed-secrets.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { assertVariableUnused } from './assert-variable-unused.ts'
-import { type VariableRow, variables } from './records.ts'
+import { type VariableRow, variableRecords } from './records.ts'
 
 export const variableWriting: RecordWriter<PipelineContext, VariableRow, VariableBody> = {
   async check() {},
@@ -86,14 +86,14 @@ export async function saveVariables(
       const before = byName.get(one.name)
       const columns = variableColumns(one, before, caller.client, keyRing, `/${index}`)
       const after = before
-        ? await variables.update(trx, caller, before, columns)
-        : await variables.insert(trx, caller, columns)
+        ? await variableRecords.update(trx, caller, before, columns)
+        : await variableRecords.insert(trx, caller, columns)
       request.audit(after.uid, { ...(before && { before: redactSecrets(before) }), after: redactSecrets(after) })
       saved.push(after)
     }
     return saved
   })
-  return variables.kind.present(rows, input)
+  return variableRecords.kind.present(rows, input)
 }
 
 function assertUniqueNames(body: VariableBody[]): void {

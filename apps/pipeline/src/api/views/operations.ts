@@ -1,12 +1,12 @@
 import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
 import type { OperationInput } from '@sluice/http-server'
-import { type PipelineContext, operation } from '../operation-context.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
 import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
-import { type ViewRow, views } from './records.ts'
+import { type ViewRow, viewRecords } from './records.ts'
 import { presentTable, tableLabelsOf } from '../table-responses.ts'
 import { notLoadedYet, readPage } from '../read-table-page.ts'
 
@@ -26,7 +26,7 @@ const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult> 
   })
 
 async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
-  const row = await views.read(db, caller, params.uid)
+  const row = await viewRecords.read(db, caller, params.uid)
   const found = await findBuiltView({ db, warehouses }, row)
   if (!found && row.pending !== null) throw notLoadedYet(`The view does not exist in the warehouse yet. ${row.pending}`)
   if (!found) throw notLoadedYet('The view does not exist in the warehouse any more. Run the view to create it again.')
@@ -49,17 +49,19 @@ const { views: signatures } = pipelineOperations
 
 export const viewOperations = {
   // Must precede `/views/:uid`, which would match this path, too.
-  preview: operation(signatures.preview, previewView),
-  list: operation(signatures.list, (input) => views.search(input.db, input, searchOf(input.query), input.request.url)),
-  search: operation(signatures.search, (input) => views.search(input.db, input, input.body)),
-  create: operation(signatures.create, createView),
-  read: operation(signatures.read, async (input) =>
-    views.answer(await views.read(input.db, input.caller, input.params.uid), input),
+  preview: definePipelineOperation(signatures.preview, previewView),
+  list: definePipelineOperation(signatures.list, (input) =>
+    viewRecords.search(input.db, input, searchOf(input.query), input.request.url),
   ),
-  update: operation(signatures.update, updateView),
-  delete: operation(signatures.delete, deleteView),
-  ...sharingOperations(signatures, { operation, records: views }, assertSharingTargets),
-  ...runOperations(signatures, { kind: 'VIEW', records: views }),
-  table: operation(signatures.table, readViewTable),
-  data: operation(signatures.data, readViewData),
+  search: definePipelineOperation(signatures.search, (input) => viewRecords.search(input.db, input, input.body)),
+  create: definePipelineOperation(signatures.create, createView),
+  read: definePipelineOperation(signatures.read, async (input) =>
+    viewRecords.answer(await viewRecords.read(input.db, input.caller, input.params.uid), input),
+  ),
+  update: definePipelineOperation(signatures.update, updateView),
+  delete: definePipelineOperation(signatures.delete, deleteView),
+  ...sharingOperations(signatures, { operation: definePipelineOperation, records: viewRecords }, assertSharingTargets),
+  ...runOperations(signatures, { kind: 'VIEW', records: viewRecords }),
+  table: definePipelineOperation(signatures.table, readViewTable),
+  data: definePipelineOperation(signatures.data, readViewData),
 }

@@ -1,5 +1,5 @@
 import { type RunStatus, type View, runTriggers } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import { type Selectable, sql } from 'kysely'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties, tagsColumn } from '../record-fields.ts'
@@ -57,7 +57,7 @@ function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   }
 }
 
-export const views = records<ViewRow, View, RequestContext>({
+export const viewRecords = createRecordRepository<ViewRow, View, RequestContext>({
   noun: 'view',
   table: 'views',
   path: '/views',

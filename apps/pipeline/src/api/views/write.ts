@@ -11,9 +11,9 @@ import { storeViewSources, renameSource, listReadingViews } from '../../views/vi
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { slots } from '../read-concurrency-limits.ts'
+import { readSlots } from '../read-concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
-import { type ViewRow, views } from './records.ts'
+import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertDeletable, assertNotUsed, listFirstNames, maxNamedUsers } from '../assert-not-in-use.ts'
 
@@ -39,21 +39,21 @@ export async function createView(input: SaveContext): Promise<JsonResponse<View>
     return restoreOnFailure(input, defined, { schema, name: columns.view_name }, () =>
       write(async (trx) => {
         const { columns: checked } = await viewColumns(trx, body, undefined, input)
-        const inserted = await views.insert(trx, caller, { ...checked, uid: defined.uid })
+        const inserted = await viewRecords.insert(trx, caller, { ...checked, uid: defined.uid })
         const saved = await recordBuiltView(trx, input, inserted, made)
         request.audit(saved.uid, { after: redactSecrets(saved) })
         return saved
       }),
     )
   })
-  return views.created(row, input)
+  return viewRecords.created(row, input)
 }
 
 export async function updateView(input: SaveContext & { params: { uid: string } }): Promise<JsonResponse<View>> {
   await checkView(input.body, input)
   for (let tries = 1; tries <= maxAttempts; tries += 1) {
     const row = await updateOnce(input)
-    if (row) return views.answer(row, input)
+    if (row) return viewRecords.answer(row, input)
   }
   throw problems.conflict(
     '/',
@@ -64,7 +64,7 @@ export async function updateView(input: SaveContext & { params: { uid: string } 
 /** Returns undefined if another request changed the view. */
 async function updateOnce(input: SaveContext & { params: { uid: string } }): Promise<ViewRow | undefined> {
   const { db, body, caller, params, request } = input
-  const before = await views.readToWrite(db, caller, params.uid, request.ifMatch)
+  const before = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
   const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
   const was = await findViewPlace(db, before)
   const now = { schema: planned.schema, name: planned.columns.view_name }
@@ -98,11 +98,11 @@ function saveUpdate(
 ): Promise<ViewRow | undefined> {
   const { body, caller, params, request, write } = input
   return write(async (trx) => {
-    const before = await views.lock(trx, caller, params.uid, request.ifMatch)
+    const before = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     if (before.version !== read.version) throw new ConcurrentChange()
     const { columns, schema } = await viewColumns(trx, body, before, input)
     if (made) await assertNotRunning(trx, before)
-    const updated = await views.update(trx, caller, before, columns)
+    const updated = await viewRecords.update(trx, caller, before, columns)
     const after = made ? await recordBuiltView(trx, input, updated, made) : updated
     await renameSource(trx, caller.client, was, { schema, name: after.view_name })
     request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
@@ -123,7 +123,7 @@ function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSign
       `The view was not saved, because its query took longer than ${saveTimeoutMs / 1000} seconds. Simplify the query.`,
     )
   }
-  const queue = slots.views.queueOf(caller.client)
+  const queue = readSlots.views.queueOf(caller.client)
   return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
 }
 
@@ -245,14 +245,14 @@ type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, u
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
   // This precedes the transaction, which must not wait for a warehouse.
-  const seen = await views.readToWrite(db, caller, params.uid, request.ifMatch)
+  const seen = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
   const handmadeViews = await listHandmadeViews(input, seen, await findViewPlace(db, seen))
   const row = await write(async (trx) => {
-    const locked = await views.lock(trx, caller, params.uid, request.ifMatch)
+    const locked = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
     const place = await findViewPlace(trx, locked)
     await assertViewUnused(trx, locked, place, handmadeViews)
     await recordDrop(trx, { client: locked.client, schema: place.schema, table: place.name })
-    await views.remove(trx, locked)
+    await viewRecords.remove(trx, locked)
     request.audit(locked.uid, { before: redactSecrets(locked) })
     return locked
   })

@@ -11,10 +11,10 @@ import {
 import { pageHeaders, sharingOperations, redactSecrets } from '@sluice/records'
 import { JsonResponse, type OperationInput } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
-import { type PipelineContext, operation } from '../operation-context.ts'
+import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
-import { workflows } from './records.ts'
+import { workflowRecords } from './records.ts'
 import { beforeDelete, checkWorkflow, assertHasJobs, jobsFor, workflowColumns, writeSteps } from './write.ts'
 import type { DB } from '../../database.ts'
 import { listRuns } from '../../runs/read-runs.ts'
@@ -27,7 +27,7 @@ async function listWorkflowRuns(
   input: OperationInput<PipelineContext, '/workflows/:uid/runs', PageQuery, undefined>,
 ): Promise<JsonResponse<Run[]>> {
   const { db, caller, params, query, request, identity } = input
-  const row = await workflows.read(db, caller, params.uid)
+  const row = await workflowRecords.read(db, caller, params.uid)
   const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
   const { rows, total } = await listRuns(db, row.id, page)
   const authors = rows.map((run) => run.created_by)
@@ -69,42 +69,42 @@ async function jobsOf(db: Kysely<DB>, runs: readonly { id: number }[]): Promise<
 }
 
 const { workflows: signatures } = pipelineOperations
-const workflowResource = { operation, records: workflows }
+const workflowResource = { operation: definePipelineOperation, records: workflowRecords }
 
 export const workflowOperations = {
-  list: operation(signatures.list, async (input) => {
+  list: definePipelineOperation(signatures.list, async (input) => {
     const request = searchOf(input.query)
-    return asSearchResult(await workflows.search(input.db, input, request, input.request.url), request)
+    return asSearchResult(await workflowRecords.search(input.db, input, request, input.request.url), request)
   }),
 
-  search: operation(signatures.search, async (input) =>
-    asSearchResult(await workflows.search(input.db, input, input.body), input.body),
+  search: definePipelineOperation(signatures.search, async (input) =>
+    asSearchResult(await workflowRecords.search(input.db, input, input.body), input.body),
   ),
 
-  create: operation(signatures.create, async (input) => {
+  create: definePipelineOperation(signatures.create, async (input) => {
     const { body, caller } = input
     await checkWorkflow(body, input)
     const row = await input.write(async (trx) => {
       const jobs = await jobsFor(trx, body, undefined, input)
-      const made = await workflows.insert(trx, caller, await workflowColumns(trx, body, undefined, input))
+      const made = await workflowRecords.insert(trx, caller, await workflowColumns(trx, body, undefined, input))
       await writeSteps(trx, made, body, jobs)
       input.request.audit(made.uid, { after: redactSecrets({ ...made, steps: body.steps }) })
       return made
     })
-    return workflows.created(row, input)
+    return workflowRecords.created(row, input)
   }),
 
-  read: operation(signatures.read, async (input) =>
-    workflows.answer(await workflows.read(input.db, input.caller, input.params.uid), input),
+  read: definePipelineOperation(signatures.read, async (input) =>
+    workflowRecords.answer(await workflowRecords.read(input.db, input.caller, input.params.uid), input),
   ),
 
-  update: operation(signatures.update, async (input) => {
+  update: definePipelineOperation(signatures.update, async (input) => {
     const { body, caller, params, request } = input
     await checkWorkflow(body, input)
     const row = await input.write(async (trx) => {
-      const before = await workflows.lock(trx, caller, params.uid, request.ifMatch)
+      const before = await workflowRecords.lock(trx, caller, params.uid, request.ifMatch)
       const jobs = await jobsFor(trx, body, before, input)
-      const after = await workflows.update(trx, caller, before, await workflowColumns(trx, body, before, input))
+      const after = await workflowRecords.update(trx, caller, before, await workflowColumns(trx, body, before, input))
       await writeSteps(trx, after, body, jobs)
       request.audit(after.uid, {
         before: redactSecrets(before),
@@ -112,23 +112,23 @@ export const workflowOperations = {
       })
       return after
     })
-    return workflows.answer(row, input)
+    return workflowRecords.answer(row, input)
   }),
 
-  delete: operation(signatures.delete, async (input) => {
+  delete: definePipelineOperation(signatures.delete, async (input) => {
     const { caller, params, request } = input
     await input.write(async (trx) => {
-      const row = await workflows.lock(trx, caller, params.uid, request.ifMatch)
+      const row = await workflowRecords.lock(trx, caller, params.uid, request.ifMatch)
       await beforeDelete(trx, row)
-      await workflows.remove(trx, row)
+      await workflowRecords.remove(trx, row)
       request.audit(row.uid, { before: redactSecrets(row) })
     })
     return undefined
   }),
 
   ...sharingOperations(signatures, workflowResource, assertSharingTargets),
-  ...runOperations(signatures, { kind: 'WORKFLOW', records: workflows, checkReady: assertHasJobs }),
-  runs: operation(signatures.runs, listWorkflowRuns),
+  ...runOperations(signatures, { kind: 'WORKFLOW', records: workflowRecords, checkReady: assertHasJobs }),
+  runs: definePipelineOperation(signatures.runs, listWorkflowRuns),
 }
 
 /** Presents a page of workflows as an object that repeats the totals of the headers. */

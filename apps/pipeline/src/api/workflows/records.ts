@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type PipelineType, type Workflow, runTriggers } from '@sluice/contracts'
-import { type RefinedRow, type SharedColumns, accessOf, records, visibleTo } from '@sluice/records'
+import { type RefinedRow, type SharedColumns, accessOf, createRecordRepository, visibleTo } from '@sluice/records'
 import type { RequestContext } from '../operation-context.ts'
 import { lookUpAuthors, recordedFields, recordedProperties } from '../record-fields.ts'
 import type { Workflows } from '../../database.ts'
@@ -70,7 +70,7 @@ function presentJob({ uid, object }: StoredJob, seen: VisibleObject | undefined)
   }
 }
 
-export const workflows = records<WorkflowRow, Workflow, RequestContext>({
+export const workflowRecords = createRecordRepository<WorkflowRow, Workflow, RequestContext>({
   noun: 'workflow',
   table: 'workflows',
   path: '/workflows',

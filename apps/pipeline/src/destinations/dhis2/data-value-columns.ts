@@ -5,7 +5,7 @@ import { DestinationProblem } from '../destination-problem.ts'
  * The fields of a data value, each with the column names that map to it. Names match in any case, with or without underscores
  * and spaces.
  */
-const aliases = {
+const columnAliases = {
   dataElement: ['dataelement', 'dx'],
   period: ['period', 'pe'],
   orgUnit: ['orgunit', 'organisationunit', 'ou'],
@@ -18,7 +18,7 @@ const aliases = {
   dataSet: ['dataset', 'ds'],
 } as const
 
-export type Field = keyof typeof aliases
+export type Field = keyof typeof columnAliases
 
 const requiredFields: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
 
@@ -57,7 +57,9 @@ export function mapFields(columns: readonly Pick<WarehouseColumn, 'name' | 'labe
 
 function findField(column: string): Field | undefined {
   const plain = column.toLowerCase().replaceAll(/[_\s-]/g, '')
-  return (Object.keys(aliases) as Field[]).find((field) => (aliases[field] as readonly string[]).includes(plain))
+  return (Object.keys(columnAliases) as Field[]).find((field) =>
+    (columnAliases[field] as readonly string[]).includes(plain),
+  )
 }
 
 function joinFieldNames(fields: readonly Field[]): string {

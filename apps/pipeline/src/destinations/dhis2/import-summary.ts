@@ -79,7 +79,7 @@ const asCount = (value: unknown): number => (Number.isSafeInteger(value) && Numb
 const asIndexes = (values: unknown[]): number[] =>
   values.filter((value): value is number => Number.isSafeInteger(value) && Number(value) >= 0)
 
-interface Rejects {
+interface RowRejections {
   /** One entry for each reason of a row, up to the maximum. */
   rows: RejectedRow[]
   /** Number of rejected rows. */
@@ -98,7 +98,7 @@ export function listRejects(
   summary: ImportSummary,
   items: readonly ValueItem[],
   words: (text: string) => string,
-): Rejects {
+): RowRejections {
   const rejectedIndexes = new Set<number>()
   const rows: RejectedRow[] = []
   const findIndexes = createConflictFinder(items)

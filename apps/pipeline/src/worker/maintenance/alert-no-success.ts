@@ -5,7 +5,7 @@ import type { IdentityLookups } from '../../identity/identity-lookups.ts'
 import type { AlertContent } from '../../alerts/alert.ts'
 import { checkMailLimit, maxRecipients } from '../../alerts/write-alerts.ts'
 import type { RunnableKind } from '../../runs/runnable-kinds.ts'
-import { successful, underWay } from '../../runs/run-states.ts'
+import { successfulStates, underWay } from '../../runs/run-states.ts'
 import { computeNextRun } from '../../schedules/next-run.ts'
 import { computeNextRunOrDisable } from '../../schedules/plan-runs.ts'
 import { toSchedule } from '../../schedules/schedule.ts'
@@ -18,10 +18,10 @@ interface NoSuccessOptions {
   every?: number
 }
 
-const hour = 3_600_000
+const msPerHour = 3_600_000
 const batchSize = 200
 
-interface Overdue extends Selectable<Runnables> {
+interface OverdueRunnable extends Selectable<Runnables> {
   hours: number
   /** The end of the last successful run, or the last change of the schedule, whichever is later. */
   since: Date
@@ -66,16 +66,16 @@ export function alertNoSuccess({ db, identity, every = 300_000 }: NoSuccessOptio
   }
 }
 
-const isRunOverdue = (row: Overdue, now: number): boolean => {
+const isRunOverdue = (row: OverdueRunnable, now: number): boolean => {
   const { run } = computeNextRunOrDisable(
     () => computeNextRun(toSchedule(row), row.zone ?? 'UTC', row.since.getTime()),
     () => {},
   )
-  return run !== undefined && run + hour <= now
+  return run !== undefined && run + msPerHour <= now
 }
 
-async function listOverdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
-  const { rows } = await sql<Overdue>`
+async function listOverdue(db: Kysely<DB>, after: number): Promise<OverdueRunnable[]> {
+  const { rows } = await sql<OverdueRunnable>`
     with watched as (
       select client, substring(value from 'NO_SUCCESS_(\\d{1,5})_HOURS')::int as hours from settings
       where key = 'ALERT_EMAIL' and value ~ 'NO_SUCCESS_\\d{1,5}_HOURS')
@@ -85,17 +85,17 @@ async function listOverdue(db: Kysely<DB>, after: number): Promise<Overdue[]> {
     join runnables r on r.client = w.client
     left join data_pipelines p on p.id = r.id
     left join lateral (
-      select finished_at from runs where runnable_id = r.id and action = 'RUN' and state = any(${[...successful]}::text[])
+      select finished_at from runs where runnable_id = r.id and action = 'RUN' and state = any(${[...successfulStates]}::text[])
       order by id desc limit 1) success on true
     left join lateral (
       select uid, error_code, message, state, created_at from runs where runnable_id = r.id and action = 'RUN'
       order by id desc limit 1) newest on true
-    left join lateral (select newest.* where newest.state <> all(${[...successful]}::text[])) unsuccessful on true
+    left join lateral (select newest.* where newest.state <> all(${[...successfulStates]}::text[])) unsuccessful on true
     cross join lateral (select greatest(success.finished_at, r.scheduled_since) as since) t
     where r.id > ${after} and r.planned and not r.disabled and r.next_run_at is not null
       and t.since < now() - make_interval(hours => w.hours)
       and not coalesce(newest.state = any(${[...underWay]}::text[]) and newest.created_at > now() - interval '1 hour', false)
-      and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successful]}::text[]), false)
+      and not coalesce(p.type in ('CSV_UPLOAD', 'PARQUET_UPLOAD') and newest.state = any(${[...successfulStates]}::text[]), false)
       and ${isNotReported(sql.ref('r.id'), sql.ref('t.since'))}
     order by r.id limit ${batchSize}`.execute(db)
   return rows
@@ -106,7 +106,7 @@ const isNotReported = (runnable: unknown, since: unknown) => sql<boolean>`
     select from alerts a where a.runnable_id = ${runnable} and a.event = 'NO_SUCCESS' and a.created_at > ${since})`
 
 /** Returns 1 if this process wrote the mail. The lock on the object's row prevents a second mail of another process. */
-async function writeAlert(db: Kysely<DB>, row: Overdue, now: Date): Promise<number> {
+async function writeAlert(db: Kysely<DB>, row: OverdueRunnable, now: Date): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql`
       select from runnables where id = ${row.id} and ${isNotReported(row.id, row.since)} for no key update skip locked`.execute(

@@ -1,11 +1,11 @@
 import { type Kysely, sql } from 'kysely'
 import type { DB } from '../../database.ts'
-import { successful } from '../../runs/run-states.ts'
+import { successfulStates } from '../../runs/run-states.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 import { addAuditPartitions, addMonthPartitions, dropMonthPartitions } from '@sluice/database'
 
 /** Runs per statement. Most of their log lines and rejected rows have already been deleted. */
-const batch = 20
+const runsPerBatch = 20
 /** The time limit of a round, so that a large backlog does not overload the database. */
 const roundBudgetMs = 10_000
 
@@ -35,7 +35,7 @@ export function deleteOldRuns({ db, days }: { db: Kysely<DB>; days: number }): M
 }
 
 async function deleteRuns(db: Kysely<DB>, days: number): Promise<number> {
-  const success = [...successful]
+  const success = [...successfulStates]
   const { numAffectedRows } = await sql`
     delete from runs where id in (
       select r.id from runs r
@@ -48,7 +48,7 @@ async function deleteRuns(db: Kysely<DB>, days: number): Promise<number> {
             select from runs newer
             where newer.runnable_id = r.runnable_id and newer.id > r.id
               and newer.action in ('RUN', r.action) and newer.state = any(${success}::text[])))))
-      order by r.finished_at limit ${batch})
+      order by r.finished_at limit ${runsPerBatch})
   `.execute(db)
   return Number(numAffectedRows ?? 0)
 }
@@ -81,7 +81,7 @@ interface PartitionOptions {
   now?: () => Date
 }
 
-const logs = { table: 'run_logs', column: 'created_at' }
+const runLogsTable = { table: 'run_logs', column: 'created_at' }
 
 /** Creates the monthly partitions of the audit and of the runs' logs in advance, and drops expired partitions of logs. */
 export function maintainPartitions({ db, days, now = () => new Date() }: PartitionOptions): MaintenanceJob {
@@ -89,8 +89,8 @@ export function maintainPartitions({ db, days, now = () => new Date() }: Partiti
     name: 'months',
     async run() {
       const at = now()
-      const made = (await addAuditPartitions(db, at)) + (await addMonthPartitions(db, logs, at))
-      return made + (await dropMonthPartitions(db, logs, new Date(at.getTime() - days * 86_400_000)))
+      const made = (await addAuditPartitions(db, at)) + (await addMonthPartitions(db, runLogsTable, at))
+      return made + (await dropMonthPartitions(db, runLogsTable, new Date(at.getTime() - days * 86_400_000)))
     },
   }
 }

@@ -17,8 +17,8 @@ interface ErasureOptions {
   now?: () => Date
 }
 
-const hour = 3_600_000
-const day = 24 * hour
+const msPerHour = 3_600_000
+const msPerDay = 24 * msPerHour
 
 /**
  * Once an hour, erases the data of clients that were deleted 30 days ago. Keeps the data of clients that the identity service does not
@@ -34,11 +34,11 @@ export function eraseDeletedClients({
   return {
     name: 'deleted clients',
     async run(signal) {
-      if (performance.now() - checkedAt < hour) return 0
+      if (performance.now() - checkedAt < msPerHour) return 0
       checkedAt = performance.now()
       const held = (await listClientsWithData(parts.db)).filter((client) => client !== catalogueClient)
       if (held.length === 0) return 0
-      const before = now().getTime() - eraseAfterDays * day
+      const before = now().getTime() - eraseAfterDays * msPerDay
       const due = (await identity.deletedClients(held)).filter(({ deleted }) => Date.parse(deleted) <= before)
       for (const { id: client, code } of due) {
         signal.throwIfAborted()

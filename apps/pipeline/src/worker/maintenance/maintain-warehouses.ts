@@ -69,7 +69,7 @@ async function listClientsWithWarehouse(db: Kysely<DB>): Promise<string[]> {
   return rows.map(({ client }) => client)
 }
 
-const every = 6 * 3_600_000
+const maintenanceIntervalMs = 6 * 3_600_000
 
 /** Drops expired previous versions of tables in every warehouse. */
 export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses: ClientWarehouses }): MaintenanceJob {
@@ -78,7 +78,7 @@ export function expirePrevious({ db, warehouses }: { db: Kysely<DB>; warehouses:
   return {
     name: 'previous publications',
     async run(signal) {
-      if (Date.now() - expiredAt < every) return 0
+      if (Date.now() - expiredAt < maintenanceIntervalMs) return 0
       let dropped = 0
       await forEachWarehouse(warehouses, await listClientsWithWarehouse(db), signal, async (warehouse) => {
         dropped += await warehouse.upkeep.dropExpiredTables()

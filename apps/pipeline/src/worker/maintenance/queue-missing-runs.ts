@@ -3,7 +3,7 @@ import type { DB } from '../../database.ts'
 import type { JobQueue } from '../../queue/job-queue.ts'
 import type { MaintenanceJob } from './maintenance.ts'
 
-const page = 500
+const runsPerPage = 500
 
 /**
  * Queues runs that are queued or running but have no job: the queue stopped retrying them, or was restored from an older backup. A
@@ -28,10 +28,10 @@ export function queueMissingRuns({ db, queue }: { db: Kysely<DB>; queue: JobQueu
             or (r.state = 'RUNNING' and r.heartbeat_at < now() - interval '2 minutes')`)
           .where('r.state', 'in', ['QUEUED', 'RUNNING'])
           .orderBy('r.id')
-          .limit(page)
+          .limit(runsPerPage)
           .execute()
         if (runs.length > 0) sent += await queue.sendMissing(db, runs)
-        if (runs.length < page) return sent
+        if (runs.length < runsPerPage) return sent
         last = runs.at(-1)!.id
       }
     },

@@ -8,7 +8,7 @@ import { getUploadsDirectory } from '@sluice/connectors/uploaded-file/upload-pat
 
 /** Minimum age in milliseconds. An upload of this age has its row, or has failed. */
 const minAge = 3_600_000
-const uid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
+const uidPrefixPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
 
 /**
  * Removes uploaded files that were replaced, or whose upload failed, unless a queued or running run reads them. The files of the
@@ -44,7 +44,7 @@ async function* listOldFiles(folder: string): AsyncGenerator<string[]> {
   })
   let names: string[] = []
   for await (const entry of entries) {
-    if (!entry.isFile() || !uid.test(entry.name)) continue
+    if (!entry.isFile() || !uidPrefixPattern.test(entry.name)) continue
     const found = await stat(join(folder, entry.name)).catch(() => undefined)
     if (!found || Date.now() - found.mtimeMs < minAge) continue
     names.push(entry.name)
