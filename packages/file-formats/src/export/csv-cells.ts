@@ -26,10 +26,15 @@ export class CsvCells {
     return this.#rows
   }
 
+  /** Whether the last row is complete. */
+  get isAtRowStart(): boolean {
+    return this.#column === 0 && this.#partialField === undefined
+  }
+
   /** Returns the cells of all complete rows, column by column, and forgets them. */
   take(): CellText[][] {
     const columns = this.#columns
-    if (this.#column > 0) throw new Error('Internal error: a row of an export is not complete.')
+    if (!this.isAtRowStart) throw new Error('Internal error: a row of an export is not complete.')
     this.#columns = this.#emptyColumns()
     this.#rows = 0
     return columns

@@ -2,7 +2,10 @@ import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from
 import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts'
 import { fixedDecimalOf, mapCells, parseDays, parseFloatText, parseMicroseconds, parseUnscaled } from './typed-cells.ts'
 
-/** Encodes rows as Parquet, one row group for each call of `write`. Decimals without a fixed number of digits become texts. */
+/**
+ * Encodes rows as Parquet, one row group for each call of `write`. Decimals without a fixed number of digits, and JSON,
+ * are texts.
+ */
 export function parquetEncoder(columns: readonly ExportedColumn[]): FileEncoder {
   const bytes = new ByteWriter()
   const elements = columns.map(schemaElementOf)
@@ -59,9 +62,6 @@ function schemaElementOf(column: ExportedColumn): SchemaElement {
         type: 'INT64',
         logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: column.dataType === 'TIMESTAMPTZ', unit: 'MICROS' },
       }
-    case 'JSONB':
-      // `converted_type` is absent: for JSON the library would write the text as a JSON string.
-      return { ...element, type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } }
     default: {
       const decimal = fixedDecimalOf(column)
       if (!decimal) return { ...element, type: 'BYTE_ARRAY', converted_type: 'UTF8' }
@@ -88,8 +88,6 @@ function parquetValues(column: ExportedColumn, cells: readonly CellText[]): unkn
     case 'TIMESTAMP':
     case 'TIMESTAMPTZ':
       return mapCells(cells, (text) => parseMicroseconds(text, name))
-    case 'JSONB':
-      return mapCells(cells, (text) => Buffer.from(text))
     default: {
       const decimal = fixedDecimalOf(column)
       return decimal ? mapCells(cells, (text) => parseUnscaled(text, decimal.scale, name)) : [...cells]

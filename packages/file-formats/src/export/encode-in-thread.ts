@@ -1,0 +1,98 @@
+import { Worker } from 'node:worker_threads'
+import type { EncodedFormat, EncoderCommand, EncoderJob, EncoderMessage } from './encoder-thread-protocol.ts'
+import { type ExportedColumn, UnencodableValueError } from './exported-column.ts'
+
+const program = new URL('./encoder-thread.ts', import.meta.url)
+
+/** Bytes of CSV in one row group or record batch: enough to compress well, few enough to hold several times. */
+const defaultBatchBytes = 4 * 1024 * 1024
+
+interface EncodeOptions {
+  format: EncodedFormat
+  columns: readonly ExportedColumn[]
+  /** CSV as `QueryRunner.exportRows` writes it, without the header. */
+  rows: AsyncIterable<Uint8Array>
+  batchBytes?: number
+}
+
+/**
+ * Encodes rows as a file in a thread of its own, which reads no further than the consumer. Throws UnencodableValueError, the error
+ * of `rows`, and the signal's reason.
+ */
+export async function* encodeInThread(
+  { format, columns, rows, batchBytes = defaultBatchBytes }: EncodeOptions,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  signal.throwIfAborted()
+  const job: EncoderJob = {
+    format,
+    columns: columns.map(({ name, dataType, precision, scale }) => ({ name, dataType, precision, scale })),
+    batchBytes,
+  }
+  const thread = new EncoderThread(job, signal)
+  try {
+    for await (const bytes of rows) yield* thread.exchange({ kind: 'rows', bytes })
+    yield* thread.exchange({ kind: 'end' })
+  } finally {
+    await thread.end()
+  }
+}
+
+class EncoderThread {
+  readonly #worker: Worker
+  readonly #signal: AbortSignal
+  readonly #messages: EncoderMessage[] = []
+  #failure: unknown
+  #wake: (() => void) | undefined
+
+  constructor(job: EncoderJob, signal: AbortSignal) {
+    this.#signal = signal
+    this.#worker = new Worker(program, {
+      name: 'encoder',
+      workerData: job,
+      resourceLimits: { maxOldGenerationSizeMb: 512 },
+    })
+    this.#worker.on('message', (message: EncoderMessage) => {
+      this.#messages.push(message)
+      this.#wake?.()
+    })
+    this.#worker.on('error', (error) => this.#fail(error))
+    this.#worker.on('exit', () => this.#fail(new Error('The thread that encodes an export has ended.')))
+    signal.addEventListener('abort', this.#abort, { once: true })
+  }
+
+  /** Sends a command and yields the bytes that the thread has ready until it asks for the next command. */
+  async *exchange(command: EncoderCommand): AsyncGenerator<Uint8Array> {
+    this.#worker.postMessage(command)
+    for (;;) {
+      const message = await this.#receive()
+      if (message.kind === 'bytes') yield new Uint8Array(message.memory)
+      else if (message.kind === 'problem') throw new UnencodableValueError(message.message)
+      else return
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#signal.removeEventListener('abort', this.#abort)
+    await this.#worker.terminate()
+  }
+
+  async #receive(): Promise<EncoderMessage> {
+    for (;;) {
+      this.#signal.throwIfAborted()
+      const message = this.#messages.shift()
+      if (message) return message
+      if (this.#failure !== undefined) throw this.#failure
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      await promise
+    }
+  }
+
+  readonly #abort = (): void => this.#fail(this.#signal.reason)
+
+  #fail(error: unknown): void {
+    this.#failure ??= error
+    this.#wake?.()
+  }
+}

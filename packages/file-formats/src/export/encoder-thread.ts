@@ -1,0 +1,88 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { once } from 'node:events'
+import type { EncoderCommand, EncoderJob, EncoderMessage } from './encoder-thread-protocol.ts'
+import { CsvCells } from './csv-cells.ts'
+import { type CellText, UnencodableValueError } from './exported-column.ts'
+
+if (!parentPort) throw new Error('encoder-thread.ts is a worker thread, not a program')
+const port = parentPort
+const { format, columns, batchBytes } = workerData as EncoderJob
+
+const send = (message: EncoderMessage, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer)
+
+/** Sends bytes in memory of their own, so that the memory moves to the main thread instead of being copied. */
+function sendBytes(bytes: Uint8Array): void {
+  if (bytes.length === 0) return
+  const memory = new Uint8Array(bytes).buffer
+  send({ kind: 'bytes', memory }, [memory])
+}
+
+/** The encoder of the job's format. Each loads its own libraries. */
+async function openEncoder(): Promise<{
+  write(cells: CellText[][]): Promise<void>
+  end(): Promise<void>
+}> {
+  if (format === 'XLSX') {
+    const { WorkbookWriter } = await import('./xlsx-encoder.ts')
+    const workbook = new WorkbookWriter(columns)
+    workbook.output.on('data', (chunk: Buffer) => sendBytes(chunk))
+    const ended = once(workbook.output, 'end')
+    return {
+      write: (cells) => workbook.write(cells),
+      async end() {
+        await workbook.end()
+        await ended
+      },
+    }
+  }
+  const encoder =
+    format === 'PARQUET'
+      ? (await import('./parquet-encoder.ts')).parquetEncoder(columns)
+      : (await import('./arrow-encoder.ts')).arrowEncoder(columns)
+  return {
+    write: async (cells) => encoder.write(cells).forEach(sendBytes),
+    end: async () => encoder.end().forEach(sendBytes),
+  }
+}
+
+const maxBatchRows = 65_536
+const cells = new CsvCells(columns.length)
+let encoder: Awaited<ReturnType<typeof openEncoder>> | undefined
+let bytesInBatch = 0
+
+async function writeBatch(): Promise<void> {
+  bytesInBatch = 0
+  if (cells.rows > 0) await encoder!.write(cells.take())
+}
+
+async function handle(command: EncoderCommand): Promise<void> {
+  encoder ??= await openEncoder()
+  if (command.kind === 'end') {
+    await writeBatch()
+    await encoder.end()
+    send({ kind: 'end' })
+    return
+  }
+  const chunk = Buffer.from(command.bytes.buffer, command.bytes.byteOffset, command.bytes.byteLength)
+  for (let at = 0; at < chunk.length; ) {
+    const from = at
+    const isBatchFull = bytesInBatch >= batchBytes
+    // A batch ends at a row. A full batch takes the rest of the row that has started.
+    at = cells.read(chunk, at, isBatchFull ? cells.rows + 1 : maxBatchRows)
+    bytesInBatch += at - from
+    if (cells.rows >= maxBatchRows || (isBatchFull && cells.isAtRowStart)) await writeBatch()
+  }
+  send({ kind: 'ready' })
+}
+
+let work = Promise.resolve()
+port.on('message', (command: EncoderCommand) => {
+  work = work
+    .then(() => handle(command))
+    .catch((error: unknown) => {
+      // Any other error ends the thread, and the main thread reports it.
+      if (!(error instanceof UnencodableValueError)) throw error
+      send({ kind: 'problem', message: error.message })
+      port.close()
+    })
+})
