@@ -82,8 +82,8 @@ const pagesOf = (count: number, recordsAt: (page: number) => unknown[]): RecordS
 
 describe('endless paging', () => {
   it.each<[string, () => unknown[]]>([
-    ['none of which holds anything', () => []],
-    ['all of which are the same', () => [{ id: 1 }]],
+    ['if all are empty', () => []],
+    ['if all are the same', () => [{ id: 1 }]],
   ])('ends the read after a thousand pages, %s', async (_what, records) => {
     await expect(read(async () => pagesOf(3_000, records))).rejects.toMatchObject({
       ...endless,
