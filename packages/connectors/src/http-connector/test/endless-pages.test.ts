@@ -120,7 +120,7 @@ describe('endless paging', () => {
     await expect(drain(pages(undefined))).rejects.toMatchObject(endless)
   })
 
-  it('ends the look-ups of AWS Lambda and KoboToolbox', async () => {
+  it('ends the lists of AWS Lambda functions and KoboToolbox surveys', async () => {
     const functions = answering((times) => ({ Functions: [], NextMarker: String(times) }))
     await expect(listFunctions(functions.http)).rejects.toMatchObject(endless)
     const surveys = answering((times) => ({ results: [], next: `?start=${times}` }))
@@ -129,7 +129,7 @@ describe('endless paging', () => {
     ).rejects.toMatchObject(endless)
   })
 
-  it('is limited to 20,000 functions in the look-up of AWS Lambda', async () => {
+  it('is limited to 20,000 functions in the list of AWS Lambda functions', async () => {
     const Functions = Array.from({ length: 50 }, (_, at) => ({ FunctionName: `f${at}`, FunctionArn: `arn:${at}` }))
     const { http, asked } = answering((times) => ({ Functions, NextMarker: String(times) }))
     expect(await listFunctions(http)).toHaveLength(20_000)

@@ -63,7 +63,7 @@ describe('the base address', () => {
     expect(parseBaseUrl(address, ignoredSegments)).toBe(base),
   )
 
-  it('must be valid', () =>
+  it('is rejected if it is invalid', () =>
     expect(() => parseBaseUrl('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
 
   it('is not requested if the operator does not allow it', async () => {
@@ -89,7 +89,7 @@ describe('a request', () => {
     expect(headers).toMatchObject({ 'x-token': token, accept: 'application/json' })
   })
 
-  it('is retried only if it is repeatable', async () => {
+  it('is retried only if it is idempotent', async () => {
     server.fault = () => (server.requests.length < 3 ? { status: 503 } : undefined)
     await openSession().getJson('list')
     expect(paths()).toHaveLength(3)

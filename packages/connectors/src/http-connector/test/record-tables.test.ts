@@ -84,7 +84,7 @@ describe('a record', () => {
     [{ a: { b: ['\0'] } }, 'U+0000'],
     [{ a: '\ud83d' }, 'surrogate'],
     [{ list: ['\ud83d'] }, 'surrogate'],
-  ])('is rejected if no row can hold it: %j', (record, reason) => {
+  ])('is rejected if its text cannot be stored: %j', (record, reason) => {
     expect(() => flattenRecord(record, 1)).toThrow(
       expect.objectContaining({ message: expect.stringContaining(reason) }),
     )

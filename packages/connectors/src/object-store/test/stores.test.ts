@@ -75,7 +75,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       ['book.xlsx', makeWorkbook({ sheets: { One: workbookRows } })],
       ['rows.parquet', parquet([1, 2], ['Oslo', 'Bergen'])],
       ['rows.parquet.gz', gzipSync(parquet([1, 2], ['Oslo', 'Bergen']))],
-    ])('loads %s in the format that its content has', async (key, bytes) => {
+    ])('loads the rows of %s', async (key, bytes) => {
       await store.put(`formats/${key}`, bytes)
       await loading.load(store.reading(`formats/${key}`))
       expect(await loading.rows()).toEqual([
