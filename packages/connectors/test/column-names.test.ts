@@ -7,8 +7,8 @@ import { namesOf } from '@sluice/warehouses/tsql/names'
 
 const tsql = namesOf({ prefix: '', ledger: 'sluice' })
 
-describe('the names of columns', () => {
-  it.each(groupColumns)('%s, which rows of groups have, is good in every warehouse', (name) => {
+describe('column names', () => {
+  it.each(groupColumns)('%s, a column of group tables, is valid in every warehouse', (name) => {
     for (const check of [
       clickhouse,
       postgres,
@@ -18,7 +18,7 @@ describe('the names of columns', () => {
       expect(() => check(name)).not.toThrow()
   })
 
-  it.each(['_part', '_part_offset', '_row_exists', '_block_number'])('%s is ClickHouse’s own', (name) => {
+  it.each(['_part', '_part_offset', '_row_exists', '_block_number'])('%s is reserved in ClickHouse', (name) => {
     expect(() => clickhouse(name)).toThrow('is one of ClickHouse’s own columns')
   })
 })

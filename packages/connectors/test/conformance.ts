@@ -48,7 +48,7 @@ export function testConnector(fixture: ConnectorFixture): void {
     (await scratch.warehouse.catalog.findTable('health', open.table))?.columns.find((item) => item.name === column)
       ?.dataType
 
-  describe(`${fixture.system}, before anything is saved`, () => {
+  describe(`${fixture.system}, connection test and preview`, () => {
     row('tried', async () => {
       expect(await open.sources.testConnection(open.reading(), open.never)).toBeUndefined()
     })

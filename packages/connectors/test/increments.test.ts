@@ -166,17 +166,20 @@ function lawOf(fixture: ConnectorFixture, positions: readonly number[]): void {
     expect(await rowsOf(increments)).toEqual(await rowsOf(whole))
   }
 
-  it('is the same by increments as in full where one record loses a value, and another rows of a group', async () => {
+  it('return the same rows as a full read if records lose a value or rows of a group', async () => {
     await holds(cleared)
   })
 
-  it.each(positions)('is the same where records change after answer %i of a reading', async (answers) => {
+  it.each(positions)('return the same rows as a full read if records change after response %i', async (answers) => {
     await holds(during(answers))
   })
 
-  itUnless(histories > 0 ? undefined : longRunOnly)('is the same for every history', async () => {
-    await fc.assert(fc.asyncProperty(history, holds), { numRuns: histories, endOnFailure: true })
-  })
+  itUnless(histories > 0 ? undefined : longRunOnly)(
+    'return the same rows as a full read for random histories',
+    async () => {
+      await fc.assert(fc.asyncProperty(history, holds), { numRuns: histories, endOnFailure: true })
+    },
+  )
 }
 
 /** Without what is null, since a table that is filled in full has no column that no record has. */
@@ -195,6 +198,6 @@ function spelled(value: unknown): string {
 const positions = [1, 2, 4]
 const withIncrements = Object.values(connectorFixtures).filter(({ unsupportedRules }) => !unsupportedRules.increment)
 describe.each(withIncrements.map((fixture, index) => ({ fixture, index })))(
-  '$fixture.system, read by increments',
+  '$fixture.system, incremental reads',
   ({ fixture, index }) => lawOf(fixture, isLongRun ? positions : [positions[index % positions.length]!]),
 )

@@ -13,7 +13,7 @@ testConnector({ ...clinicRegister, module: here('clinic-register.ts').href })
 it.each([
   ['clinic-register.ts', '../../src/', '../'],
   ['clinic-register-stand-in.ts', '../', '../../../test/'],
-])('the page on adding a connector shows %s as it is here', (file, from, there) => {
+])('docs/adding-a-connector.md shows the current content of %s', (file, from, there) => {
   const shown = readFileSync(here(file), 'utf8').replaceAll(`from '${from}`, `from '${there}`)
   expect(blocks).toContain(shown)
 })

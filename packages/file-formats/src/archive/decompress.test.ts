@@ -11,7 +11,7 @@ const csv = 'a,b\n1,2\n'
 const zipped = (...entries: ZipEntry[]) => makeZip(entries)
 
 describe('gzip', () => {
-  it('is unpacked, of as many members as there are, cut anywhere', async () => {
+  it('is unpacked with all of its members, for any chunk size', async () => {
     const bytes = Buffer.concat([gzipSync(csv), gzipSync('3,4\n'), gzipSync(''), gzipSync('5,6\n'), Buffer.alloc(1000)])
     for (const chunkBytes of [64, 65, 71, 256 * 1024]) {
       const opened = await folder.open('a.csv.gz', bytes, { limits: { chunkBytes } })
@@ -23,7 +23,7 @@ describe('gzip', () => {
     }
   })
 
-  it('comes out byte for byte, whatever the size of what comes out at a time', async () => {
+  it('is unpacked without loss at every compression level', async () => {
     const text = Buffer.from(Array.from({ length: 400_000 }, (_, row) => `${row},${row % 977}\n`).join(''))
     for (const level of [1, 6, 9]) {
       const gz = await folder.open('a.csv.gz', gzipSync(text, { level }))
@@ -35,7 +35,7 @@ describe('gzip', () => {
     expect((await folder.open('a.gz', latin1, { options: { encoding: 'iso-8859-1' } })).text === accents).toBe(true)
   })
 
-  it('may hold any encoding, JSON, Parquet or a workbook', async () => {
+  it('may contain UTF-16 text, JSON, Parquet or a workbook', async () => {
     expect((await folder.open('a.gz', gzipSync(Buffer.from('\ufeffä,b\n', 'utf16le')))).text).toBe('ä,b\n')
     expect((await folder.open('a.gz', gzipSync('[{"a":1}]'))).text).toBe('"a"\n1\n')
     const parquet = Buffer.concat([Buffer.from('PAR1\x15\x04\x15\0'), Buffer.alloc(100), Buffer.from('PAR1')])
@@ -44,7 +44,7 @@ describe('gzip', () => {
     expect((await folder.open('a.gz', gzipSync(workbook))).text).toBe('1\n')
   })
 
-  it('that is cut off, damaged or followed by something else is refused', async () => {
+  it('is rejected if it is truncated, damaged or followed by other data', async () => {
     const whole = gzipSync(csv.repeat(1000))
     const broken = Buffer.from(whole)
     broken[broken.length - 6]! ^= 1
@@ -57,20 +57,20 @@ describe('gzip', () => {
     }
   })
 
-  it('in gzip is refused', async () => {
+  it('is rejected inside of gzip', async () => {
     await expect(folder.open('a.gz', gzipSync(gzipSync(csv)))).rejects.toMatchObject({ code: 'ARCHIVE_NESTED' })
   })
 })
 
-describe('bombs', () => {
-  it('end at the ratio, but only from a size on', async () => {
+describe('decompression bombs', () => {
+  it('are rejected by the compression ratio if they exceed a minimum size', async () => {
     const bytes = gzipSync(Buffer.alloc(3_000_000))
     const limits = { ratioFrom: 1_000_000, chunkBytes: 4096 }
     await expect(folder.open('a.gz', bytes, { limits })).rejects.toMatchObject({ code: 'SUSPICIOUS_ARCHIVE' })
     expect((await folder.open('a.gz', bytes)).bytes).toHaveLength(3_000_000)
   })
 
-  it('end at the size', async () => {
+  it('are rejected above the size limit', async () => {
     const limits = { spoolBytes: 1_000_000 }
     const expected = {
       code: 'TOO_LARGE',
@@ -81,7 +81,7 @@ describe('bombs', () => {
     await expect(folder.open('a.csv', utf16, { limits })).rejects.toMatchObject({ code: 'TOO_LARGE' })
   })
 
-  it('end at the ratio in entries and in parts of workbooks too', async () => {
+  it('are rejected by the compression ratio also in ZIP entries and workbook parts', async () => {
     const limits = { ratioFrom: 1_000_000, chunkBytes: 4096 }
     const zip = zipped({ name: 'a.csv', content: Buffer.alloc(3_000_000, 'a,b\n') })
     await expect(folder.open('a.zip', zip, { limits })).rejects.toMatchObject({ code: 'SUSPICIOUS_ARCHIVE' })
@@ -89,14 +89,14 @@ describe('bombs', () => {
     await expect(folder.open('a.xlsx', workbook, { limits })).rejects.toMatchObject({ code: 'SUSPICIOUS_ARCHIVE' })
   })
 
-  it('of a million entries end before the first is read', async () => {
+  it('are rejected if a ZIP archive has too many entries', async () => {
     const zip = makeZip([{ name: 'a.csv', content: csv }], { count: 60_000 })
     await expect(folder.open('a.zip', zip)).rejects.toMatchObject({ code: 'ARCHIVE_TOO_MANY_ENTRIES' })
   })
 })
 
 describe('a ZIP archive', () => {
-  it('with one file is that file', async () => {
+  it('with one file is read as that file', async () => {
     const zip = zipped(
       { name: 'data/', content: '', method: 0 },
       { name: 'data/a.csv', content: csv },
@@ -110,7 +110,7 @@ describe('a ZIP archive', () => {
     expect((await folder.open('a.zip', zipped({ name: 'a.csv', content: csv, zip64: true }))).text).toBe(csv)
   })
 
-  it('with several is the one that was named, or the one that holds rows', async () => {
+  it('with several files is read as the only one with rows, or as the configured entry', async () => {
     const zip = zipped(
       { name: 'README.txt', content: 'Hello, you.\nThis is a text.\n' },
       { name: 'a.csv', content: csv },
@@ -128,7 +128,7 @@ describe('a ZIP archive', () => {
     })
   })
 
-  it('may hold a workbook, and no other archive', async () => {
+  it('may contain a workbook, but no other archive', async () => {
     const workbook = makeWorkbook({ sheets: { One: '<row><c><v>1</v></c></row>' } })
     expect((await folder.open('a.zip', zipped({ name: 'a.xlsx', content: workbook }))).text).toBe('1\n')
     for (const content of [zipped({ name: 'a.csv', content: csv }), gzipSync(csv)]) {
@@ -139,7 +139,7 @@ describe('a ZIP archive', () => {
   })
 
   it.each(['../a.csv', 'a/../../b.csv', '/etc/passwd', 'C:\\a.csv', '..\\a.csv'])(
-    'with an entry called %s is refused',
+    'is rejected if it has an entry called %s',
     async (name) => {
       await expect(folder.open('a.zip', zipped({ name, content: csv }))).rejects.toMatchObject({
         code: 'SUSPICIOUS_ARCHIVE',
@@ -147,7 +147,7 @@ describe('a ZIP archive', () => {
     },
   )
 
-  it('that says what is not true is refused', async () => {
+  it('is rejected if its sizes or checksums are wrong, or if it is truncated', async () => {
     const damaged = { code: 'ARCHIVE_DAMAGED' }
     await expect(folder.open('a.zip', zipped({ name: 'a.csv', content: csv, size: 3 }))).rejects.toMatchObject(damaged)
     await expect(folder.open('a.zip', zipped({ name: 'a.csv', content: csv, size: 99 }))).rejects.toMatchObject(damaged)
@@ -158,7 +158,7 @@ describe('a ZIP archive', () => {
     await expect(folder.open('a.zip', Buffer.from('PK\x03\x04 and no more'))).rejects.toMatchObject(damaged)
   })
 
-  it('that needs a password or a method unknown here is refused', async () => {
+  it('is rejected if it is encrypted, empty or uses an unsupported method', async () => {
     await expect(folder.open('a.zip', zipped({ name: 'a.csv', content: csv, flags: 1 }))).rejects.toMatchObject({
       code: 'ARCHIVE_ENCRYPTED',
     })

@@ -27,7 +27,7 @@ const pieces = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLengt
 const anyText = fc.string({ unit: 'grapheme', maxLength: 60 })
 
 describe('UTF-16', () => {
-  it('comes out as the same text, however it is cut', () => {
+  it('is decoded to the same text for any division into chunks', () => {
     fc.assert(
       fc.property(anyText, pieces, (text, lengths) => {
         const little = Buffer.from(text, 'utf16le')
@@ -37,7 +37,7 @@ describe('UTF-16', () => {
     )
   })
 
-  it('stays broken where it is broken, and keeps everything else', () => {
+  it('keeps unpaired surrogates and half a code unit as invalid bytes, and decodes the rest', () => {
     const units = fc.array(fc.constantFrom(0x61, 0xe9, 0xd83d, 0xde00, 0x20ac), { maxLength: 30 })
     fc.assert(
       fc.property(units, pieces, fc.boolean(), (codes, lengths, half) => {
@@ -50,7 +50,7 @@ describe('UTF-16', () => {
     )
   })
 
-  it('is known by its mark, and without one by its zeros', async () => {
+  it('is detected by its byte order mark or by its zero bytes', async () => {
     const text = 'name,größe\nAnna,1\n😀,2\n'
     for (const bytes of [
       Buffer.from(`\ufeff${text}`, 'utf16le'),
@@ -64,7 +64,7 @@ describe('UTF-16', () => {
     }
   })
 
-  it('is not taken for a text that holds a NUL here and there', () => {
+  it('is not detected in UTF-8 text with a few NUL characters', () => {
     const start = Buffer.from(`a,b\n${'1,\0\n'.repeat(3)}${'long,enough\n'.repeat(20)}`)
     expect(textEncoding(start, undefined, 'a.csv').encoding).toBe('utf-8')
   })
@@ -75,8 +75,8 @@ const surrogate = (half: string) => {
   return Buffer.of(0xe0 | (unit >> 12), 0x80 | ((unit >> 6) & 63), 0x80 | (unit & 63))
 }
 
-describe('encodings that are declared', () => {
-  it('turn every byte into its character', () => {
+describe('configured encodings', () => {
+  it('decode every byte like TextDecoder, except for undefined bytes of windows encodings', () => {
     for (const label of [
       'iso-8859-1',
       'iso-8859-2',
@@ -98,7 +98,7 @@ describe('encodings that are declared', () => {
     }
   })
 
-  it('read the euro sign where each of them has it', async () => {
+  it('decode the euro sign in ISO-8859-15 and windows-1252', async () => {
     expect((await folder.open('a.csv', Buffer.of(0xa4, 0x0a), { options: { encoding: 'ISO-8859-15' } })).text).toBe(
       '€\n',
     )
@@ -107,7 +107,7 @@ describe('encodings that are declared', () => {
     )
   })
 
-  it('read texts of East Asia, however they are cut, and leave broken bytes broken', () => {
+  it('decode Shift JIS for any division into chunks, and keep invalid bytes invalid', () => {
     const shiftJis = Buffer.from([0x93, 0xfa, 0x96, 0x7b, 0x2c, 0x31, 0x0a])
     fc.assert(
       fc.property(pieces, (lengths) => {
@@ -117,14 +117,14 @@ describe('encodings that are declared', () => {
     expect(inPieces('shift_jis', Buffer.from([0x61, 0xff, 0x62, 0x93]), [1])).toEqual(Buffer.of(0x61, 0xff, 0x62, 0xff))
   })
 
-  it('say less than a byte order mark', async () => {
+  it('are overridden by a byte order mark', async () => {
     const opened = await folder.open('a.csv', Buffer.from('\ufeffgröße\n', 'utf16le'), {
       options: { encoding: 'windows-1252' },
     })
     expect(opened.text).toBe('größe\n')
   })
 
-  it('have to be known', async () => {
+  it('are rejected if they are unknown, as is text in UTF-32', async () => {
     await expect(folder.open('a.csv', 'a\n', { options: { encoding: 'klingon' } })).rejects.toMatchObject({
       code: 'ENCODING_NOT_KNOWN',
     })
@@ -135,13 +135,13 @@ describe('encodings that are declared', () => {
 })
 
 describe('UTF-8', () => {
-  it('is read in place, whatever is wrong with it', async () => {
+  it('is read in place even if it is invalid', async () => {
     const bytes = Buffer.concat([Buffer.from('\ufeffa,b\n'), Buffer.of(0xe4, 0x2c, 0x31, 0x0a)])
     const opened = await folder.open('a.csv', bytes, { options: { encoding: 'UTF-8' } })
     expect(opened).toMatchObject({ inPlace: true, format: 'DELIMITED', bytes, rejected: [] })
   })
 
-  it('loses its mark where it is written anew', async () => {
+  it('is written without its byte order mark if it is converted', async () => {
     const source = {
       async *chunks() {
         yield* [0xef, 0xbb, 0xbf, 0x61].map((byte) => Buffer.of(byte))

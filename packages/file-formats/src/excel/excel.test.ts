@@ -14,8 +14,8 @@ const relationsOf = (types: string[]) =>
   `<Relationships>${types.map((type, index) => `<Relationship Id="r${index}" Type="x/${type}" Target="worksheets/sheet${index}.xml"/>`).join('')}</Relationships>`
 const row = (cells: string, number?: number) => `<row${number === undefined ? '' : ` r="${number}"`}>${cells}</row>`
 
-describe('a sheet', () => {
-  it('becomes delimited text, with its values as they are stored', async () => {
+describe('an Excel sheet', () => {
+  it('becomes delimited text with the stored values', async () => {
     const texts =
       '<si><t>name</t></si><si><r><t>rich </t></r><r><rPr><b/></rPr><t xml:space="preserve">"text" &amp; more</t></r><rPh><t>spoken</t></rPh></si>'
     const cells = [
@@ -40,7 +40,7 @@ describe('a sheet', () => {
     expect(opened.dialect).toEqual({ delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' })
   })
 
-  it('is refused where a shared text makes it grow to many times its size', async () => {
+  it('is rejected if a repeated shared text makes it grow to many times its size', async () => {
     const texts = `<si><t>${'x'.repeat(5_000)}</t></si>`
     const sheets = { One: Array.from({ length: 400 }, () => row('<c t="s"><v>0</v></c>')).join('') }
     await expect(open({ sheets, texts }, undefined, { writtenFrom: 1_000_000, ratio: 20 })).rejects.toMatchObject({
@@ -52,7 +52,7 @@ describe('a sheet', () => {
     ).toBeGreaterThan(2_000_000)
   })
 
-  it('is the first that is not hidden, or the one that was named', async () => {
+  it('is the first visible one, or the one with the configured name', async () => {
     const sheets = { Notes: row('<c><v>1</v></c>'), Data: row('<c><v>2</v></c>'), More: row('<c><v>3</v></c>') }
     const attributes = { Notes: 'state="hidden"' }
     expect(await open({ sheets, attributes })).toMatchObject({
@@ -68,7 +68,7 @@ describe('a sheet', () => {
     })
   })
 
-  it('is found by its number, which counts hidden sheets and no charts', async () => {
+  it('is selected by its number, which counts hidden sheets but no charts', async () => {
     const sheets = { '2': row('<c><v>20</v></c>'), Plot: '', Notes: row('<c><v>30</v></c>') }
     const attributes = { Notes: 'state="veryHidden"' }
     const parts = { 'xl/_rels/workbook.xml.rels': relationsOf(['worksheet', 'chartsheet', 'worksheet']) }
@@ -83,7 +83,7 @@ describe('a sheet', () => {
     })
   })
 
-  it('is the first with rows where nobody names one, and the others with rows are told', async () => {
+  it('is the first visible one with rows by default, and other sheets with rows are reported', async () => {
     const value = row('<c><v>1</v></c>')
     const sheets = { Empty: row('<c r="A1" s="1"/>'), Data: value, Lists: value, Blank: '', Old: value }
     const attributes = { Lists: 'state="hidden"' }
@@ -110,14 +110,14 @@ describe('a sheet', () => {
     )
   })
 
-  it('is read though another one is damaged, which is told', async () => {
+  it('is read even if another sheet is damaged, and that sheet is reported', async () => {
     const parts = { 'xl/worksheets/sheet1.xml': '<worksheet><sheetData><row><c t="z"><v>1</v>' }
     const opened = await open({ sheets: { Data: row('<c><v>1</v></c>'), Broken: '' }, parts })
     expect(opened.text).toBe('1\n')
     expect(opened.unread).toContain('"Broken" (number 2)')
   })
 
-  it('is cut to the columns and rows that have values, however late they come', async () => {
+  it('is trimmed to the range of cells with values', async () => {
     const filled = Array.from({ length: 30_000 }, (_, index) =>
       row(`<c r="C${index + 5}"><v>${index}</v></c><c r="D${index + 5}" s="1"/>`, index + 5),
     )
@@ -127,7 +127,7 @@ describe('a sheet', () => {
     expect([lines.length, lines[0], lines.at(-2)]).toEqual([30_002, ',0,,', '1,,,2'])
   })
 
-  it('may have merged cells, which have their value once', async () => {
+  it('has the value of merged cells only in their first cell', async () => {
     const cells = row('<c r="A1"><v>1</v></c><c r="B1"/><c r="C1"><v>2</v></c>', 1)
     const parts = {
       'xl/worksheets/sheet0.xml': `<worksheet><sheetData>${cells}</sheetData><mergeCells><mergeCell ref="A1:B1"/></mergeCells></worksheet>`,
@@ -135,7 +135,7 @@ describe('a sheet', () => {
     expect((await open({ sheets: { One: '' }, parts })).text).toBe('1,,2\n')
   })
 
-  it('may be written with prefixes, comments and CDATA, cut anywhere', async () => {
+  it('may use namespace prefixes, comments and CDATA, for any chunk size', async () => {
     const sheet =
       '<?xml version="1.0"?><x:worksheet xmlns:x="y"><!-- <row> --><x:sheetData><x:row r="1"><x:c r="A1" t=\'str\'><x:v><![CDATA[a & <b>]]></x:v></x:c></x:row></x:sheetData></x:worksheet>'
     for (const chunkBytes of [64, 67, 73]) {
@@ -146,13 +146,13 @@ describe('a sheet', () => {
     }
   })
 
-  it('without a value is refused', async () => {
+  it('is rejected if it has no values', async () => {
     for (const cells of ['', row('<c r="A1" s="1"/>', 1), row('<c t="str"><v></v></c>')]) {
       await expect(open({ sheets: { One: cells } })).rejects.toMatchObject({ code: 'EMPTY_FILE' })
     }
   })
 
-  it('in an archive is unpacked for a preview only up to a limit', async () => {
+  it('is unpacked from an archive for a preview only up to a limit', async () => {
     const bytes = gzipSync(makeWorkbook({ sheets: { One: row('<c><v>1</v></c>') } }))
     const limits = { previewBytes: 300 }
     await expect(folder.open('a.xlsx.gz', bytes, { limits, firstBytes: 1000 })).rejects.toMatchObject({
@@ -161,12 +161,12 @@ describe('a sheet', () => {
     expect((await folder.open('a.xlsx.gz', bytes, { limits })).text).toBe('1\n')
   })
 
-  it('with more columns than a table holds is refused', async () => {
+  it('is rejected if it has more columns than a table can have', async () => {
     const cells = row('<c r="A1"><v>1</v></c><c r="BIO1"><v>2</v></c>', 1)
     await expect(open({ sheets: { One: cells } })).rejects.toMatchObject({ code: 'TOO_MANY_COLUMNS' })
   })
 
-  it('reads its texts from a file where they are many', async () => {
+  it('reads shared texts from disk if they exceed the memory limit, and rejects too many', async () => {
     const texts = Array.from({ length: 5_000 }, (_, index) => `<si><t>text ${index} ${'ä'.repeat(60)}</t></si>`)
     const rows = Array.from({ length: 5_000 }, (_, index) => row(`<c t="s"><v>${(index * 7919) % 5_000}</v></c>`))
     const { text } = await open({ sheets: { One: rows.join('') }, texts: texts.join('') }, undefined, {
@@ -180,8 +180,8 @@ describe('a sheet', () => {
   })
 })
 
-describe('numbers with a format', () => {
-  it('are days, moments, times and long times', async () => {
+describe('formatted Excel numbers', () => {
+  it('become dates, timestamps, times and durations, also with the 1904 date system', async () => {
     const cells =
       '<c s="1"><v>45000</v></c><c s="2"><v>45000.5</v></c><c s="3"><v>0.25</v></c><c s="4"><v>1.5</v></c><c s="5"><v>45000</v></c><c s="1"><v>45000.75</v></c>'
     const sheets = { One: row(cells) }
@@ -194,7 +194,7 @@ describe('numbers with a format', () => {
     )
   })
 
-  it('follow the calendar of Excel, and stay numbers where it has no day', () => {
+  it('follow the Excel calendar, and stay numbers outside of its range', () => {
     const days = [1, 59, 60, 61, 2_958_465, 2_958_466, -1].map((serial) => serialText(serial, 'DATE', false))
     expect(days).toEqual(['1900-01-01', '1900-02-28', '1900-02-29', '1900-03-01', '9999-12-31', undefined, undefined])
     expect(serialText(0, 'DATE', true)).toBe('1904-01-01')
@@ -215,22 +215,25 @@ describe('numbers with a format', () => {
     ['[Red]0;[Blue]-0', 'NUMBER'],
     ['General', 'NUMBER'],
     ['_-* #,##0.00\\ [$€-407]_-', 'NUMBER'],
-  ])('mean by %s a %s', (code, meaning) => {
+  ])('with the format %s are of type %s', (code, meaning) => {
     expect(meaningOf(code)).toBe(meaning)
   })
 })
 
-describe('a workbook that is not as it should be', () => {
+describe('an invalid workbook', () => {
   it.each([
     ['declares entities', '<!DOCTYPE x [<!ENTITY a "b">]><worksheet/>'],
-    ['is cut off', '<worksheet><sheetData><row><c><v>1</v>'],
-    ['shares what is not there', '<worksheet><sheetData><row><c t="s"><v>9</v></c></row></sheetData></worksheet>'],
-    ['has cells in no order', '<worksheet><row><c r="B1"><v>1</v></c><c r="A1"><v>1</v></c></row></worksheet>'],
-    ['has rows in no order', '<worksheet><row r="2"/><row r="1"/></worksheet>'],
-    ['has cells outside of any sheet', '<worksheet><row><c r="XFE1"><v>1</v></c></row></worksheet>'],
-    ['has characters that are none', '<worksheet><row><c t="str"><v>&#0;</v></c></row></worksheet>'],
-    ['is cut off in a tag', '<worksheet><sheetData><row '],
-  ])('is refused where a sheet %s', async (_, sheet) => {
+    ['is truncated', '<worksheet><sheetData><row><c><v>1</v>'],
+    [
+      'refers to a missing shared text',
+      '<worksheet><sheetData><row><c t="s"><v>9</v></c></row></sheetData></worksheet>',
+    ],
+    ['has unordered cells', '<worksheet><row><c r="B1"><v>1</v></c><c r="A1"><v>1</v></c></row></worksheet>'],
+    ['has unordered rows', '<worksheet><row r="2"/><row r="1"/></worksheet>'],
+    ['has cells outside of the sheet limits', '<worksheet><row><c r="XFE1"><v>1</v></c></row></worksheet>'],
+    ['has invalid characters', '<worksheet><row><c t="str"><v>&#0;</v></c></row></worksheet>'],
+    ['is truncated inside of a tag', '<worksheet><sheetData><row '],
+  ])('is rejected if a sheet %s', async (_, sheet) => {
     const parts = { 'xl/worksheets/sheet0.xml': sheet }
     const opening = folder.open('a.xlsx', makeWorkbook({ sheets: { One: '' }, parts }))
     await expect(opening).rejects.toMatchObject({ code: 'EXCEL_DAMAGED' })
@@ -239,7 +242,7 @@ describe('a workbook that is not as it should be', () => {
   it.each([
     ['EncryptedPackage', 'EXCEL_PROTECTED'],
     ['Workbook', 'OLD_EXCEL'],
-  ])('is refused where it is an old container with %s', async (stream, code) => {
+  ])('is rejected if it is an OLE container with the stream %s', async (stream, code) => {
     const bytes = Buffer.concat([
       Buffer.from('d0cf11e0a1b11ae1', 'hex'),
       Buffer.alloc(1016),

@@ -12,7 +12,7 @@ const tiny = { chunkBytes: 7, recordBytes: 2000 }
 const open = (bytes: string | Uint8Array, rowsUnder?: string) =>
   folder.open('a.json', bytes, { limits: tiny, ...(rowsUnder !== undefined && { options: { rowsUnder } }) })
 
-describe('the rows of a JSON text', () => {
+describe('the rows of a JSON file', () => {
   it.each([
     ['an array', '[{"a":1},\n {"a":2}]', 'a JSON array of objects'],
     [
@@ -21,18 +21,18 @@ describe('the rows of a JSON text', () => {
       'JSON with an array of objects under data',
     ],
     ['lines', '{"a":1}\n\n{"a":2}\r\n', 'JSON with an object in each line'],
-    ['objects one behind the other', '{"a":1}{\n"a":2}', 'a sequence of JSON objects'],
+    ['concatenated objects', '{"a":1}{\n"a":2}', 'a sequence of JSON objects'],
   ])('are found in %s', async (_, text, kind) => {
     const opened = await open(text)
     expect(opened).toMatchObject({ text: '"a"\n1\n2\n', how: `a.json is ${kind}.`, rejected: [] })
     expect(opened.dialect).toMatchObject({ delimiter: 'COMMA', headerRow: true, nullValues: [], skipLines: 0 })
   })
 
-  it('are the one object where there is no array of objects', async () => {
+  it('are a single row if the file is one object without an array of objects', async () => {
     expect((await open('{\n "a": 1, "tags": ["x"]\n}')).text).toBe('"a","tags"\n1,"[""x""]"\n')
   })
 
-  it('are the line where the name says that a single one is meant', async () => {
+  it('are whole lines if the file name ends with .jsonl or .ndjson', async () => {
     const text = '{"id":1,"items":[{"a":1}]}'
     expect((await folder.open('a.json', text)).text).toBe('"a"\n1\n')
     expect((await folder.open('a.jsonl', text)).text).toBe('"id","items"\n1,"[{""a"":1}]"\n')
@@ -40,7 +40,7 @@ describe('the rows of a JSON text', () => {
     expect((await folder.open('a.zip', zip)).text).toBe('"id","items"\n1,"[{""a"":1}]"\n')
   })
 
-  it('are under the key that is named where there are several', async () => {
+  it('are read under the configured key if several keys have arrays of objects', async () => {
     const text = '{"users":[{"a":1}],"groups":[{"b":2}]}'
     await expect(open(text)).rejects.toMatchObject({
       code: 'JSON_AMBIGUOUS',
@@ -50,7 +50,7 @@ describe('the rows of a JSON text', () => {
     await expect(open(text, 'more')).rejects.toMatchObject({ code: 'ROWS_NOT_FOUND' })
   })
 
-  it('are looked for beyond what is held of a document', async () => {
+  it('are searched for in the whole document, beyond the buffered part', async () => {
     const rows = Array.from({ length: 300 }, (_, index) => `{"a":${index}}`).join()
     expect((await open(`{"data":[${rows}],"more":[1]}`)).text.split('\n')).toHaveLength(302)
     await expect(open(`{"data":[${rows}],"more":[{"b":1}]}`)).rejects.toMatchObject({ code: 'JSON_AMBIGUOUS' })
@@ -65,24 +65,24 @@ describe('the rows of a JSON text', () => {
     await expect(open(text)).rejects.toMatchObject({ code })
   })
 
-  it.each(['[[1,2],[3,4]]', '[["a"],["b"]]'])('are not what %s holds', async (text) => {
+  it.each(['[[1,2],[3,4]]', '[["a"],["b"]]'])('are not found in %s, which has no objects', async (text) => {
     await expect(open(text)).rejects.toMatchObject({ code: 'JSON_NOT_ROWS' })
   })
 
-  it('may be in UTF-16', async () => {
+  it('may be encoded in UTF-16', async () => {
     expect((await open(Buffer.from('\ufeff[{"ä":"€"}]', 'utf16le'))).text).toBe('"ä"\n"€"\n')
   })
 })
 
-describe('the columns', () => {
-  it('are the keys in the order in which they come first, late ones too', async () => {
+describe('the columns of a JSON file', () => {
+  it('are all keys in the order of their first occurrence', async () => {
     const early = Array.from({ length: 30_000 }, (_, index) => `{"id":${index},"name":"some text to fill it"}`)
     const { text } = await folder.open('a.ndjson', `${early.join('\n')}\n{"late":true,"name":null}\n`)
     expect(text.slice(0, 54)).toBe('"id","name","late"\n0,"some text to fill it",\n1,"some t')
     expect(text.endsWith('29999,"some text to fill it",\n,,true\n')).toBe(true)
   })
 
-  it('are texts, days or JSONB as the source has them', async () => {
+  it('are declared as TEXT or JSONB by their JSON values, except for dates and numbers', async () => {
     const { dialect } = await open(
       '[{"code":"12","day":"2024-01-05","n":1,"o":{"k":1},"mixed":[1],"e":""},{"day":null,"n":"","o":[],"mixed":"x"}]',
     )
@@ -95,7 +95,7 @@ describe('the columns', () => {
     ])
   })
 
-  it('are what people say they are, before what the source says', async () => {
+  it('have the configured names and types instead of the types of the JSON values', async () => {
     const columns = [
       { label: 'a', name: 'first' },
       { index: 1, dataType: 'VARCHAR_50' as const },
@@ -109,25 +109,25 @@ describe('the columns', () => {
     ])
   })
 
-  it('are at most as many as a table holds', async () => {
+  it('are rejected if there are more than a table can have', async () => {
     const keys = Array.from({ length: 1601 }, (_, index) => `"k${index}":1`).join()
     await expect(folder.open('a.json', `[{${keys}}]`)).rejects.toMatchObject({ code: 'TOO_MANY_COLUMNS' })
   })
 
-  it('are known however their keys are escaped, and a key that comes twice counts the last time', async () => {
+  it('are matched by unescaped key, and have the last value of a duplicate key', async () => {
     expect((await open('{"a":1,"é":2}\n{"\\u0061":3,"\\u00e9":4,"a":5}')).text).toBe('"a","é"\n1,2\n5,4\n')
   })
 })
 
-describe('the values', () => {
-  it('keep every digit, and tell nothing from empty', async () => {
+describe('the values of a JSON file', () => {
+  it('keep every digit, and distinguish null from empty text', async () => {
     const text = '[{"a":123456789012345678901234567890.1000,"b":-0,"c":1E400,"d":null},{"a":"","b":true,"d":"x"}]'
     expect((await open(text)).text).toBe(
       '"a","b","c","d"\n123456789012345678901234567890.1000,-0,1E400,\n"",true,,"x"\n',
     )
   })
 
-  it('are what JSON.parse makes of them', async () => {
+  it('equal the result of JSON.parse', async () => {
     const value = fc.oneof(fc.string({ unit: 'grapheme' }), fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
     const nested = fc.array(fc.dictionary(fc.string(), value, { maxKeys: 3 }), { maxLength: 3 })
     const row = fc.record({ id: fc.integer(), value, nested }).filter((one) => !JSON.stringify(one).includes('\\u0000'))
@@ -168,8 +168,8 @@ function cells(text: string): (string | undefined)[][] {
   return rows.slice(0, -1)
 }
 
-describe('what does not fit', () => {
-  it('costs its own line among lines', async () => {
+describe('an invalid JSON record', () => {
+  it('is rejected without other lines if the file has one object in each line', async () => {
     const lines = [
       '{"a":1}',
       '{"a":2',
@@ -203,14 +203,14 @@ describe('what does not fit', () => {
     expect([text, rejected.map(({ line }) => line)]).toEqual(['"a"\n2\n3\n', [1]])
   })
 
-  it('is rejected where it is not UTF-8, and is never guessed at', async () => {
+  it('is rejected if it is not valid UTF-8', async () => {
     const bytes = Buffer.concat([Buffer.from('{"a":"x"}\n{"a":"'), Buffer.of(0xe4), Buffer.from('"}\n{"a":"ä"}\n')])
     const { text, rejected } = await open(bytes)
     expect(text).toBe('"a"\n"x"\n"ä"\n')
     expect(rejected).toMatchObject([{ line: 2, reason: 'is not valid UTF-8; save the file as UTF-8' }])
   })
 
-  it('is rejected among the elements of an array, with its line', async () => {
+  it('is rejected with its line number if it is an array element', async () => {
     const { text, rejected } = await open('[{"a":1},\n\n7,\n{"a":"\\u0000"}]')
     expect(text).toBe('"a"\n1\n')
     expect(rejected).toMatchObject([
@@ -230,7 +230,7 @@ describe('what does not fit', () => {
     ['{"data":[{"a":1}]', 'ends in the middle'],
     ['{"a":[1,}', 'a value is expected'],
     [`[{"a":${'['.repeat(600)}`, 'nested deeper than 512'],
-  ])('ends a document: %s', async (text, message) => {
+  ])('fails the whole document if its JSON syntax is invalid: %s', async (text, message) => {
     await expect(open(text)).rejects.toMatchObject({ code: 'JSON_BROKEN', message: expect.stringContaining(message) })
   })
 
@@ -239,7 +239,7 @@ describe('what does not fit', () => {
     ['an array, first', (long: string) => `[${long},{"a":1},{"a":2}]`],
     ['an array, last', (long: string) => `[{"a":1},{"a":2},${long} ]`],
     ['an array under a key', (long: string) => `{"data":[{"a":1},${long},{"a":2}],"n":{"x":1}}`],
-    ['objects one behind the other', (long: string) => `{"a":1}{"a":2}${long}`],
+    ['concatenated objects', (long: string) => `{"a":1}{"a":2}${long}`],
   ])('is rejected in %s if it is too long', async (_, text) => {
     const values = [`\\"]},{[`.repeat(500), 'x'.repeat(2500)]
     for (const value of values) {
@@ -252,7 +252,7 @@ describe('what does not fit', () => {
     await expect(open(`[{"a":1},{"a":"${'x'.repeat(9000)}]`)).rejects.toMatchObject({ code: 'JSON_BROKEN' })
   })
 
-  it('does not include white space after a value of an array', async () => {
+  it('does not include the white space after an array element in its length', async () => {
     const blank = ' \n'.repeat(5000)
     const number = '1'.repeat(3000)
     for (const text of [`[{"a":1}${blank},{"a":2}${blank}]`, `[{"a":1},${number}${blank},{"a":2}]`]) {
@@ -261,7 +261,7 @@ describe('what does not fit', () => {
     }
   })
 
-  it('is a line of any length', async () => {
+  it('is rejected if its line is too long', async () => {
     const { text, rejected } = await open(`{"a":1}\n{"a":"${'x'.repeat(100_000)}"}\n{"a":2}\n`)
     expect(text).toBe('"a"\n1\n2\n')
     expect(rejected).toHaveLength(1)
@@ -287,7 +287,7 @@ describe('a preview of JSON with a long record', () => {
     ['a.json', `[${long}]`, undefined],
     ['a.ndjson', `${long}\n{"a":"1"}\n`, undefined],
     ['a.json', `{"n":"${'x'.repeat(5_000)}","rows":[{"a":1}]}`, 'rows'],
-  ])('says that the first record is not complete: %s', async (name, text, rowsUnder) => {
+  ])('fails with PREVIEW_TOO_LARGE if the first record is not complete: %s', async (name, text, rowsUnder) => {
     await expect(preview(name, text, rowsUnder)).rejects.toMatchObject({
       code: 'PREVIEW_TOO_LARGE',
       message: expect.stringContaining('this part has no complete record'),

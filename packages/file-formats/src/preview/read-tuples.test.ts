@@ -24,7 +24,7 @@ function tuple(cells: readonly Buffer[]): Buffer {
 const cell = (dataType: DataType, value: Buffer, room = 10_000) =>
   readTuples(tuple([value]), [{ dataType }], 1, room).rows[0]?.[0]
 
-describe('a number of any length', () => {
+describe('a number in a preview', () => {
   it.each<[string, Buffer]>([
     ['1234567.89', numeric(1, 2, [123, 4567, 8900])],
     ['-0.00001234', numeric(-2, 8, [1234], 0x4000)],
@@ -32,22 +32,22 @@ describe('a number of any length', () => {
     ['-1.25e+2001', numeric(500, 0, [12, 5000], 0x4000)],
     ['1.5e-16000', numeric(-4000, 16_001, [1, 5000])],
     ['0', numeric(0, 16_383, [])],
-  ])('is %s', (text, value) => expect(cell('DECIMAL', value)).toBe(text))
+  ])('is shown as %s', (text, value) => expect(cell('DECIMAL', value)).toBe(text))
 
-  it('is cut where it has more than a thousand digits', () => {
+  it('is truncated to 1,000 digits', () => {
     const digits = Array.from({ length: 30_000 }, () => 1234)
     const shown = cell('DECIMAL', numeric(29_999, 0, digits)) as string
     expect(shown).toMatch(/^1\.234(1234){249}…e\+119999$/)
   })
 })
 
-describe('a value that is longer than there is room', () => {
-  it('is cut between characters', () => {
+describe('a value that is too long for a preview', () => {
+  it('is truncated between characters', () => {
     expect(cell('TEXT', Buffer.from('ä'.repeat(5000)), 1006)).toBe(`${'ä'.repeat(500)}…`)
     expect(cell('TEXT', Buffer.from(`x${'ä'.repeat(5000)}`), 1005)).toBe(`x${'ä'.repeat(499)}…`)
   })
 
-  it('is a text where it was a document', () => {
+  it('is shown as truncated text if it is JSONB', () => {
     const document = Buffer.concat([Buffer.from([1]), Buffer.from(JSON.stringify(Array(5000).fill(1)))])
     expect(cell('JSONB', document, 1005)).toMatch(/^\[1,.*…$/)
     expect(cell('JSONB', document, 20_000)).toHaveLength(5000)
@@ -55,7 +55,7 @@ describe('a value that is longer than there is room', () => {
 })
 
 describe('a preview', () => {
-  it('ends at about four million characters, however few bytes they were, and at once', async () => {
+  it('stops at about four million characters, even if its tuples have few bytes', async () => {
     const types = Array.from({ length: 1600 }, (_, index) => ({
       name: `c${index}`,
       label: `c${index}`,

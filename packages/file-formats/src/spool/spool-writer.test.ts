@@ -17,8 +17,8 @@ const length = fc.oneof(
   fc.integer({ min: 0, max: 3 * half }),
 )
 
-describe('a spool', () => {
-  it('holds its pieces in the order in which they came, whatever their lengths', () => {
+describe('a spool writer', () => {
+  it('writes chunks of any length in their order', () => {
     let files = 0
     fc.assert(
       fc.property(fc.array(fc.record({ length, inRoom: fc.boolean() }), { maxLength: 12 }), (pieces) => {
@@ -41,7 +41,7 @@ describe('a spool', () => {
     )
   })
 
-  it('ends at its limits: all that it may hold, and what no upload of its size comes to', () => {
+  it('fails with TOO_LARGE or SUSPICIOUS_ARCHIVE above its limits', () => {
     const fill = (limit: number, dense: number) => () => {
       const writer = new SpoolWriter(openSync(join(folder, 'limited'), 'w'), limit, 'x.xlsx', dense)
       for (let at = 0; at < 8; at += 1) writer.put(Buffer.alloc(half))

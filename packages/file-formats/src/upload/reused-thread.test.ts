@@ -38,7 +38,7 @@ async function nextThreadId(): Promise<number> {
   return threadId
 }
 
-describe('a thread that is kept for the next upload', () => {
+describe('a reader thread that is kept for the next upload', () => {
   it('gives the same results as a new thread, and is reused', async () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await open(name))
@@ -49,7 +49,7 @@ describe('a thread that is kept for the next upload', () => {
     expect((await nextThreadId()) - before).toBe(1)
   })
 
-  it('holds no file open', async () => {
+  it('does not keep files open', async () => {
     if (!existsSync('/proc/self/fd')) return
     using _kept = keepReaderThread('normalise')
     await open('book.xlsx.gz')

@@ -17,7 +17,7 @@ const refusal = (content: string | Uint8Array, options: DelimitedOptions) => {
   return undefined
 }
 
-describe('what is given is not guessed', () => {
+describe('configured and detected dialect options', () => {
   const text = 'Title\nid;name;note\n1;"a;b";\n2;c;\nTotal;;\n'
 
   it.each<[DelimitedOptions, string]>([
@@ -42,7 +42,7 @@ describe('what is given is not guessed', () => {
     }
   })
 
-  it('and every guess says how sure it is', () => {
+  it('have a confidence between 0 and 1 if they are detected', () => {
     for (const { given, confidence } of Object.values(detect(text).guesses)) {
       expect(given).toBe(false)
       expect(confidence).toBeGreaterThan(0)
@@ -62,11 +62,11 @@ describe('what is given is not guessed', () => {
     [{ columns: [{ label: 'Name' }] }, /name the column "Name", which the file does not have/],
     [{ columns: [{ index: 1, label: 'id' }] }, /say that column 2 is called "id"; the file calls it "name"/],
     [{ columns: [{ index: 1 }, { label: 'name' }] }, /Two of the columns/],
-  ])('%j is refused', (options, message) => {
+  ])('%j is rejected', (options, message) => {
     expect(refusal(text, options)).toMatch(message)
   })
 
-  it('and columns are found by label or by place', () => {
+  it('select columns by label or index', () => {
     const columns = [
       { label: 'note', dataType: 'TEXT' as const },
       { index: 0, name: 'number' },
@@ -95,7 +95,7 @@ describe('a large file', () => {
   const row = '1234567,Ouagadougou,0.125,true\n'
   const many = row.repeat(20_000)
 
-  it('has its footer found at its end, and nothing in between', () => {
+  it('has its footer detected at its end', () => {
     const text = `id,place,share,ok\n${many}\nSource: the ministry\n`
     const { dialect, guesses } = detect(text)
     expect(guesses.footerLines.value).toBe(1)
@@ -103,7 +103,7 @@ describe('a large file', () => {
     expect(readText(text).rows).toHaveLength(20_000)
   })
 
-  it('of one long record has its columns found, and one of one long line is refused', () => {
+  it('has its columns detected from one long record, and is rejected with too many columns', () => {
     const long = `"${'x'.repeat(600_000)}"`
     expect(detect(`a,b\n${long},1\n`).dialect.labels).toEqual(['a', 'b'])
     expect(detect(`${long},b\n1,2\n`, { headerRow: false }).dialect.labels).toHaveLength(2)
@@ -112,7 +112,7 @@ describe('a large file', () => {
     )
   })
 
-  it('is understood with little work, and the worst text that quotes can make with a bounded multiple of it', () => {
+  it('needs at most 40 times the CPU time of an ordinary file for the worst-case text', () => {
     const ordinary = `id,place,share,ok\n${many}`
     const worst = [
       `id;place;note\n${'1;"a, b";"c: d|e"\n'.repeat(20_000)}`,
@@ -144,7 +144,7 @@ function leastWork(text: string): number {
   return Math.min(...runs)
 }
 
-it('any bytes at all come to a dialect that lies within the file, or to a sentence', () => {
+it('detectDialect returns a dialect within the file or throws a SourceProblem for random text', () => {
   const pieces = [
     '"',
     "'",

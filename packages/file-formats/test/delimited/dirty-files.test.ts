@@ -29,14 +29,14 @@ describe('a file with', () => {
     expect(outcome(file)).toEqual(expected(file))
   })
 
-  it('dirt of any kind is among more than eighty, all different', () => {
+  it('unusual content: more than 80 cases with distinct names exist', () => {
     expect(files.length).toBeGreaterThan(80)
     expect(new Set(files.map(({ name }) => name)).size).toBe(files.length)
   })
 })
 
-describe('a load', () => {
-  it('brings every cell of all of them, in small windows and large ones, and rejects the same rows', () => {
+describe('a load of all unusual files', () => {
+  it('reads every cell and rejects the expected rows with small and large read buffers', () => {
     const exact = files.filter((file) => {
       const { dialect } = readText(file.text, file.options)
       const loaded = [100, defaultDelimitedLimits.readBytes].map((readBytes) =>
@@ -53,8 +53,8 @@ describe('a load', () => {
   })
 })
 
-describe('line ends make no difference', () => {
-  it.each(['\r\n', '\r'])('%j instead of LF is read as exactly', (end) => {
+describe('line ends other than LF', () => {
+  it.each(['\r\n', '\r'])('%j is read with the same result as LF', (end) => {
     for (const file of files) {
       if (/\r/.test(file.text) || file.rows.some((row) => row.includes('\n'))) continue
       const other = { ...file, text: file.text.replaceAll('\n', end) }

@@ -42,14 +42,14 @@ export const dirtyGrammars: DirtyFile[] = [
     rows: ['1¦Ama, K.', '2¦Kofi; B.'],
   },
   {
-    name: 'a delimiter that is given',
+    name: 'a configured delimiter',
     text: 'id name\n1 Ama\n2 Kofi\n',
     options: { delimiter: ' ' },
     labels: 'id¦name',
     rows: ['1¦Ama', '2¦Kofi'],
   },
   {
-    name: 'times, which hold colons',
+    name: 'times that contain colons',
     text: 'opens\n08:30\n09:15\n10:00\n',
     labels: 'opens',
     rows: ['08:30', '09:15', '10:00'],
@@ -61,7 +61,7 @@ export const dirtyGrammars: DirtyFile[] = [
     rows: ['08:30:00', '09:15:00', '10:00:00'],
   },
   {
-    name: 'lists inside of values',
+    name: 'lists in values',
     text: 'id,tags\n1,a|b|c\n2,d|e|f\n3,g|h|i\n4,j|k|l\n',
     labels: 'id¦tags',
     rows: ['1¦a|b|c', '2¦d|e|f', '3¦g|h|i', '4¦j|k|l'],
@@ -86,7 +86,7 @@ export const dirtyGrammars: DirtyFile[] = [
     says: "delimiter “,”, quote “'”, header in line 1",
   },
   {
-    name: 'apostrophes that are no quotes',
+    name: 'apostrophes that are not quotes',
     text: "id,name\n1,'s Gravenhage\n2,D'Arcy\n3,rock 'n' roll\n",
     labels: 'id¦name',
     rows: ["1¦'s Gravenhage", "2¦D'Arcy", "3¦rock 'n' roll"],
@@ -111,13 +111,13 @@ export const dirtyGrammars: DirtyFile[] = [
     says: 'delimiter “,”, quotes escaped by backslashes, header in line 1',
   },
   {
-    name: 'backslashes that end a path, and escape nothing',
+    name: 'backslashes that end a path and do not escape',
     text: 'id,path\n1,"C:\\temp\\"\n2,"D:\\data\\"\n',
     labels: 'id¦path',
     rows: ['1¦C:\\temp\\', '2¦D:\\data\\'],
   },
   {
-    name: 'backslashes before delimiters and no quotes',
+    name: 'backslashes before delimiters, without quotes',
     text: 'id,name\n1,Mensah\\, Ama\n2,Boateng\\, Kofi\n3,Owusu\n',
     labels: 'id¦name',
     rows: ['1¦Mensah, Ama', '2¦Boateng, Kofi', '3¦Owusu'],
@@ -130,7 +130,7 @@ export const dirtyGrammars: DirtyFile[] = [
     says: 'delimiter “,”, spaces around fields left out, header in line 1',
   },
   {
-    name: 'spaces here and there',
+    name: 'spaces around some fields',
     text: 'id,name\n1, Ama\n2,Kofi \n3,Yaa\n4,Esi\n',
     labels: 'id¦name',
     rows: ['1¦ Ama', '2¦Kofi ', '3¦Yaa', '4¦Esi'],
@@ -144,7 +144,7 @@ export const dirtyGrammars: DirtyFile[] = [
     rows: ['1¦Ama', '2¦Kofi', '3¦Yaa'],
   },
   { name: 'no line end at the end', text: 'id,name\n1,Ama', labels: 'id¦name', rows: ['1¦Ama'] },
-  { name: 'several at the end', text: 'id,name\n1,Ama\n\n\n\n', labels: 'id¦name', rows: ['1¦Ama'] },
+  { name: 'several line ends at the end', text: 'id,name\n1,Ama\n\n\n\n', labels: 'id¦name', rows: ['1¦Ama'] },
   { name: 'a byte order mark', text: '\ufeffid,name\n1,Ama\n', labels: 'id¦name', rows: ['1¦Ama'] },
   {
     name: 'a byte order mark before a quoted label',
@@ -154,7 +154,7 @@ export const dirtyGrammars: DirtyFile[] = [
   },
   { name: 'a NUL', text: 'id,name\n1,A\0ma\n2,Kofi\n', labels: 'id¦name', rows: ['2¦Kofi'], rejected: [2] },
   {
-    name: 'text behind a closing quote',
+    name: 'text after a closing quote',
     text: 'id,name\n1,"Ama" K.\n2,"Kofi"\n3,"Yaa"\n',
     labels: 'id¦name',
     rows: ['2¦Kofi', '3¦Yaa'],
@@ -195,20 +195,20 @@ export const dirtyGrammars: DirtyFile[] = [
     rejected: [3],
   },
   {
-    name: 'comments that are given',
+    name: 'comments with a configured sign',
     text: 'id,name\n# by hand\n1,Ama\n#2,Kofi\n3,Yaa\n',
     options: { comment: '#' },
     labels: 'id¦name',
     rows: ['1¦Ama', '3¦Yaa'],
   },
   {
-    name: 'a comment sign that is none',
+    name: 'a number sign that does not start a comment',
     text: 'id,name\n#1,Ama\n#2,Kofi\n',
     labels: 'id¦name',
     rows: ['#1¦Ama', '#2¦Kofi'],
   },
   {
-    name: 'the delimiter in the first line, for spreadsheets',
+    name: 'a first line that declares the delimiter for spreadsheets',
     text: 'sep=;\nid;name\n1;Ama\n2;Kofi\n',
     labels: 'id¦name',
     rows: ['1¦Ama', '2¦Kofi'],
@@ -254,14 +254,14 @@ export const dirtyGrammars: DirtyFile[] = [
     rows: ['1¦{"a": [1, 2], "b": "c;d|e"}', '2¦{}'],
   },
   {
-    name: 'decimal commas beside points for thousands, which stay text',
+    name: 'numbers with decimal commas and thousands separators, which stay text',
     text: 'place;amount;rate\nA;1.234;0,5\nB;2.345;1,25\nC;12.345;3,75\n',
     labels: 'place¦amount¦rate',
     rows: ['A¦1.234¦0,5', 'B¦2.345¦1,25', 'C¦12.345¦3,75'],
     says: 'delimiter “;”, header in line 1, decimal comma',
   },
   {
-    name: 'subtotals, of which the last is one, too',
+    name: 'subtotals, also in the last row',
     text: 'District,Facility,Cases\nA,F1,1\nA,F2,2\nTotal,,3\nB,F3,3\nB,F4,4\nTotal,,7\n',
     labels: 'District¦Facility¦Cases',
     rows: ['A¦F1¦1', 'A¦F2¦2', 'Total¦∅¦3', 'B¦F3¦3', 'B¦F4¦4', 'Total¦∅¦7'],

@@ -71,7 +71,7 @@ describe('a field', () => {
     ['BACKSLASH', 'a,b\\', ['a', 'b\\']],
     ['DOUBLED', '"a\\",c', ['a\\', 'c']],
     ['DOUBLED', "'a','b'", ["'a'", "'b'"]],
-  ])('with quotes %s reads %j', (escape, text, values) => {
+  ])('with escape %s is read from %j', (escape, text, values) => {
     const grammar = { delimiter: ',', escape } as ReferenceGrammar
     expect(splitRecords(text, 0, 1, grammar, 1000).map(({ fields }) => fields.map(({ bytes }) => bytes))).toEqual([
       values,
@@ -91,7 +91,7 @@ describe('a field', () => {
     [{ delimiter: ',', quote: 'NONE' }, '"a,b"\n', [['"a', 'b"']]],
     [{ delimiter: ',', trimSpaces: true }, ' a , "b, c" ,  \n', [['a', 'b, c', '']]],
     [{ delimiter: ',', comment: '#' }, '#x\na,#b\n#\n', [['a', '#b']]],
-  ])('under %j reads %j', (grammar, text, values) => {
+  ])('with grammar %j is read from %j', (grammar, text, values) => {
     expect(splitRecords(text, 0, 1, grammar, 1000).map(({ fields }) => fields.map(({ bytes }) => bytes))).toEqual(
       values,
     )
@@ -99,7 +99,7 @@ describe('a field', () => {
   })
 })
 
-describe('any grammar', () => {
+describe('a random grammar', () => {
   const pieces = [
     '"',
     '""',
@@ -122,7 +122,7 @@ describe('any grammar', () => {
     '\t',
   ]
 
-  it('reads random text as the reference reader does, over every boundary', () => {
+  it('reads random text like the reference reader, for random buffer sizes', () => {
     const seeds = drawCount({ short: 2_000, long: 60_000 })
     for (let seed = 1; seed <= seeds; seed++) {
       const random = seeded(seed)

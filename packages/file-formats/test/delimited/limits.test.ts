@@ -57,7 +57,7 @@ function endless(head: string, letters: number, tail: string): TextSource {
   }
 }
 
-describe('memory stays within its bounds', () => {
+describe('the memory of the delimited reader', () => {
   it.each([
     ['a line of 400 MB', 'a,b\n1,2\n', ',3\n4,5\n', 'longer than 16 MB'],
     [
@@ -66,7 +66,7 @@ describe('memory stays within its bounds', () => {
       '",3\n4,5\n',
       'the quote opened in line 3 is not closed within 16 MB',
     ],
-  ])('over %s, which is rejected', (_, head, tail, reason) => {
+  ])('stays below 200 MB for %s, which is rejected', (_, head, tail, reason) => {
     const text = endless(head, 4e8, tail)
     const before = process.memoryUsage.rss()
     const reading = new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, wasm)
@@ -76,7 +76,7 @@ describe('memory stays within its bounds', () => {
     expect(rejected).toEqual([{ line: 3, column: 'a', reason, raw: expect.stringMatching(/^"?x{4000,}$/) }])
   })
 
-  it('over a record of nearly 16 MB, which is read', () => {
+  it('is sufficient for a record of nearly 16 MB, which is read', () => {
     const text = endless('a,b\n1,y\n3,', 15e6, '\n4,z\n')
     const { outcome, rejected, bytes } = pass(
       new DelimitedReader(text, dialectOf(text, ['a', 'b']), defaultDelimitedLimits, wasm),
@@ -87,7 +87,7 @@ describe('memory stays within its bounds', () => {
   })
 })
 
-describe('types hold for every row', () => {
+describe('types of sampled columns', () => {
   const rows = 2_000_000
   const number = (row: number) => 100_000 + ((row * 7919) % 900_000)
   const plain = Array.from({ length: rows }, (_, row) => `${number(row)},x`)
@@ -105,7 +105,7 @@ describe('types hold for every row', () => {
     ['9999999999', { dataType: 'BIGINT' }],
     ['1e+5', { dataType: 'DOUBLE' }],
     ['1E5', { dataType: 'TEXT' }],
-  ])('and are told anew where %s comes late', (odd, type) => {
+  ])('are widened if %s occurs outside of the sample', (odd, type) => {
     const text = withOne(odd)
     const reading = new DelimitedReader(text, dialectOf(text, ['n', 't']), defaultDelimitedLimits, wasm)
     expect(reading.columns[0]).toEqual({ label: 'n', dataType: 'INTEGER' })
@@ -119,7 +119,7 @@ describe('types hold for every row', () => {
     expect(pass(reading).outcome).toMatchObject({ rows })
   })
 
-  it('and are told anew where only a sample needed something wider, which was no row', () => {
+  it('are narrowed if only a sample from inside a quoted field needed the wider type', () => {
     // A field of many lines, of which each looks like a row to a slice that begins inside it.
     const lines = plain.with(1_000_000, `1,"${'text,x\n'.repeat(100_000)}"`)
     const text = textOf(`n,t\n${lines.join('\n')}\n`)

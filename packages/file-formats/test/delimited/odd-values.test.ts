@@ -30,8 +30,8 @@ function describeOddValues(
 
 const dates = Array.from({ length: 1000 }, (_, day) => `${String((day % 28) + 1).padStart(2, '0')}/01/2024`)
 
-describe('a column that is TEXT because of few values', () => {
-  it('is reported with its first odd value and the line of it', () => {
+describe('a column that is TEXT because of a few odd values', () => {
+  it('is reported with its first odd value and the line number', () => {
     const among = (value: string, place: number) => dates.with(place, value)
     const oddDate = (value: string, line: number) => [
       `Column "value" is TEXT because of "${value}" in line ${line}; nearly all of its values are dates.`,
@@ -43,7 +43,7 @@ describe('a column that is TEXT because of few values', () => {
     expect(describeOddValues(among('n/a', 700).with(900, 'none'))).toEqual(oddDate('n/a', 702))
   })
 
-  it('is found by a preview in the first 4 MB', () => {
+  it('is reported by a preview that reads only the first 4 MB', () => {
     const first = Array.from({ length: 19 }, (_, index) => `${index + 1},x\n`)
     const long = Array.from({ length: 5 }, () => `1,${'x'.repeat(1024 * 1024)}\n`)
     const last = Array.from({ length: 20 }, () => 'n/a,x\n')
@@ -53,7 +53,7 @@ describe('a column that is TEXT because of few values', () => {
     )
   })
 
-  it('is reported also if the odd value is far behind the sample', () => {
+  it('is reported also if the odd value is far after the sample', () => {
     const many = Array.from({ length: 20_000 }, (_, index) => String(index + 1)).with(15_000, 'about 7')
     const small = { ...defaultDelimitedLimits, wholeBytes: 1024, sampleBytes: 1024, slices: 1, sliceBytes: 64 }
     expect(describeOddValues(many, {}, small)).toEqual([

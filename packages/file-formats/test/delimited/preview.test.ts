@@ -51,7 +51,7 @@ function loaded(content: string, options: DelimitedOptions = {}): (string | null
 describe('a preview', () => {
   const text = 'Cases 2024\n\nid;name;share;"seen, last"\n1;Ama;0,5;2024-01-31\n2;;NA;\nx\n3;"";1,25;2024-02-29\n'
 
-  it('shows what was guessed, the columns with their types, the first rows and those that do not fit', () => {
+  it('shows the detected dialect, the column types, the first rows and the rejected rows', () => {
     const { description, notes, columns, rows, rejected, sample } = preview(text)
     expect(description).toBe('delimiter “;”, header in line 3, 2 lines above it skipped')
     expect(notes).toEqual(['Kept as text: NA. To load this value as null, use the option nullValues.'])
@@ -76,7 +76,7 @@ describe('a preview', () => {
     expect(sample).toEqual({ rows: 4, rejected: 1, complete: true })
   })
 
-  it('shows what becomes of it under other options', () => {
+  it('shows the types and values for changed options', () => {
     const { columns, rows } = preview(text, { nullValues: ['NA'], decimal: 'COMMA' })
     expect(columns[2]).toEqual({ label: 'share', dataType: 'DECIMAL', precision: 3, scale: 2 })
     expect(rows.map((row) => row[2] === null)).toEqual([false, true, false])
@@ -88,17 +88,17 @@ describe('a preview', () => {
     ["a;b\n'x\\'y;z';1,50\n'';2,00\n", { quote: 'SINGLE', escape: 'BACKSLASH', decimal: 'COMMA' }],
     ['a,b\n 1 ,{"x": 1}\n2,[]\n', { columns: [{ label: 'b', dataType: 'JSONB' }] }],
     ['code,n\n007,1e3\n008,2.50\n', { columns: [{ label: 'code', dataType: 'INTEGER' }] }],
-  ])('shows the values that a load stores of %j', (content, options) => {
+  ])('shows the values that a load stores for %j', (content, options) => {
     const { rows } = preview(content, options)
     expect(rows.length).toBeGreaterThan(0)
     expect(rows).toEqual(loaded(content, options))
   })
 
-  it('shows days in one way, however they are written', () => {
+  it('shows dates as YYYY-MM-DD for other date formats', () => {
     expect(preview('on\n31/01/2026\n01/02/2026\n').rows).toEqual([['2026-01-31'], ['2026-02-01']])
   })
 
-  it('shows as many rows as are asked for, and says that there are more', () => {
+  it('shows the requested number of rows, and reports that there are more', () => {
     const many = preview(`id\n${Array.from({ length: 20_000 }, (_, index) => index).join('\n')}\n`, {}, 3)
     expect(many.rows).toEqual([['0'], ['1'], ['2']])
     expect(many.sample).toEqual({ rows: 5000, rejected: 0, complete: false })
@@ -106,13 +106,13 @@ describe('a preview', () => {
     expect(preview('id\n1\n2\n').rows).toHaveLength(2)
   })
 
-  it('shows no more than a hundred rows that do not fit', () => {
+  it('shows at most 100 rejected rows', () => {
     const { rejected, sample } = preview(`a,b\n1,2\n${'x\n'.repeat(500)}3,4\n`, { delimiter: 'COMMA', footerLines: 0 })
     expect(rejected).toHaveLength(100)
     expect(sample).toEqual({ rows: 502, rejected: 500, complete: true })
   })
 
-  it('sets aside what a given type refuses, with the words of a load', () => {
+  it('rejects values that do not fit a configured type, with the reasons of a load', () => {
     const refused =
       'id;name;on\n1;Ama;2024-01-31\nabc;Bo;2024-02-01\n3;"C;""o""";soon\n;Di;\n99999999999;Eve;2024-02-02\n'
     const options: DelimitedOptions = {
@@ -136,7 +136,7 @@ describe('a preview', () => {
     expect(readInPlace(folder.write(refused), options, defaultDelimitedLimits)).toMatchObject({ rejected })
   })
 
-  it('holds values against given types without their escapes, and shows rows as they stood', () => {
+  it('checks unescaped values against configured types, and shows rejected rows unchanged', () => {
     const escaped = "name,id\n'O\\'Reilly,Tom',1\n'O\\'Brien,Tom',2\nJo,x\n"
     const options: DelimitedOptions = {
       quote: 'SINGLE',
@@ -166,7 +166,7 @@ describe('a preview', () => {
     ['INTEGER', null],
     ['DATE', null],
     ['BOOLEAN', null],
-  ])('shows an empty field in quotes in a %s column as what a load makes of it', (dataType, expected) => {
+  ])('shows a quoted empty field in a %s column as a load stores it', (dataType, expected) => {
     const quoted = 'id,value\n1,""\n2,\n'
     const options = { columns: [{ label: 'value', dataType }] }
     expect(preview(quoted, options).rows).toEqual([
@@ -179,7 +179,7 @@ describe('a preview', () => {
     expect(tuplesOf(batch.tuples).map(([, value]) => value?.toString() ?? null)).toEqual([expected, null])
   })
 
-  it('reads a file that is open, and leaves it open', () => {
+  it('reads an open file descriptor, and leaves it open', () => {
     const fd = openSync(folder.write('id,name\n1,Ama\n'), 'r')
     for (let time = 0; time < 2; time++) {
       expect(shown(previewRows({ fd, name: 'cases.csv' }, {})).rows).toEqual([['1', 'Ama']])
@@ -187,7 +187,7 @@ describe('a preview', () => {
     closeSync(fd)
   })
 
-  it('says in a sentence why there is nothing to show', () => {
+  it('throws an error with the reason if there is nothing to show', () => {
     expect(() => preview('')).toThrow('cases.csv is empty; upload a file with at least a header row.')
     expect(() => preview('a,b\n', { columns: [{ label: 'c' }] })).toThrow(
       /the column "c", which the file does not have/,

@@ -46,18 +46,21 @@ describe('the profile of a column', () => {
     ['price', rows],
     ['flag', 2],
     ['day', 900],
-  ])('estimates the different values of %s within 15 %%', (label, different) => {
+  ])('estimates the number of distinct values of %s within 15 %%', (label, different) => {
     const { distinct = 0 } = profiles[header.trim().split(',').indexOf(label)]!
     expect(Math.abs(distinct / different - 1)).toBeLessThan(tolerated)
   })
 
-  it.each([50, 100, 1_000, 5_000, 25_000])('estimates no more values than there are in %d rows', (count) => {
-    const cells = Array.from({ length: count }, (_, row) => `${row},value ${row},${row % 4 === 0 ? '' : row}\n`)
-    const found = profilesOf(`id,text,some\n${cells.join('')}`).map(
-      ({ distinct = 0, nulls }) => distinct - (count - nulls),
-    )
-    expect(Math.max(...found)).toBeLessThanOrEqual(0)
-  })
+  it.each([50, 100, 1_000, 5_000, 25_000])(
+    'estimates no more distinct values than there are non-null values in %d rows',
+    (count) => {
+      const cells = Array.from({ length: count }, (_, row) => `${row},value ${row},${row % 4 === 0 ? '' : row}\n`)
+      const found = profilesOf(`id,text,some\n${cells.join('')}`).map(
+        ({ distinct = 0, nulls }) => distinct - (count - nulls),
+      )
+      expect(Math.max(...found)).toBeLessThanOrEqual(0)
+    },
+  )
 
   it('does not count the values of rejected rows', () => {
     const lines = Array.from({ length: 2_000 }, (_, row) => (row % 2 === 0 ? `${row}` : `${row},too,many`))
@@ -67,7 +70,7 @@ describe('the profile of a column', () => {
     expect(distinct).toBeLessThanOrEqual(1_000)
   })
 
-  it('counts nulls and knows the extremes and the longest text exactly', () => {
+  it('reports nulls, minimum, maximum and maximum text length exactly', () => {
     expect(profiles.map(({ nulls, min, max, maxLength }) => [nulls, min, max, maxLength])).toEqual([
       [0, '0', '59999', undefined],
       [0, 'name 0', 'name 9999', 10],

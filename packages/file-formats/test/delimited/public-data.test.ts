@@ -10,10 +10,10 @@ const files = existsSync(covid) ? readdirSync(covid).filter((name) => name.endsW
 describe('public data', () => {
   if (files.length === 0) {
     console.info('No ../shared/data/covid-19 beside the repository: its files are not compared.')
-    it.skip('has every cell as a reference reader reads it (no ../shared/data/covid-19 here)', () => {})
+    it.skip('is read like the reference reader reads it (../shared/data/covid-19 is missing)', () => {})
     return
   }
-  it.each(files)('has every cell as a reference reader reads it: %s', (name) => {
+  it.each(files)('is read like the reference reader reads it: %s', (name) => {
     const path = new URL(name, covid).pathname
     const whole = readInPlace(path, {}, defaultDelimitedLimits)
     const expected = readByReference(readFileSync(path), { delimiter: ',', headerRow: true, recordBytes: 1e6 })

@@ -6,7 +6,7 @@ import { readInPlace } from './read-whole.ts'
 
 const { outcome, read } = readGiven()
 
-describe('a file is refused', () => {
+describe('a delimited file', () => {
   it.each<[string, string | Uint8Array, Dialect?]>([
     ['EMPTY_FILE', ''],
     ['EMPTY_FILE', '\ufeff'],
@@ -27,18 +27,18 @@ describe('a file is refused', () => {
     ['HEADER_NOT_READABLE', Buffer.from('a,b\n', 'utf16le')],
     ['HEADER_NOT_READABLE', `${'x'.repeat(2000)},b\n`],
     ['NO_READABLE_ROW', '"a"b\n"c\n', { delimiter: 'COMMA', headerRow: false }],
-  ])('with %s', async (code, content, ...[dialect]) => {
+  ])('is rejected with %s', async (code, content, ...[dialect]) => {
     expect(await outcome(content, dialect)).toEqual({ problem: code })
   })
 
-  it('with FILE_NOT_FOUND or FILE_NOT_READABLE when it cannot be opened', async () => {
+  it('is rejected with FILE_NOT_FOUND or FILE_NOT_READABLE if it cannot be opened', async () => {
     expect(await readInPlace('/nowhere/input.csv', comma, defaultDelimitedLimits)).toEqual({
       problem: 'FILE_NOT_FOUND',
     })
     expect(await readInPlace('/', comma, defaultDelimitedLimits)).toEqual({ problem: 'FILE_NOT_READABLE' })
   })
 
-  it('not with 1,600 columns', async () => {
+  it('is accepted with 1,600 columns', async () => {
     const whole = await read(`${'a,'.repeat(1599)}a\n${'1,'.repeat(1599)}2\n`)
     expect(whole.columns).toHaveLength(1600)
     expect(whole.rows[0]).toHaveLength(1600)

@@ -31,7 +31,7 @@ describe('a rejected row', () => {
       1,
     ],
     [
-      'a line number that an editor shows',
+      'a row after quoted line ends, with the line number that an editor shows',
       'a,b\r\n"x\ny\r\nz\rw",1\r\r\n\n2\r\n',
       [
         {
@@ -56,7 +56,7 @@ describe('a rejected row', () => {
       1,
     ],
     [
-      'a stray quote, which costs its own line only',
+      'a stray quote, which affects only its own line',
       'a,b\n1,"x\n2,y\n3,"z"\n4,w\n',
       [
         {
@@ -115,7 +115,7 @@ describe('a rejected row', () => {
       [{ line: 2, column: 'b', reason: 'holds a NUL byte, which no text has: the file is damaged', raw: '1,x␀y' }],
       1,
     ],
-  ])('is one for %s', async (_, content, rejected, rows) => {
+  ])('is reported for %s', async (_, content, rejected, rows) => {
     for (const readBytes of [8, 9, 10, 11, 13, 17, 100]) {
       const whole = await read(content, comma, { readBytes })
       expect(whole.rejected).toEqual(rejected)
@@ -123,11 +123,11 @@ describe('a rejected row', () => {
     }
   })
 
-  it('says nothing about types', async () => {
+  it('does not affect the column types', async () => {
     expect((await read('a,b\n1,2\nx\n3,4\n')).columns.map(({ dataType }) => dataType)).toEqual(['SMALLINT', 'SMALLINT'])
   })
 
-  it('shows at most 4 KB of itself, cut between characters', async () => {
+  it('is reported with at most 4 KB of its text, cut between characters', async () => {
     const { rejected } = await read(`a,b\nx${'é'.repeat(5000)}\n`)
     expect(rejected[0]!.raw).toBe(`x${'é'.repeat(2047)}`)
   })
@@ -136,7 +136,7 @@ describe('a rejected row', () => {
     ['an unquoted line', `1,${'x'.repeat(5000)}\n`, 'longer than 1000 bytes'],
     ['a quoted line', `1,"${'x'.repeat(5000)}\n`, 'the quote opened in line 3 is not closed within 1000 bytes'],
     ['a field of many lines', `1,"${'x\n'.repeat(999)}`, 'the quote opened in line 3 is not closed within 1000 bytes'],
-  ])('is one for %s over the limit, with the column, and the next rows are read', async (_, record, reason) => {
+  ])('is reported with its column for %s over the limit, and the next rows are read', async (_, record, reason) => {
     const limits = { readBytes: 64, recordBytes: 1000 }
     for (const end of ['', '\r\n4,5\r\n']) {
       const { rejected, rows } = await read(`a,b\n1,2\n${record}3,4${end}`, comma, limits)

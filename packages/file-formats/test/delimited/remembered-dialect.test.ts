@@ -18,8 +18,8 @@ function typesOf(text: string, remembered?: Partial<RememberedDialect>): string[
 
 const lines = (...all: string[]) => `${all.join('\n')}\n`
 
-describe('what is known of a type', () => {
-  it('is that nothing was seen, that days could be months, or nothing more', () => {
+describe('the evidence for an inferred type', () => {
+  it('is NOTHING without values, AMBIGUOUS if day and month are unclear, and absent otherwise', () => {
     expect(typesOf(lines('id,d,v', '1,01/02/2026,', '2,03/04/2026,'))).toEqual([
       'SMALLINT',
       'TEXT AMBIGUOUS',
@@ -30,15 +30,15 @@ describe('what is known of a type', () => {
   })
 })
 
-describe('what earlier files have decided', () => {
-  it('decides between day and month', () => {
+describe('the remembered dialect of earlier files', () => {
+  it('sets the order of day and month', () => {
     const text = lines('id,d,v', '1,01/02/2026,x')
     for (const dayFirst of [true, false]) expect(typesOf(text, { dayFirst: { d: dayFirst } })[1]).toBe('DATE')
     const whole = read(text, { dayFirst: { d: true } }) as Whole
     expect(whole.columns[1]!.dateFormat).toBe('DD/MM/YYYY')
   })
 
-  it('refuses a file with the other order, and takes one with the year first', () => {
+  it('rejects a file with the other date order, and accepts one with the year first', () => {
     expect(read(lines('id,d,v', '1,01/31/2026,x'), { dayFirst: { d: true } })).toEqual({
       problem: 'DATE_ORDER_CHANGED',
     })
@@ -48,14 +48,14 @@ describe('what earlier files have decided', () => {
     expect(typesOf(lines('id,d,v', '1,2026-01-31,x'), { dayFirst: { d: true } })[1]).toBe('DATE')
   })
 
-  it('says what the decimal sign is, and refuses the other one', () => {
+  it('sets the decimal sign, and rejects a file with the other one', () => {
     const known: Partial<RememberedDialect> = { delimiter: 'SEMI_COLON', decimal: 'COMMA', numbers: ['v'] }
     expect(typesOf(lines('id;d;v', '1;x;1'), known)[2]).toBe('SMALLINT')
     expect(read(lines('id;d;v', '1;x;1.234'), known)).toEqual({ problem: 'DECIMAL_SIGN_CHANGED' })
     expect(typesOf(lines('id;d;v', '1;x;1.234'), { ...known, numbers: [] })[2]).toBe('TEXT')
   })
 
-  it('is the first guess of a delimiter, where its columns are there', () => {
+  it('sets the delimiter if the file has the remembered columns', () => {
     const ragged = lines('id,d', '1,a', ...Array.from({ length: 90 }, () => '2'))
     expect(typesOf(ragged)).toHaveLength(1)
     const whole = read(ragged, { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', headerRow: true }) as Whole

@@ -4,7 +4,7 @@ import type { Cell } from './read-whole.ts'
 
 const { read } = readGiven()
 
-describe('rows', () => {
+describe('the delimited reader', () => {
   it.each<[string, string | Uint8Array, Cell[][]]>([
     [
       'line ends of every kind',
@@ -55,16 +55,16 @@ describe('rows', () => {
     ],
     ['formulas as themselves', "a,b\n=cmd|' /C calc'!A0,@x\n", [["=cmd|' /C calc'!A0", '@x']]],
     ['a byte order mark as nothing', '\ufeffa,b\n1,2\n', [['1', '2']]],
-    ['a byte order mark inside as itself', 'a,b\n\ufeffx,2\n', [['\ufeffx', '2']]],
-    ['nothing but a header', 'a,b\n', []],
-    ['nothing but a header without a line end', 'a,b', []],
-  ])('read %s', async (_, content, rows) => {
+    ['a byte order mark inside of the file as itself', 'a,b\n\ufeffx,2\n', [['\ufeffx', '2']]],
+    ['a file with only a header', 'a,b\n', []],
+    ['a file with only a header and no line end', 'a,b', []],
+  ])('reads %s', async (_, content, rows) => {
     const whole = await read(content)
     expect(whole.rows).toEqual(rows)
     expect(whole.rejected).toEqual([])
   })
 
-  it('have TEXT columns, and the original as label, when there are none', async () => {
+  it('returns TEXT columns with the original labels if there are no rows', async () => {
     expect((await read('Größe (cm),"x ""y""",\n')).columns).toEqual([
       { label: 'Größe (cm)', dataType: 'TEXT', evidence: 'NOTHING' },
       { label: 'x "y"', dataType: 'TEXT', evidence: 'NOTHING' },
@@ -72,7 +72,7 @@ describe('rows', () => {
     ])
   })
 
-  it('start with the first record where there is no header', async () => {
+  it('starts with the first record if there is no header', async () => {
     const whole = await read('\n1,x\n2,y,z\n', { delimiter: 'COMMA', headerRow: false })
     expect(whole.columns.map(({ label, dataType }) => [label, dataType])).toEqual([
       ['column_1', 'SMALLINT'],
@@ -89,7 +89,7 @@ describe('rows', () => {
     ])
   })
 
-  it('come as chunks that end with a row, a longer row in a chunk of its own', async () => {
+  it('reads rows that are longer than the chunk size', async () => {
     const long = 'ü\\'.repeat(5000)
     const whole = await read(`a,b\n1,x\n2,${long}\n3,\n`, comma, { readBytes: 64, chunkBytes: 32 })
     expect(whole.rows).toEqual([

@@ -15,7 +15,7 @@ async function typeOf(values: string[]): Promise<string> {
 
 const many = (digit: string, times: number) => digit.repeat(times)
 
-describe('a column is', () => {
+describe('an inferred column type', () => {
   it.each([
     ['BOOLEAN', ['true', 'FALSE', 'True', '']],
     ['TEXT', ['true', '1']],
@@ -120,11 +120,11 @@ describe('a column is', () => {
     ['TEXT', ['1/2/2024']],
     ['TEXT', ['31.02.2024']],
     ['INTEGER', ['20240131']],
-  ] as [string, string[]][])('%s when it holds %j', async (type, values) => {
+  ] as [string, string[]][])('is %s for the values %j', async (type, values) => {
     expect(await typeOf(values)).toBe(type)
   })
 
-  it('judged by its last row too', async () => {
+  it('depends also on the last row', async () => {
     const values = Array.from({ length: 100_000 }, (_, index) => String(index))
     expect(await typeOf([...values, 'n/a'])).toBe('TEXT')
     expect(await typeOf([...values, '0.5'])).toBe('DECIMAL(6,1)')

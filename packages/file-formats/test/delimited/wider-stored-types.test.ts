@@ -37,8 +37,8 @@ function load(
 
 const numeric = (): StoredType[] => [{ dataType: 'DECIMAL' }, { dataType: 'TEXT' }]
 
-describe('a column that is stored as something wider than it reads', () => {
-  it('takes doubles with an exponent where the table is numeric', () => {
+describe('a column whose stored type differs from its inferred type', () => {
+  it('accepts doubles with an exponent if the stored type is DECIMAL', () => {
     const { rows, rejected, passes } = load('n,t\n1.5e+300,a\n-2.5E-3,b\n7,c\n.5e1,d\n', numeric)
     expect([rows.length, rejected, passes]).toEqual([4, [], 1])
     // 1.5e+300 is one digit of base 10,000, 1, and one more, 5000: weight 75, scale 0.
@@ -47,13 +47,13 @@ describe('a column that is stored as something wider than it reads', () => {
     expect(rows[3]![0]).toEqual(Buffer.from([0, 1, 0, 0, 0, 0, 0, 0, 0, 5]))
   })
 
-  it('ends where what is stored refuses the one row that needs the wide type', () => {
+  it('rejects the only row that does not fit a narrower stored type', () => {
     const narrow = (): StoredType[] => [{ dataType: 'SMALLINT' }, { dataType: 'TEXT' }]
     const { rows, rejected } = load('n,t\n1,a\n2,b\n3.5e+7,c\n', narrow)
     expect([rows.length, rejected]).toEqual([2, [4]])
   })
 
-  it('ends likewise in a file whose types are guessed from samples', () => {
+  it('rejects that row also if the types are inferred from samples', () => {
     const limits = {
       ...defaultDelimitedLimits,
       wholeBytes: 100,
@@ -73,7 +73,7 @@ describe('a column that is stored as something wider than it reads', () => {
     ['JSONB', ['"{""x"":1}"', '"[1,2]"', '7'], ['{"x":1}', '[1,2]', '7'], '{x'],
     ['FLOAT', ['1.5', '7', '2e3'], ['1.5', '7', '2e3'], 'x'],
   ] as const)(
-    'keeps values of a declared %s as they are written where the table has text',
+    'keeps the written values of a declared %s if the stored type is TEXT',
     (dataType, values, texts, bad) => {
       const text = `n,t\n${[...values, bad].map((value) => `${value},a\n`).join('')}`
       const store = (): StoredType[] => [{ dataType: 'TEXT' }, { dataType: 'TEXT' }]

@@ -31,7 +31,7 @@ describe('BHIMA', () => {
     expect(open.messages.join()).toContain('the source does not report changes')
   })
 
-  it('is requested month by month, and equal rows are kept', async () => {
+  it('requests stock movements month by month, and keeps equal rows', async () => {
     const days = { startDate: '2026-01-31', endDate: '2026-03-04' }
     await using open = await opened({ resources: ['STOCK_LOT_MOVEMENTS'], ...days })
     await open.load()
@@ -82,7 +82,7 @@ describe('date ranges', () => {
     [{ startDate: '2026-02-03', endDate: '2026-02-03' }, [{ start: '2026-02-03', end: '2026-02-03' }]],
     [{ startDate: '2025-12-31' }, [{ start: '2025-12-31', end: '2025-12-31' }, { start: '2026-01-01' }]],
     [{ startDate: '2027-01-01' }, [{ start: '2027-01-01' }]],
-  ])('of %j are split into months', (days, parts) => {
+  ])('are split into months: %j', (days, parts) => {
     expect(listDateRanges(days, '2026-01-15')).toEqual(parts)
   })
 })

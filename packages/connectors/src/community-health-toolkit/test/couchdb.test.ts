@@ -13,8 +13,8 @@ const headers = {
   'content-type': 'application/json',
 }
 
-describeWithServer('couchdb', 'a feed of changes of somebody else', (couchdb) => {
-  it('is loaded page by page and by increments, which mark deleted documents', async () => {
+describeWithServer('couchdb', 'the Community Health Toolkit with a real CouchDB server', (couchdb) => {
+  it('loads all pages in full mode, and marks deleted documents in an increment', async () => {
     const ask = async (method: string, path: string, body?: object) => {
       const response = await fetch(`${couchdb.url}/${path}`, {
         method,

@@ -11,7 +11,7 @@ import {
 import { wrapQuery } from '../database-session.ts'
 import { buildStatement } from '../database-session.ts'
 
-describe('columns of SQL Server', () => {
+describe('SQL Server columns and statements', () => {
   const field = (type: string | null, precision = 0, scale = 0, user: string | null = null) => ({
     name: 'x',
     system_type_name: type,
@@ -37,18 +37,18 @@ describe('columns of SQL Server', () => {
     ['varbinary(10)', 'TEXT', 'c1'],
     ['sql_variant', 'TEXT', 'convert(nvarchar(4000), c1)'],
     ['something new', 'TEXT', 'c1'],
-  ])('offers %s as %s', (type, dataType, expression) => {
+  ])('maps %s to %s', (type, dataType, expression) => {
     expect(serverColumn(field(type, 38, 10))).toMatchObject({ dataType })
     expect(readExpression('c1', field(type))).toBe(expression)
   })
 
-  it('knows digits, and types that are programs', () => {
+  it('reports the digits of numeric, maps geography to GEOMETRY and reads hierarchyid as text', () => {
     expect(serverColumn(field('numeric(12,3)', 12, 3))).toEqual({ dataType: 'DECIMAL', precision: 12, scale: 3 })
     expect(serverColumn(field(null, 0, 0, 'geography'))).toEqual({ dataType: 'GEOMETRY' })
     expect(readExpression('c1', field(null, 0, 0, 'hierarchyid'))).toBe('c1.ToString()')
   })
 
-  it('puts a query into another, and refuses what cannot stand there', () => {
+  it('wraps a query in a subquery, escapes table names and rejects text that does not start with SELECT', () => {
     expect(buildStatement({ table: 't', schema: 'a]b', name: 't' }, quoteName)).toBe('select * from [a]]b].[t]')
     expect(wrapQuery('select 1 -- one', ['c1'], 1)).toBe('select c1 from (\nselect 1 -- one\n) as source(c1)')
     for (const text of [
@@ -63,7 +63,7 @@ describe('columns of SQL Server', () => {
   })
 })
 
-describe('columns of Oracle', () => {
+describe('Oracle columns', () => {
   it.each([
     [oracledb.DB_TYPE_NUMBER, 4, 0, { dataType: 'SMALLINT' }],
     [oracledb.DB_TYPE_NUMBER, 9, 0, { dataType: 'INTEGER' }],
@@ -80,11 +80,11 @@ describe('columns of Oracle', () => {
     [oracledb.DB_TYPE_CLOB, 0, 0, { dataType: 'TEXT' }],
     [oracledb.DB_TYPE_BOOLEAN, 0, 0, { dataType: 'BOOLEAN' }],
     [oracledb.DB_TYPE_JSON, 0, 0, { dataType: 'JSONB' }],
-  ])('offers %p(%i, %i)', (dbType, precision, scale, offered) => {
+  ])('maps %p(%i, %i) to a warehouse type', (dbType, precision, scale, offered) => {
     expect(oracleColumn({ name: 'X', dbType, precision, scale })).toEqual(offered)
   })
 
-  it('has numbers and times fetched as text, and large objects whole', () => {
+  it('fetches numbers, times and NCLOB as text, and BLOB as RAW', () => {
     for (const dbType of [
       oracledb.DB_TYPE_NUMBER,
       oracledb.DB_TYPE_DATE,
@@ -96,7 +96,7 @@ describe('columns of Oracle', () => {
     expect(getFetchType({ dbType: oracledb.DB_TYPE_VARCHAR })).toBeUndefined()
   })
 
-  it('writes intervals by ISO 8601, and takes the space before a year away', () => {
+  it('converts intervals to ISO 8601, and removes the space before the year of a date', () => {
     const span = createValueConverter({ name: 'X', dbType: oracledb.DB_TYPE_INTERVAL_DS })!
     expect(span({ days: 3, hours: -4, minutes: 0, seconds: 5, fseconds: 250_000_000 })).toBe('P3DT-4H5.25S')
     expect(span({ days: 0, hours: 0, minutes: 0, seconds: 0, fseconds: -5 })).toBe('PT-0.000000005S')
@@ -107,7 +107,7 @@ describe('columns of Oracle', () => {
     )
   })
 
-  it('keeps the text that the server makes of times', () => {
+  it('accepts a timestamp with nanoseconds and an offset, and rejects a negative year', () => {
     const encoder = new RowEncoder([{ label: 'at', dataType: 'TIMESTAMPTZ' }], new TupleBuffer())
     expect(encoder.write(['2026-11-21T01:02:03.123456789+05:30'])).toBe(true)
     expect(encoder.write(['-0044-03-15T00:00:00.000000000+00:00'])).toBe(false)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { somewhere } from './raw-servers.ts'
 
-it('keeps what a thread compiled for the next one, where the process keeps what it compiles', async () => {
+it('reuses the compiled modules of a reader thread in the next process if NODE_COMPILE_CACHE is set', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-compiled-'))
   const source = new URL('../database-source.ts', import.meta.url).href
   const program = `const { testDatabaseConnection } = await import(${JSON.stringify(source)})

@@ -9,7 +9,7 @@ import type { unsupportedByDatabases } from '../../../test/unsupported-rules.ts'
 /** Rows of a kilobyte: more than a process of this suite holds at once. */
 const crowd = 120_000
 
-describe.each(databasesHere)('$name, as every source', ({ missing, start, type, without }) => {
+describe.each(databasesHere)('$name, rules for all sources', ({ missing, start, type, without }) => {
   const scratch = scratchWarehouseForAll()
   let database: TestDatabase
   let rig: ConnectorHarness

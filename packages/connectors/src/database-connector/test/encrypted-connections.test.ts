@@ -77,7 +77,7 @@ describeUnless(missing)('an encrypted connection', () => {
     return rows
   }
 
-  it('carries rows, and is told to be alive while it does', async () => {
+  it('loads all rows with a limit of 1.5 seconds without data', async () => {
     await mariadb.admin.query('grant select on shop.* to reader')
     for (const [, config] of sources()) {
       const patient = { ...databaseLimits, firstRow: 1_500, silence: 1_500 }
@@ -89,12 +89,12 @@ describeUnless(missing)('an encrypted connection', () => {
     }
   })
 
-  it('is refused when the certificate is not to be trusted', async () => {
+  it('is rejected if the certificate is self-signed and trustServerCertificate is off', async () => {
     for (const [, config] of sources())
       await expect(load({ ...config, ssl: true })).rejects.toMatchObject({ code: 'CERTIFICATE_NOT_TRUSTED' })
   })
 
-  it('is asked for where the server takes no other', async () => {
+  it('is required: an unencrypted connection of a user with REQUIRE SSL fails with AUTHENTICATION_FAILED', async () => {
     const [, [, config]] = sources() as [unknown, [string, DatabaseConfig]]
     await expect(load(config)).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })
   })

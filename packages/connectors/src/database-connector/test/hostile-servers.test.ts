@@ -16,7 +16,7 @@ const never = new AbortController().signal
 const mega = 1024 * 1024
 const config: DatabaseConfig = { ...somewhere, password: '', trustServerCertificate: true }
 
-describe('a server that means harm', () => {
+describe('a malicious database server', () => {
   const serve = rawServers()
 
   const tried = (changes: Partial<DatabaseConfig>) =>
@@ -40,7 +40,7 @@ describe('a server that means harm', () => {
   const postgresOk = Buffer.from('5200000008000000005a0000000549', 'hex')
   const hugeRow = Buffer.from('447fffffff', 'hex')
 
-  it('is not given the password of whoever runs this, nor their settings', async () => {
+  it('does not receive the password or settings of the process environment or .pgpass', async () => {
     const heard = Promise.withResolvers<string>()
     const got: Buffer[] = []
     const port = await serve((socket) => {
@@ -75,7 +75,7 @@ describe('a server that means harm', () => {
     expect(all.endsWith('p\0\0\0\x05\0')).toBe(true)
   })
 
-  it('is left when it sends without end before anybody is signed in (PostgreSQL)', async () => {
+  it('is disconnected when it sends endless data before sign-in (PostgreSQL)', async () => {
     let sent = { bytes: 0 }
     const port = await serve((socket) => {
       socket.once('data', () => {
@@ -87,7 +87,7 @@ describe('a server that means harm', () => {
     expect(sent.bytes).toBeLessThan(32 * mega)
   })
 
-  it('is left when it sends without end before anybody is signed in (MySQL)', async () => {
+  it('is disconnected when it sends endless data before sign-in (MySQL)', async () => {
     let sent = { bytes: 0 }
     const packet = Buffer.alloc(4 + 0xff_ff_ff)
     const port = await serve((socket) => {
@@ -100,7 +100,7 @@ describe('a server that means harm', () => {
     expect(sent.bytes).toBeLessThan(40 * mega)
   })
 
-  it('is left when it sends without end before anybody is signed in (Oracle)', async () => {
+  it('is disconnected when it sends endless data before sign-in (Oracle)', async () => {
     let sent = { bytes: 0 }
     // Each asks for the first packet once more.
     const again = Buffer.concat(Array.from({ length: 8_192 }, () => Buffer.from('000800000b000000', 'hex')))
@@ -114,7 +114,7 @@ describe('a server that means harm', () => {
     expect(sent.bytes).toBeLessThan(64 * mega)
   })
 
-  it.each([false, true])('is left when it begins a message of 2 GB (PostgreSQL, TLS %s)', async (ssl) => {
+  it.each([false, true])('is disconnected when it starts a message of 2 GB (PostgreSQL, TLS %s)', async (ssl) => {
     const certificate = selfSigned()
     if (ssl && !certificate) return console.warn('openssl is not installed')
     let sent = { bytes: 0 }
@@ -136,7 +136,7 @@ describe('a server that means harm', () => {
     expect(sent.bytes).toBeLessThan(32 * mega)
   })
 
-  it('is left when the rows of a small answer do not end (PostgreSQL)', async () => {
+  it('is disconnected when it sends endless rows during a connection test (PostgreSQL)', async () => {
     const row = Buffer.alloc(1 + 4 + 2 + 4 + 100_000)
     row[0] = 0x44
     row.writeUInt32BE(row.length - 1, 1)
@@ -154,7 +154,7 @@ describe('a server that means harm', () => {
     expect(await tried({ port })).toMatchObject({ name: 'SourceProblem', code: 'MESSAGE_TOO_LONG' })
   })
 
-  it('is left when one packet goes on and on (MySQL)', async () => {
+  it('is disconnected when one packet does not end (MySQL)', async () => {
     let sent = { bytes: 0 }
     const greeting = Buffer.concat([
       Buffer.from('\x0a8.0.0\0\x01\0\0\0saltsalt\0', 'latin1'),

@@ -35,7 +35,7 @@ function piece(bytes: number): Buffer {
   return whole
 }
 
-describe('a SQL Server that means harm', () => {
+describe('a malicious SQL Server', () => {
   const serve = rawServers()
   const config = (port: number): DatabaseConfig => ({
     ...somewhere,
@@ -79,7 +79,7 @@ describe('a SQL Server that means harm', () => {
     return { port, sent }
   }
 
-  it.each([false, true])('is left when a value that comes in pieces has no end (TLS %s)', async (ssl) => {
+  it.each([false, true])('is disconnected when a value sent in chunks does not end (TLS %s)', async (ssl) => {
     const certificate = ssl ? selfSigned() : undefined
     if (ssl && !certificate) return console.warn('openssl is not installed')
     const { port, sent } = await flood(Buffer.concat([columns, row]), unending(piece(16_000)), certificate)
@@ -92,7 +92,7 @@ describe('a SQL Server that means harm', () => {
     expect(sent.bytes).toBeLessThan(100 * mega)
   })
 
-  it('is left when the rows of a small answer, or what it warns of, have no end', async () => {
+  it('is disconnected when it sends endless rows or errors during a connection test', async () => {
     const whole = Buffer.concat([row, piece(15_000), Buffer.alloc(4)])
     const rows = await flood(columns, unending(whole))
     expect(await tried(rows.port)).toMatchObject({ code: 'MESSAGE_TOO_LONG' })
@@ -101,7 +101,7 @@ describe('a SQL Server that means harm', () => {
     expect(await tried(errors.port)).toMatchObject({ code: 'MESSAGE_TOO_LONG' })
   })
 
-  it('is left when it sends without end before anybody is signed in', async () => {
+  it('is disconnected when it sends endless data before sign-in', async () => {
     let taken = 0
     const port = await serve((socket) => {
       const more = unending(Buffer.alloc(16_000))
@@ -117,12 +117,12 @@ describe('a SQL Server that means harm', () => {
     expect(taken).toBeLessThan(32 * mega)
   })
 
-  it('is not understood where it makes signs of its own up', async () => {
+  it('is rejected with OTHER_PROTOCOL when it sends unknown tokens', async () => {
     const { port } = await flood(columns, unending(Buffer.from([0x11, 0x22])))
     expect(await tried(port)).toMatchObject({ name: 'SourceProblem', code: 'OTHER_PROTOCOL' })
   })
 
-  it('is left when it lets somebody in, and then says nothing', async () => {
+  it('is rejected with SOURCE_SILENT when it does not respond after sign-in', async () => {
     await using server = await tdsStandIn({ answer: () => new Promise(() => {}) })
     expect(await tried(server.port, {}, { ...databaseLimits, silence: 300 })).toMatchObject({
       name: 'SourceProblem',
@@ -130,7 +130,7 @@ describe('a SQL Server that means harm', () => {
     })
   })
 
-  it('may send more than that in rows, each of which is shorter', async () => {
+  it('may send more than 64 MB in total if each row is shorter', async () => {
     const text = 'x'.repeat(mega / 2)
     await using server = await tdsStandIn({
       answer: ({ text: asked }) => {

@@ -8,7 +8,7 @@ import { here, listener, postgresConfig, superuser, word } from './load-feed.ts'
 
 const never = new AbortController().signal
 
-describe('a database loaded into a warehouse', () => {
+describe('a load from a database into a warehouse', () => {
   const database = word('source_')
   let scratch: ScratchWarehouse
   let admin: Client
@@ -46,7 +46,7 @@ describe('a database loaded into a warehouse', () => {
   }
   const rowsOf = async (table: string) => (await scratch.warehouse.catalog.findTable('health', table))?.rowCount
 
-  it('is published whole, and read again where its columns are stored wider', async () => {
+  it('publishes all rows, and keeps or widens the stored column types in the next load', async () => {
     await load(['visits', 'places'])
     expect([await rowsOf('visits'), await rowsOf('places')]).toEqual([300_000, 1])
     await source.query('alter table places alter id type smallint; alter table visits alter id type bigint')
@@ -58,7 +58,7 @@ describe('a database loaded into a warehouse', () => {
     expect(rows).toEqual([{ places: 'integer', visits: 'bigint', sum: sum.rows[0].sum }])
   })
 
-  it('keeps the old rows when the source dies in the middle, or hangs', async () => {
+  it('keeps the old rows when the source closes the connection or stops responding during the load', async () => {
     await source.query(
       `insert into visits select g, repeat('x', 200), 0 from generate_series(1, 200000) g; insert into places values (2)`,
     )

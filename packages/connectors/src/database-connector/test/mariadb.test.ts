@@ -57,7 +57,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     return { ...heard, tables }
   }
 
-  it('keeps every type', async () => {
+  it('maps every column type, and loads dates with a zero part as null', async () => {
     await mariadb.admin.query(everyType)
     const { tables, logs, rejected } = await load({ tables: [{ name: 'every_type' }] })
     const { every_type: loaded } = tables
@@ -73,7 +73,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     ])
   })
 
-  it('reads columns where they are stored wider', async () => {
+  it('converts values to the wider types of the stored columns', async () => {
     const query = `select 7 as a, cast(9 as unsigned) as b, 1.50 as c, date'2026-11-21' as d, timestamp'2026-11-21 01:02:03.5' as e, 0.5e0 as f, 'x' as g, time'10:00:00' as h`
     const text = { dataType: 'TEXT' } as const
     const { tables } = await load({ query }, [text, text, text, text, text, text, { dataType: 'VARCHAR_50' }, text])
@@ -95,7 +95,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     ])
   })
 
-  it('carries many rows and counts them, in the same memory however slow the warehouse is', async () => {
+  it('loads 200,000 small and large rows, and counts rows and bytes', async () => {
     const query = `select seq as id, repeat(md5(seq), (seq % 7) * if(seq % 1000 = 0, 3000, 1)) as text, nullif(seq % 3, 0) as maybe from seq_1_to_200000`
     const { heard, feeds } = read({ query })
     for await (const feed of feeds) expect(await loadFeed(target, table, feed)).toBe(200_000)
@@ -106,7 +106,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     expect(heard.totals.bytesRead).toBeGreaterThan(40_000_000)
   })
 
-  it('sets aside rows that do not fit, and carries on', async () => {
+  it('rejects rows with a NUL character or an invalid date, and loads the others', async () => {
     await mariadb.admin.query(`
       set sql_mode = 'ALLOW_INVALID_DATES';
       create table odd (id int, t text, d date);
@@ -158,7 +158,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     ['selct 1', 'STATEMENT_NOT_ALLOWED'],
     ['select from', 'STATEMENT_INVALID'],
     ['select nothing from one', 'TABLE_MISSING'],
-  ])('refuses %j', async (query, code) => {
+  ])('rejects the statement %j, and changes no rows', async (query, code) => {
     await mariadb.admin.query(`create sequence if not exists counted;
       create or replace function grows() returns int deterministic begin insert into one values (9); return 1; end`)
     const before = await mariadb.admin.query('select count(*) as n from one')
@@ -171,7 +171,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     `(select 1 as \`into\`) union all (select 2)`,
     `with a as (select 'into' as b) select b, b as c from a order by 1`,
     `select a as b, 'into' as b from one`,
-  ])('reads %j, which only speaks of INTO', async (query) => {
+  ])('accepts %j, which has no INTO clause', async (query) => {
     await expect(
       testDatabaseConnection(config({ query, username: 'root', password: '' }), here, never),
     ).resolves.toBeUndefined()
@@ -186,16 +186,19 @@ describeUnless(missing)('MariaDB as a source', () => {
     ['TLS_NOT_OFFERED', { ssl: true }, /does not offer encrypted/],
     ['PERMISSION_DENIED', { query: 'select * from mysql.user' }, /may not read/],
     ['TABLE_MISSING', { query: 'select * from nothing_here' }, /'shop.nothing_here' doesn't exist/],
-  ])('says %s in a sentence, without the password (case %#)', async (code, changes, sentence) => {
-    const problem = await testDatabaseConnection(config({ query: 'select 1', ...changes }), here, never).catch(
-      (error: Error) => error,
-    )
-    expect(problem).toMatchObject({ name: 'SourceProblem', code, message: expect.stringMatching(sentence) })
-    expect((problem as Error).message).not.toMatch(/not-the-password|reads-only|sees-nothing/)
-  })
+  ])(
+    'returns %s with a message that explains the cause without the password (case %#)',
+    async (code, changes, sentence) => {
+      const problem = await testDatabaseConnection(config({ query: 'select 1', ...changes }), here, never).catch(
+        (error: Error) => error,
+      )
+      expect(problem).toMatchObject({ name: 'SourceProblem', code, message: expect.stringMatching(sentence) })
+      expect((problem as Error).message).not.toMatch(/not-the-password|reads-only|sees-nothing/)
+    },
+  )
 
   it.each(['s3cret-token', 's3cret-token-'.repeat(6), "it's"])(
-    'does not say %j, which a variable has',
+    'redacts %j, the value of a variable, in the error message',
     async (value) => {
       const literal = `_utf8mb4 X'${Buffer.from(value).toString('hex')}'`
       const query = `select 1 where 1 = = ${literal} or 2 in (${literal})`
@@ -208,7 +211,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     },
   )
 
-  it('fails when the database goes away in the middle', async () => {
+  it('fails with CONNECTION_LOST when the server closes the connection during the read', async () => {
     const { feeds } = read({ query: 'select seq, repeat(md5(seq), 30) from seq_1_to_3000000' })
     const reading = async () => {
       for await (const { content } of feeds) {
@@ -225,7 +228,7 @@ describeUnless(missing)('MariaDB as a source', () => {
     await expect(reading()).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
   })
 
-  it('gives up when nothing comes for too long, and at once, at the server too, when it is aborted', async () => {
+  it('stops and ends the query at the server when no data arrives in time or the read is aborted', async () => {
     const query = 'select if(seq = 30000, sleep(60), 0) as s, md5(seq) from seq_1_to_30000'
     const { feeds } = read({ query }, { ...databaseLimits, firstRow: 400, silence: 400 })
     const loading = async (all: typeof feeds) => {

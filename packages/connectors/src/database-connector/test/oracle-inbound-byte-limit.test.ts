@@ -6,10 +6,10 @@ import { rawServers, somewhere } from './raw-servers.ts'
 
 const mega = 1024 * 1024
 
-describe('what Oracle sends', () => {
+describe('the byte limit for Oracle responses', () => {
   const serve = rawServers()
 
-  it('may be much altogether, and not too much of one answer', async () => {
+  it('applies to each response and not to the connection in total', async () => {
     const port = await serve((socket) =>
       socket.on('data', (asked) => socket.write(Buffer.alloc(Number(asked.toString())))),
     )

@@ -37,15 +37,15 @@ function taken(chunksInFlight = 100) {
   return { batches, sink, encoder: new RowEncoder(columns, sink.buffer) }
 }
 
-describe('rows of Oracle', () => {
-  it('are fewer at a time where each may be large', () => {
+describe('Oracle row fetching', () => {
+  it('requests fewer rows per response if a column may hold large values', () => {
     const { DB_TYPE_NUMBER, DB_TYPE_VARCHAR, DB_TYPE_CLOB, DB_TYPE_BLOB, DB_TYPE_LONG, DB_TYPE_LONG_RAW } = oracledb
     expect(getRowsPerResponse([{ dbType: DB_TYPE_NUMBER }, { dbType: DB_TYPE_VARCHAR }])).toBe(1000)
     for (const dbType of [DB_TYPE_CLOB, DB_TYPE_BLOB, DB_TYPE_LONG, DB_TYPE_LONG_RAW])
       expect(getRowsPerResponse([{ dbType: DB_TYPE_NUMBER }, { dbType }])).toBe(16)
   })
 
-  it('are all written, counted, and their cursor closed', async () => {
+  it('writes and counts all rows, and closes the cursor', async () => {
     const { result, heard } = played(Array.from({ length: 40 }, (_, index) => [`row ${index}`]))
     const { sink, encoder } = taken()
     let received = 0
@@ -54,7 +54,7 @@ describe('rows of Oracle', () => {
     expect(heard.asked).toEqual([16, 16, 16, 16])
   })
 
-  it('wait within one answer for whoever takes them', async () => {
+  it('pauses within a response until the consumer grants more credit', async () => {
     const { result } = played(Array.from({ length: 16 }, () => ['x'.repeat(5000)]))
     const { batches, sink, encoder } = taken(2)
     const reading = writeAllRows(result, fields, encoder, sink, () => {})
@@ -68,7 +68,7 @@ describe('rows of Oracle', () => {
     await reading
   })
 
-  it('leave no cursor open, and tell why, when the reading breaks', async () => {
+  it('closes the cursor and rethrows the error when fetching fails', async () => {
     const { result, heard } = played([['first']], new Error('ORA-01555: snapshot too old'))
     const { sink, encoder } = taken()
     await expect(writeAllRows(result, fields, encoder, sink, () => {})).rejects.toThrow('ORA-01555')

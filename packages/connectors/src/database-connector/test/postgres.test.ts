@@ -45,7 +45,7 @@ describe('PostgreSQL as a source', () => {
     return { ...heard, tables }
   }
 
-  it('keeps every type, as the text that the database itself shows', async () => {
+  it('maps every column type, and loads the same values as text as the source shows', async () => {
     await source.query(`
       create type mood as enum ('glad', 'sad'); create domain code as varchar(5);
       create table every_type (
@@ -116,13 +116,13 @@ describe('PostgreSQL as a source', () => {
     ['1.50', 'TEXT', '1.50'],
     [`'{"a": 1}'::jsonb`, 'TEXT', '{"a": 1}'],
     [`'abc'::text`, 'VARCHAR_50', 'abc'],
-  ])('reads %s where it is stored as %s', async (expression, dataType, shown) => {
+  ])('reads %s into a column stored as %s', async (expression, dataType, shown) => {
     for await (const feed of read({ query: `select ${expression} as value` }).feeds)
       await loadFeed(target, 'loaded', feed, [{ dataType }])
     expect((await target.query('select value::text from loaded')).rows).toEqual([{ value: shown }])
   })
 
-  it('carries many rows, small and large, in chunks of whole rows, and counts them', async () => {
+  it('loads 200,000 small and large rows, and counts rows and bytes', async () => {
     const query = `select g as id, repeat(md5(g::text), (g % 7) * case when g % 1000 = 0 then 3000 else 1 end) as text, nullif(g % 3, 0) as maybe from generate_series(1, 200000) g`
     const { heard, feeds } = read({ query })
     for await (const feed of feeds) expect(await loadFeed(target, 'loaded', feed)).toBe(200_000)
@@ -133,7 +133,7 @@ describe('PostgreSQL as a source', () => {
     expect(heard.totals.bytesRead).toBeGreaterThan(40_000_000)
   })
 
-  it('reads several tables in one snapshot, and one without rows', async () => {
+  it('reads several tables, one of them empty, in one snapshot', async () => {
     await source.query(`create table one as select 1 as a; create table "Two "" tables" (b text)`)
     const { feeds } = read({ tables: [{ name: 'one' }, { name: 'Two " tables' }, { name: 'one' }] })
     const seen: [string, number][] = []
@@ -148,7 +148,7 @@ describe('PostgreSQL as a source', () => {
     ])
   })
 
-  it('takes columns of the same name, WITH, comments at the end and a semicolon', async () => {
+  it('accepts duplicate column names, WITH, a trailing comment and a semicolon', async () => {
     const { tables } = await load({
       query: `with w as (select 1 as a) select w.a, w.a, 'x;' as "A b" from w order by 1 -- the end\n ; `,
     })
@@ -172,7 +172,7 @@ describe('PostgreSQL as a source', () => {
     ['', 'NOTHING_TO_READ'],
     ['select nothing from one', 'TABLE_MISSING'],
     ['select 1 / (a - 1) from one', 'STATEMENT_FAILED'],
-  ])('refuses %j', async (query, code) => {
+  ])('rejects the statement %j', async (query, code) => {
     await source.query('create sequence if not exists counted')
     await expect(load({ query })).rejects.toMatchObject({ name: 'SourceProblem', code })
     expect((await source.query('select from one')).rowCount).toBeGreaterThan(0)
@@ -189,7 +189,7 @@ describe('PostgreSQL as a source', () => {
       /may not read.*permission denied for table secret/,
     ],
     ['TABLE_MISSING', { query: 'select * from nothing_here' }, /relation "nothing_here" does not exist/],
-  ])('says %s in a sentence, without the password', async (code, changes, sentence) => {
+  ])('returns %s with a message that explains the cause without the password', async (code, changes, sentence) => {
     await source.query('create table if not exists secret (a int)')
     const config = postgresConfig(database, { query: 'select 1', ...changes })
     const problem = await testDatabaseConnection(config, here, never).catch((error: Error) => error)
@@ -198,7 +198,7 @@ describe('PostgreSQL as a source', () => {
   })
 
   it.each(['before the first row is asked for', 'in the middle'])(
-    'fails when the database goes away %s',
+    'fails with CONNECTION_LOST when the server closes the connection %s',
     async (when) => {
       const { feeds } = read({ query: 'select g, repeat(md5(g::text), 30) from generate_series(1, 3000000) g' })
       const goAway = () =>
@@ -239,7 +239,7 @@ describe('PostgreSQL as a source', () => {
     ])
   }, 60_000)
 
-  it('gives up when nothing comes for too long, and at once, at the server too, when it is aborted', async () => {
+  it('stops and ends the query at the server when no data arrives in time or the read is aborted', async () => {
     const query = 'select pg_sleep(case when g = 3000 then 60 else 0 end)::text from generate_series(1, 3000) g'
     const { feeds } = read({ query }, { ...databaseLimits, firstRow: 300, silence: 300 })
     const loading = async (all: typeof feeds) => {

@@ -12,14 +12,14 @@ const kinds = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle']
 const explain = async (kind: string, error: unknown) => findDatabaseProblem(error, config, await loadEngine(kind), true)
 
 describe('an error while a database is read', () => {
-  it.each(kinds)('is nobody’s but ours where no driver, database or network made it (%s)', async (kind) => {
+  it.each(kinds)('is not a source problem if no driver, database or network raised it (%s)', async (kind) => {
     expect(await explain(kind, new TypeError("Cannot read properties of undefined (reading 'packet')"))).toBeUndefined()
     expect(await explain(kind, new RangeError('offset is out of bounds'))).toBeUndefined()
     expect(await explain(kind, new Error('a packet is closed, and its certificate too'))).toBeUndefined()
     expect(await explain(kind, 'thrown text')).toBeUndefined()
   })
 
-  it('is ours also where a driver wrapped it', async () => {
+  it('is not a source problem if a driver wraps an internal error', async () => {
     const wrapped = new mssql.RequestError(new TypeError('x is not a function'), 'EREQUEST')
     expect(await explain('sql-server', wrapped)).toBeUndefined()
   })
@@ -32,19 +32,19 @@ describe('an error while a database is read', () => {
     ['sql-server', Object.assign(new Error('division by zero'), { code: 'EREQUEST', number: 8134 })],
     ['oracle', Object.assign(new Error('ORA-01476: division by zero'), { code: 'ORA-01476' })],
     ['oracle', Object.assign(new Error('NJS-999: division by zero'), { code: 'NJS-999' })],
-  ])('is told in its own words where the database or driver made it, if nobody knows it (%s)', async (kind, error) => {
+  ])('is reported as STATEMENT_FAILED with its own message if its code is unknown (%s)', async (kind, error) => {
     const message = expect.stringContaining('division by zero')
     expect(await explain(kind, error)).toMatchObject({ code: 'STATEMENT_FAILED', message })
   })
 
-  it.each(kinds)('is the network’s by its code (%s)', async (kind) => {
+  it.each(kinds)('is classified as a network problem by its error code (%s)', async (kind) => {
     const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
     expect(await explain(kind, reset)).toMatchObject({ code: 'CONNECTION_LOST' })
     const refused = Object.assign(new Error('connect EPERM'), { code: 'EPERM', syscall: 'connect' })
     expect(await explain(kind, refused)).toMatchObject({ code: 'CONNECTION_REFUSED' })
   })
 
-  it('is told without the password, whatever white space it has and wherever the words are cut', () => {
+  it('is reported without the password, also if white space is collapsed or the message is truncated', () => {
     const password = 'two  spaces\tand a tab'
     const told = (detail: string) =>
       createDatabaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, password }, 'PostgreSQL').message
@@ -52,7 +52,7 @@ describe('an error while a database is read', () => {
     expect(told(`${'x'.repeat(489)} ${password}`)).not.toContain('two')
   })
 
-  it('is told without the password where that is a word, and not where it is a part of one or is shown anyway', () => {
+  it('redacts the password only as a whole word, and not if the message shows the same text anyway', () => {
     const told = (detail: string, changes: object) =>
       createDatabaseProblem({ code: 'STATEMENT_FAILED', detail }, { ...config, ...changes }, 'PostgreSQL').message
     const sentence = 'database "srcdb" does not know src'
@@ -60,7 +60,7 @@ describe('an error while a database is read', () => {
     expect(told(sentence, { password: 'srcdb', database: 'srcdb' })).toContain(sentence)
   })
 
-  it('says of a refused sign-in that no password was given, when none was', () => {
+  it('says that the password is missing if a sign-in without a password fails', () => {
     const told = (password: string) =>
       createDatabaseProblem({ code: 'AUTHENTICATION_FAILED' }, { ...config, password }, 'PostgreSQL').message
     expect(told('')).toContain('rejected user "reader" without a password. Enter the password')
@@ -73,21 +73,21 @@ describe('an error while a database is read', () => {
       'SELECT command denied to this user for table `shop`.`cases`',
     ],
     ["Unknown column 'reader' in 'SELECT'", "Unknown column 'reader' in 'SELECT'"],
-  ])('calls the user of MySQL “this user”, and nothing else: %s', async (message, told) => {
+  ])('replaces only the MySQL user with “this user”: %s', async (message, told) => {
     const error = Object.assign(new Error(message), { code: 'ER_TABLEACCESS_DENIED_ERROR', errno: 1142 })
     const explanation = await explain('mysql', error)
     expect(explanation?.message).toMatch(/ It says: /)
     expect(explanation?.message.split(' It says: ')[1]).toBe(told)
   })
 
-  it('is told as a bug with its stack, and without the password', () => {
+  it('is redacted without the password, and keeps its stack', () => {
     const told = redactError(new TypeError(`no a-password-of-somebody`), config)
     expect(told.stack).toContain('problems.test')
     expect(told.message + told.stack).not.toContain(config.password)
   })
 })
 
-describe('a bug in the thread that reads', () => {
+describe('an internal error in the reader thread', () => {
   const database = word('bugs')
   let admin: Awaited<ReturnType<typeof superuser>>
   beforeAll(async () => {
@@ -99,7 +99,7 @@ describe('a bug in the thread that reads', () => {
     await admin.end()
   })
 
-  it('is no problem of whoever configured the source', async () => {
+  it('is reported as an Error and not as a SourceProblem', async () => {
     const { report } = listener()
     const signal = new AbortController().signal
     const read = async () => {

@@ -32,7 +32,7 @@ function configFor(database: string, changes: Partial<DatabaseConfig> = {}): Dat
 }
 
 describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')(
-  'Redshift as a source, with PostgreSQL as its stand-in',
+  'Redshift as a source, simulated with PostgreSQL',
   () => {
     const database = word('redshift_')
     const reader = word('reader_')
@@ -71,7 +71,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       return { ...heard, ...loaded }
     }
 
-    it('is not PostgreSQL', async () => {
+    it('fails with OTHER_PROTOCOL if the server is PostgreSQL', async () => {
       const error = await testDatabaseConnection(configFor('postgres', { query: 'select 1' }), here, never).catch(
         (thrown) => thrown,
       )
@@ -81,7 +81,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       })
     })
 
-    it('keeps every type', async () => {
+    it('maps every column type and loads its values', async () => {
       await source.query(`
       create table every_type (
         id int primary key, small int2, big int8, exact numeric(38,10), whole numeric(18,0), single float4, double float8, truth bool,
@@ -152,7 +152,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       expect(third!.slice(1)).toEqual(Array(19).fill(null))
     })
 
-    it('carries many rows, small and large, by a cursor, and counts them', async () => {
+    it('loads 60,000 small and large rows, and counts them', async () => {
       const query = `select g as id, repeat(md5(g::text), (g % 7) * case when g % 1000 = 0 then 300 else 1 end) as text, nullif(g % 3, 0) as maybe from generate_series(1, 60000) g`
       const { heard, feeds } = read({ query })
       for await (const feed of feeds) expect(await loadFeed(target, 'loaded_from_redshift', feed)).toBe(60_000)
@@ -163,7 +163,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       expect(heard.totals.rowsRead).toBe(60_000)
     })
 
-    it('lets the server wait for the reader of the rows, also where they become much larger', async () => {
+    it('makes the server wait while the consumer is slow, also when rows become much larger', async () => {
       const query = `select repeat('x', case when g > 50 then 1000000 else 1 end) as text from generate_series(1, 110) g`
       let taken = 0
       for await (const { content } of read({ query }).feeds) {
@@ -184,7 +184,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       expect(taken).toBe(110 * (2 + 4) + 50 + 60 * 1_000_000)
     })
 
-    it('sets a row aside that has no place where it is stored, and goes on', async () => {
+    it('rejects rows whose value does not fit the stored type, and loads the others', async () => {
       const { heard, feeds } = read({ query: `select g as n from generate_series(32760, 32770) g` })
       for await (const feed of feeds)
         expect(await loadFeed(target, 'loaded_from_redshift', feed, [{ dataType: 'SMALLINT' }])).toBe(8)
@@ -201,7 +201,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       ['select nothing from one', 'TABLE_MISSING'],
       ['select 1 / (a - 1) from one', 'STATEMENT_FAILED'],
       ['', 'NOTHING_TO_READ'],
-    ])('refuses %j', async (query, code) => {
+    ])('rejects the statement %j', async (query, code) => {
       await expect(load({ query })).rejects.toMatchObject({ name: 'SourceProblem', code })
       expect((await source.query('select from one')).rowCount).toBe(1)
     })
@@ -216,14 +216,14 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
         { username: reader, password: 'reads-only', query: 'select * from secret' },
         /may not read/,
       ],
-    ])('says %s in a sentence, without the password', async (code, changes, sentence) => {
+    ])('returns %s with a message that explains the cause without the password', async (code, changes, sentence) => {
       const config = configFor(database, { query: 'select 1', ...changes })
       const problem = await testDatabaseConnection(config, here, never).catch((error: Error) => error)
       expect(problem).toMatchObject({ name: 'SourceProblem', code, message: expect.stringMatching(sentence) })
       expect((problem as Error).message).not.toContain(config.password)
     })
 
-    it('lists the tables that can be read', async () => {
+    it('lists the tables, and omits system tables', async () => {
       const { host: hostname, port, username, password } = configFor(database)
       const settings = {
         jdbcSource: { hostname: given ? hostname : '127.0.0.1', port, database, username },
@@ -240,7 +240,7 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
       expect(tables!.some(({ code }) => code === 'pg_catalog')).toBe(false)
     })
 
-    it('ends at once when it is aborted, and fails when the server goes away in the middle', async () => {
+    it('stops when aborted, and fails with CONNECTION_LOST when the server closes the connection', async () => {
       const query = 'select g, repeat(md5(g::text), 30) from generate_series(1, 300000) g'
       const types = [{ dataType: 'INTEGER' }, { dataType: 'TEXT' }] as const
       const cancel = new AbortController()
@@ -267,8 +267,8 @@ describeUnless(given && 'a cluster takes its place: REDSHIFT_SOURCE_URL is set')
   },
 )
 
-describeUnless(given ? undefined : 'set REDSHIFT_SOURCE_URL')('Redshift as a source, on a cluster', () => {
-  it('is signed in to, lists tables, and reads by a cursor', async () => {
+describeUnless(given ? undefined : 'set REDSHIFT_SOURCE_URL')('Redshift as a source, on a real cluster', () => {
+  it('connects, maps column types and reads a row', async () => {
     const query = `select 1::smallint as s, 2.50::numeric(10,2) as d, 'x'::varchar as v, getdate() as t, json_parse('[1]') as j`
     const config = configFor('', { query })
     await testDatabaseConnection(config, here, never)

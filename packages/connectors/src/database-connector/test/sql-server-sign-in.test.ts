@@ -31,7 +31,7 @@ function refusal(number: number, message: string): Buffer {
   return answer(Buffer.concat([token, Buffer.from([0xfd, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])]))
 }
 
-describe('SQL Server at its door, played by a stand-in', () => {
+describe('sign-in to a simulated SQL Server', () => {
   const servers: Server[] = []
   afterAll(() => servers.forEach((server) => server.close()))
 
@@ -53,11 +53,11 @@ describe('SQL Server at its door, played by a stand-in', () => {
   it.each([
     [18456, "Login failed for user 'reader'.", 'AUTHENTICATION_FAILED'],
     [4060, 'Cannot open database "shop" requested by the login. The login failed.', 'DATABASE_MISSING'],
-  ])('says what number %i means', async (number, message, code) => {
+  ])('maps error number %i to a problem code', async (number, message, code) => {
     expect(await problem(refusal(number, message))).toMatchObject({ name: 'SourceProblem', code })
   })
 
-  it('says that no encryption is to be had', async () => {
+  it('returns TLS_NOT_OFFERED if the server does not support encryption', async () => {
     expect(await problem(refusal(18456, 'no'), { ssl: true })).toMatchObject({ code: 'TLS_NOT_OFFERED' })
   })
 })

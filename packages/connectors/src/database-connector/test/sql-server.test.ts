@@ -56,7 +56,7 @@ const described = (columns: [name: string, type: string, precision: number, scal
   rows: columns.map(([name, type, precision, scale]) => [name, type, null, precision, scale, null, null]),
 })
 
-describe('SQL Server as a source, played by a stand-in that speaks TDS', () => {
+describe('SQL Server as a source, simulated with a TDS server', () => {
   const servers: StandIn[] = []
   afterAll(async () => {
     for (const server of servers) await server[Symbol.asyncDispose]()
@@ -72,7 +72,7 @@ describe('SQL Server as a source, played by a stand-in that speaks TDS', () => {
     return server
   }
 
-  it('reads many rows, with every digit', async () => {
+  it('reads 30,000 rows without loss of digits, and commits no transaction', async () => {
     const server = await serve(({ text }) => {
       if (text.includes('dm_exec_describe_first_result_set'))
         return described([
@@ -115,7 +115,7 @@ describe('SQL Server as a source, played by a stand-in that speaks TDS', () => {
     expect(server.statements.map(({ text }) => text)).not.toContain('COMMIT')
   })
 
-  it('says what the server refuses, and stops when nobody wants the rows any more', async () => {
+  it('stops when aborted, and returns TABLE_MISSING for an unknown table', async () => {
     const server = await serve(({ text }) => {
       if (text.includes('dm_exec')) return described([['id', 'int', 10, 0]])
       return new Promise<Answer>(() => {})
@@ -145,7 +145,7 @@ describe('SQL Server as a source, played by a stand-in that speaks TDS', () => {
 
 const given = process.env['SQLSERVER_TEST_URL']
 
-describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a source, on a server', () => {
+describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a source, on a real server', () => {
   const url = new URL(given ?? 'mssql://none@localhost')
   const database = word('shop_')
   const login = word('reader_')
@@ -194,7 +194,7 @@ describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a so
     await admin?.close()
   })
 
-  it('keeps every type', async () => {
+  it('maps every column type and loads its values', async () => {
     await run(`create table every_type (
       id int not null primary key, yes bit, tiny tinyint, small smallint, big bigint, exact decimal(38,10), cash money, coins smallmoney,
       single real, dbl float, day date, at datetime, rough smalldatetime, fine datetime2(7), clock time(6), moment datetimeoffset(6),
@@ -232,7 +232,7 @@ describeUnless(given ? undefined : 'set SQLSERVER_TEST_URL')('SQL Server as a so
     expect(row![20]).toMatch(/^123e4567-e89b-12d3-a456-426614174000$/i)
   })
 
-  it('reads 30,000 rows, stops within seconds, and lets nobody in who may not', async () => {
+  it('reads 30,000 rows, stops when aborted, and rejects a wrong password or an unknown table', async () => {
     const many = `select top (30000) row_number() over (order by (select null)) as n, newid() as u from sys.columns a cross join sys.columns b`
     const [loaded] = await load(real({ query: many }))
     expect(loaded!.rows).toHaveLength(30_000)

@@ -10,7 +10,7 @@ const never = new AbortController().signal
 const kinds = ['postgres', 'mysql', 'sql-server', 'oracle']
 const limits = { ...databaseLimits, connect: 500, signIn: 1_500 }
 
-describe('a database that cannot be reached', () => {
+describe('a connection test of an unreachable database', () => {
   const serve = rawServers()
 
   async function problem(changes: Partial<DatabaseConfig>, connectable = here) {
@@ -21,20 +21,26 @@ describe('a database that cannot be reached', () => {
     return (error as { code?: string } | undefined)?.code
   }
 
-  it.each(kinds)('is refused, has no name, or may not be asked (%s)', async (kind) => {
-    expect(await problem({ kind })).toBe('CONNECTION_REFUSED')
-    const unknown = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
-    expect(await problem({ kind }, unknown)).toBe('HOST_UNKNOWN')
-    const inside = () => Promise.reject(new Error('source.example leads to an address that is private.'))
-    expect(await problem({ kind }, inside)).toBe('ADDRESS_NOT_ALLOWED')
-  })
+  it.each(kinds)(
+    'reports a refused connection, an unknown host or an address that is not allowed (%s)',
+    async (kind) => {
+      expect(await problem({ kind })).toBe('CONNECTION_REFUSED')
+      const unknown = () => Promise.reject(Object.assign(new Error('no'), { code: 'ENOTFOUND' }))
+      expect(await problem({ kind }, unknown)).toBe('HOST_UNKNOWN')
+      const inside = () => Promise.reject(new Error('source.example leads to an address that is private.'))
+      expect(await problem({ kind }, inside)).toBe('ADDRESS_NOT_ALLOWED')
+    },
+  )
 
-  it.each(kinds)('says nothing, or hangs up (%s)', async (kind) => {
-    expect(await problem({ kind, port: await serve(() => {}) })).toBe('CONNECTION_TIMEOUT')
-    expect(await problem({ kind, port: await serve((socket) => socket.end()) })).toBe('CONNECTION_CLOSED')
-  })
+  it.each(kinds)(
+    'reports a timeout if the server sends nothing, and a closed connection if it hangs up (%s)',
+    async (kind) => {
+      expect(await problem({ kind, port: await serve(() => {}) })).toBe('CONNECTION_TIMEOUT')
+      expect(await problem({ kind, port: await serve((socket) => socket.end()) })).toBe('CONNECTION_CLOSED')
+    },
+  )
 
-  it('says nothing where MySQL would greet: it may be something else', async () => {
+  it('times out before the sign-in limit and suggests checking type and port if MySQL sends no greeting', async () => {
     const port = await serve(() => {})
     const config = { ...somewhere, kind: 'mysql' as const, port }
     const began = performance.now()
@@ -54,7 +60,7 @@ describe('a database that cannot be reached', () => {
     ['mysql', ['OTHER_PROTOCOL', 'CONNECTION_TIMEOUT', 'CONNECTION_CLOSED']],
     ['sql-server', ['OTHER_PROTOCOL', 'CONNECTION_CLOSED', 'CONNECTION_TIMEOUT']],
     ['oracle', ['OTHER_PROTOCOL', 'CONNECTION_CLOSED', 'CONNECTION_TIMEOUT']],
-  ])('speaks another language (%s)', async (kind, codes) => {
+  ])('reports a server with another protocol (%s)', async (kind, codes) => {
     const http = 'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
     const port = await serve((socket) => socket.once('data', () => socket.end(http)))
     expect(codes).toContain(await problem({ kind, port }))
@@ -62,7 +68,7 @@ describe('a database that cannot be reached', () => {
     expect(codes).toContain(await problem({ kind, port: ssh }))
   })
 
-  it('connects to the next address when the first does not answer', async () => {
+  it('connects to the next address when the first does not respond', async () => {
     const port = await serve((socket) => socket.end())
     const both = async () => [
       { address: '127.0.0.3', family: 4 },
@@ -71,10 +77,10 @@ describe('a database that cannot be reached', () => {
     expect(await problem({ port }, both)).toBe('CONNECTION_CLOSED')
   })
 
-  describe('with a certificate that nobody signed', () => {
+  describe('with a self-signed certificate', () => {
     const certificate = selfSigned()
 
-    it('is not trusted by PostgreSQL’s driver', async () => {
+    it('returns CERTIFICATE_NOT_TRUSTED for PostgreSQL', async () => {
       if (!certificate) return console.warn('openssl is not installed')
       const { key, cert } = certificate
       const port = await serve((socket) => {
@@ -86,7 +92,7 @@ describe('a database that cannot be reached', () => {
       expect(await problem({ port, ssl: true })).toBe('CERTIFICATE_NOT_TRUSTED')
     })
 
-    it('is not trusted by Oracle’s driver', async () => {
+    it('returns CERTIFICATE_NOT_TRUSTED for Oracle', async () => {
       if (!certificate) return console.warn('openssl is not installed')
       const server = createTlsServer(certificate, () => {}).on('tlsClientError', () => {})
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -96,7 +102,7 @@ describe('a database that cannot be reached', () => {
     })
   })
 
-  it('does not let Oracle’s names be more than names', async () => {
+  it('does not interpret descriptor syntax in the host or database name of Oracle', async () => {
     expect(await problem({ kind: 'oracle', host: 'h)(address=(host=10.0.0.1)' })).toBe('HOST_UNKNOWN')
     expect(await problem({ kind: 'oracle', database: 'x))(connect_data=(sid=y' })).toBe('DATABASE_MISSING')
   })

@@ -79,7 +79,7 @@ describe('DHIS2', () => {
     ])
   })
 
-  it('is requested month by month for the organisation units of the account', async () => {
+  it('requests data values month by month for the organisation units of the account', async () => {
     const own = { content: 'DATA_VALUES', dataSets: ['BfMAe6Itzgt'], startDate: '2026-01-15', endDate: '2026-03-02' }
     await using open = await openFixture(content(own), scratch.warehouse)
     open.people.put({ id: 1, name: '0012.50' })
@@ -101,7 +101,7 @@ describe('DHIS2', () => {
     expect(second).toMatchObject({ value: '12.50', value_number: '12.50', period_type: 'Monthly' })
   })
 
-  it('is rejected if the server is not DHIS2', async () => {
+  it('fails the connection test if the server is not DHIS2', async () => {
     await using open = await openFixture(dhis2Events('2.42.1'), scratch.warehouse)
     open.server.fault = ({ path }) => (path.endsWith('/system/info') ? { body: { status: 'UP' } } : undefined)
     const wrong = await open.sources.testConnection(open.reading(), open.never)

@@ -58,12 +58,12 @@ function exporting(files = ''): ConnectorFixture {
   }
 }
 
-describe('an export of FHIR', () => {
+describe('a FHIR bulk export', () => {
   const scratch = scratchWarehouseForAll()
   const rowsOf = async (table: string) =>
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
-  it('is prepared once for all types, waited for, read, and thrown away; the next one has what came since', async () => {
+  it('is requested once for all types, read and deleted; an increment requests the changes since', async () => {
     await using open = await openFixture(exporting(), scratch.warehouse)
     await open.load()
     for (const type of ['patient', 'observation']) expect(await rowsOf(`${open.target}__${type}`)).toHaveLength(3)
@@ -83,13 +83,13 @@ describe('an export of FHIR', () => {
     ])
   })
 
-  it('may be of a group', async () => {
+  it('can be limited to a group', async () => {
     await using open = await openFixture(exporting(), scratch.warehouse)
     await open.load('FULL', open.never, { settings: { group: '4/2' } })
     expect(open.pages()[0]!.path).toBe('/fhir/Group/4%2F2/$export')
   })
 
-  it('does not have its files read from another host that wants the credentials of this one', async () => {
+  it('is rejected if its files require the access token but are on another host', async () => {
     const asked: (string | undefined)[] = []
     await using files = await startStandInServer(({ headers, path }) => {
       asked.push(headers.authorization)
@@ -105,7 +105,7 @@ describe('an export of FHIR', () => {
     expect(asked).toEqual([])
   })
 
-  it('ends in a sentence when the server cannot export, breaks a file off for good, or writes none', async () => {
+  it('fails with a source problem if the server cannot export, or if a file is incomplete', async () => {
     await using open = await openFixture(exporting(), scratch.warehouse)
     const faults: [RegExp, StandInResponse | 'BREAKS_OFF', string][] = [
       [/export$/, { status: 404, body: {} }, 'NOT_FOUND'],
@@ -120,7 +120,7 @@ describe('an export of FHIR', () => {
     }
   })
 
-  it('is let go at once when the run is cancelled while the server prepares', async () => {
+  it('stops waiting when the run is cancelled while the server prepares the export', async () => {
     await using open = await openFixture(exporting(), scratch.warehouse)
     open.server.fault = ({ path }) =>
       path.includes('status') ? { status: 202, headers: { 'retry-after': '600', 'x-progress': '1%' } } : undefined

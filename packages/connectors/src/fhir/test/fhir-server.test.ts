@@ -11,7 +11,7 @@ const rowsOf = async (table: string) =>
   (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
 describe('FHIR', () => {
-  it('begins a search anew, from where it was, when the server has forgotten it', async () => {
+  it('restarts an expired search at the last record that was read', async () => {
     await using open = await openFixture(fhir, scratch.warehouse)
     open.people.generated = 450
     let forgotten = 0
@@ -28,7 +28,7 @@ describe('FHIR', () => {
     ])
   })
 
-  it('does not sort where the server refuses to, and says what is wrong when such a server forgets a search', async () => {
+  it('searches unsorted if the server rejects _sort, and then fails if the search expires', async () => {
     await using open = await openFixture(fhir, scratch.warehouse)
     open.people.generated = 250
     const refused = { status: 400, body: { resourceType: 'OperationOutcome', issue: [{ diagnostics: 'No _sort.' }] } }
@@ -43,7 +43,7 @@ describe('FHIR', () => {
     })
   })
 
-  it('narrows by the parameters of the user, and leaves to itself how pages are asked for', async () => {
+  it('adds the search parameters of the user, except for _sort', async () => {
     await using open = await openFixture(fhir, scratch.warehouse)
     const settings = { search: 'active=true&_lastUpdated=lt2030&_sort=name&_count=20&name=a%26b' }
     await open.load('FULL', open.never, { settings })
@@ -57,7 +57,7 @@ describe('FHIR', () => {
   })
 
   it.each(['rsa', 'ec'] as const)(
-    'signs in by a key of kind %s, at another host, and anew when the token has ended',
+    'signs in with a key of type %s at another host, and again when the token has expired',
     async (kind) => {
       const { privateKey, publicKey } =
         kind === 'rsa'
@@ -107,8 +107,8 @@ describe('FHIR', () => {
   )
 })
 
-describeWithServer('fhir', 'FHIR, a server of somebody else', (server) => {
-  it('is loaded page by page, and gone on with', async () => {
+describeWithServer('fhir', 'FHIR with a real server', (server) => {
+  it('loads all pages in full mode, and new resources in an increment', async () => {
     const put = async (resource: object): Promise<{ id: string }> => {
       const { resourceType } = resource as { resourceType: string }
       const response = await fetch(`${server.url}/${resourceType}`, {

@@ -35,7 +35,7 @@ const views = [
 ]
 
 describe('FHIR with views', () => {
-  it('makes a table of each, with all of its columns and their types', async () => {
+  it('loads a table for each view, with all of its columns and their types', async () => {
     await using open = await openFixture(fhir, scratch.warehouse)
     for (const id of [1, 2]) open.people.put({ id, children: id === 1 ? ['Ann', 'Ben'] : [] })
     await open.load('FULL', open.never, { settings: { views } })
@@ -58,7 +58,7 @@ describe('FHIR with views', () => {
     ])
   })
 
-  it('is read whole each time, and has no row twice although a search begins anew', async () => {
+  it('reads everything in each run, and loads no row twice if a search restarts', async () => {
     await using open = await openFixture(fhir, scratch.warehouse)
     const settings = { views: views.slice(0, 1) }
     open.people.generated = 450
@@ -74,7 +74,7 @@ describe('FHIR with views', () => {
     expect(open.messages.join()).toContain('does not report changes')
   })
 
-  it('sets aside a resource with more values than a column takes, and says which', async () => {
+  it('rejects a resource with several values for one column, and names the resource', async () => {
     await using open = await openFixture(fhir, scratch.warehouse)
     open.people.put({ id: 1 })
     open.people.put({ id: 2, children: ['Ann', 'Ben'] })
@@ -93,7 +93,7 @@ describe('FHIR with views', () => {
     ])
   })
 
-  it('says before anything is loaded what is wrong with a view', async () => {
+  it('reports an invalid view in the connection test', async () => {
     await using open = await openFixture(fhir, scratch.warehouse)
     const wrong = { name: 'v', resource: 'Organization', select: [{ column: [{ name: 'a', path: 'name ~ 1' }] }] }
     const found = await open.sources.testConnection(open.reading({ settings: { views: [wrong] } }), open.never)

@@ -39,7 +39,7 @@ describe('FHIRPath', () => {
   })
 
   it.each(['name.', 'name.resolve()', "name.where(use='x'", 'name ~ 1', '', 'a b'])(
-    'refuses what it does not know, in a sentence that names it: %s',
+    'rejects an unsupported expression, and names it in the message: %s',
     (expression) => {
       expect(() => compileFhirPath(expression)).toThrow(`The FHIRPath "${expression}" uses a feature`)
     },
@@ -48,7 +48,7 @@ describe('FHIRPath', () => {
   it.each([
     ['brackets', `${'('.repeat(20_000)}id${')'.repeat(20_000)}`],
     ['parts', `id${'.id'.repeat(20_000)}`],
-  ])('refuses thousands of %s in one', (_what, expression) => {
+  ])('rejects an expression with thousands of %s', (_what, expression) => {
     expect(() => compileFhirPath(expression)).toThrow(/uses a feature that this version does not support/)
   })
 })

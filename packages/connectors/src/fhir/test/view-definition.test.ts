@@ -24,11 +24,11 @@ const rows = (select: unknown, more: object = {}): unknown =>
   parseView({ name: 'v', resource: 'Patient', select, ...more }).rows(patient)
 const column = (name: string, path: string, more: object = {}) => ({ name, path, ...more })
 
-describe('a view of resources', () => {
+describe('a FHIR view', () => {
   it.each([
     ['columns', [{ column: [column('id', 'getResourceKey()'), column('on', 'birthDate')] }], [['p1', '1990-05']]],
     [
-      'a row for each of a list, with where it is',
+      'a row for each list element, with its index',
       [
         { column: [column('id', 'id')] },
         { forEach: 'name', column: [column('at', '%rowIndex'), column('f', 'family')] },
@@ -38,12 +38,16 @@ describe('a view of resources', () => {
         ['p1', 1, null],
       ],
     ],
-    ['no row of an empty list', [{ forEach: 'contact', column: [column('n', 'name')] }], []],
-    ['or one of nothing', [{ forEachOrNull: 'contact', column: [column('n', 'name')] }], [[null]]],
+    ['no row for an empty list with forEach', [{ forEach: 'contact', column: [column('n', 'name')] }], []],
+    [
+      'one row of nulls for an empty list with forEachOrNull',
+      [{ forEachOrNull: 'contact', column: [column('n', 'name')] }],
+      [[null]],
+    ],
     ['lists', [{ column: [column('given', 'name.given', { collection: true })] }], [[['Asha', 'B', 'Ash']]]],
     ['constants', [{ column: [column('f', 'name.where(use = %use).family')] }], [['Doe']]],
     [
-      'parts one under the other',
+      'the rows of each part of unionAll',
       [
         {
           unionAll: [
@@ -55,38 +59,42 @@ describe('a view of resources', () => {
       [['official'], ['usual'], ['phone']],
     ],
     [
-      'what is in each other, however deep',
+      'the nested elements of all levels with repeat',
       [{ repeat: ['item'], column: [column('id', 'linkId')] }],
       [['1'], ['1.1'], ['1.2'], ['1.2.1'], ['2']],
     ],
-    ['keys of what is referred to', [{ column: [column('to', 'link.other.getReferenceKey(Patient)')] }], [['p2']]],
-    ['nothing of another type', [{ column: [column('to', 'link.other.getReferenceKey(Group)')] }], [[null]]],
+    ['keys of referenced resources', [{ column: [column('to', 'link.other.getReferenceKey(Patient)')] }], [['p2']]],
+    [
+      'no key of a reference to another resource type',
+      [{ column: [column('to', 'link.other.getReferenceKey(Group)')] }],
+      [[null]],
+    ],
   ])('has %s', (_what, select, found) => {
     expect(rows(select, { constant: [names] })).toEqual(found)
   })
 
-  it('has the rows of what its where wants alone', () => {
+  it('has only the rows that match its where conditions', () => {
     const select = [{ column: [column('id', 'id')] }]
     expect(rows(select, { where: [{ path: 'active.not()' }] })).toEqual([])
     expect(rows(select, { where: [{ path: "name.exists(use = 'usual')" }, { path: 'active' }] })).toEqual([['p1']])
   })
 
   it.each([
-    ['several values where it has one', [{ column: [column('g', 'name.given')] }], /3 values/],
-    ['a column twice', [{ column: [column('a', 'id'), column('a', 'id')] }], /two columns "a"/],
-    ['a name that is none', [{ column: [column('a b', 'id')] }], /letters, digits/],
+    ['several values for one column', [{ column: [column('g', 'name.given')] }], /3 values/],
+    ['a duplicate column', [{ column: [column('a', 'id'), column('a', 'id')] }], /two columns "a"/],
+    ['an invalid column name', [{ column: [column('a b', 'id')] }], /letters, digits/],
     ['an unknown constant', [{ column: [column('a', '%other')] }], /FHIRPath "%other"/],
     [
-      'parts with other columns',
+      'parts of unionAll with different columns',
       [{ unionAll: [{ column: [column('a', 'id')] }, { column: [column('b', 'id')] }] }],
       /unionAll/,
     ],
-    ['nothing', [{}], /no columns/],
-  ])('does not have %s, and says so', (_what, select, sentence) => {
+    ['no columns', [{}], /no columns/],
+  ])('is rejected if it has %s', (_what, select, sentence) => {
     expect(() => rows(select)).toThrow(sentence)
   })
 
-  it('does not grow beyond what lists each element of one list may come to', () => {
+  it('is rejected if nested lists or unions make more than 100,000 rows', () => {
     const wide = { ...patient, telecom: Array.from({ length: 400 }, (_, at) => ({ value: String(at) })) }
     const select = [0, 1].map((at) => ({ forEach: 'telecom', column: [column(`v${at}`, 'value')] }))
     expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows(wide)).toThrow(/more than 100000 rows/)
@@ -95,7 +103,7 @@ describe('a view of resources', () => {
     expect(() => parseView(tall).rows(wide)).toThrow(/more than 100000 rows/)
   })
 
-  it('does not grow beyond what a wide view may hold, however few rows that are', () => {
+  it('is rejected if its rows have more than 500,000 values', () => {
     const wide = { ...patient, name: Array.from({ length: 100_000 }, () => ({ use: 'usual' })) }
     const columns = Array.from({ length: 100 }, (_, at) => column(`c${at}`, 'use'))
     const view = parseView({ name: 'v', resource: 'Patient', select: [{ forEach: 'name', column: columns }] })
@@ -109,17 +117,17 @@ describe('a view of resources', () => {
   })
 
   it.each([
-    ['what it begins with', ['$this']],
-    ['the same twice, at every depth', ['item', 'item']],
-  ])('does not go on for ever where it repeats %s', (_what, repeat) => {
+    ['its start element', ['$this']],
+    ['the same path twice, at every level', ['item', 'item']],
+  ])('is rejected as a cycle if it repeats %s', (_what, repeat) => {
     const item = Array.from({ length: 40 }).reduce<object>((below) => ({ linkId: 'x', item: [below] }), {})
     const select = [{ repeat, column: [column('id', 'linkId')] }]
     expect(() => parseView({ name: 'v', resource: 'Patient', select }).rows({ item: [item] })).toThrow(/has a cycle/)
   })
 })
 
-describe('a view as a table', () => {
-  it('makes the rows of one resource some at a time', async () => {
+describe('the rows of a FHIR view', () => {
+  it('are split into pages of at most 500 for one resource', async () => {
     const select = [{ forEach: 'name', column: [column('use', 'use')] }]
     const { readPages: pages } = createViewStream(
       parseView({ name: 'v', resource: 'Patient', select }),
@@ -132,7 +140,7 @@ describe('a view as a table', () => {
     expect(sizes).toEqual([500, 500, 200])
   })
 
-  it('takes resources one by one, and none twice that has an id', async () => {
+  it('are read resource by resource, and only once for a repeated id', async () => {
     const view = parseView({ name: 'v', resource: 'Patient', select: [{ column: [column('id', 'id')] }] })
     const { readPages: pages } = createViewStream(view, async function* () {
       yield { records: [{ id: 'a' }, {}, { id: 'a' }, {}, { id: 'b' }] }
@@ -141,7 +149,7 @@ describe('a view as a table', () => {
     expect(found).toEqual([[{ id: 'a' }], [{ id: null }], [{ id: null }], [{ id: 'b' }]])
   })
 
-  it('has texts where a type is none that is known', () => {
+  it('have a TEXT column for an unknown type', () => {
     const select = [{ column: [column('id', 'id', { type: 'constructor' })] }]
     const { columns } = createViewStream(parseView({ name: 'v', resource: 'Patient', select }), async function* () {})
     expect(columns).toEqual([{ path: 'id', always: true, dataType: 'TEXT' }])

@@ -7,7 +7,7 @@ import type { StandInResponse } from '../../../test/stand-in-server.ts'
 
 testConnector(lambdaFunction)
 
-describe('A function of AWS Lambda', () => {
+describe('an AWS Lambda function', () => {
   const scratch = scratchWarehouseForAll()
   let standIn: Awaited<ReturnType<typeof invoked>>
   let open: FixtureHarness
@@ -29,22 +29,22 @@ describe('A function of AWS Lambda', () => {
   it.each<[string, unknown]>([
     ['a list', [{ name: 'Ann' }, { name: 'Ben' }]],
     ['rows', { rows: [{ name: 'Ann' }, { name: 'Ben' }] }],
-    ['what a gateway is answered with', { statusCode: 200, headers: {}, body: '[{"name":"Ann"},{"name":"Ben"}]' }],
+    ['a gateway response', { statusCode: 200, headers: {}, body: '[{"name":"Ann"},{"name":"Ben"}]' }],
     [
-      'the same in base64',
+      'a gateway response in base64',
       {
         statusCode: 200,
         isBase64Encoded: true,
         body: Buffer.from('[{"name":"Ann"},{"name":"Ben"}]').toString('base64'),
       },
     ],
-  ])('may answer %s', async (_what, body) => {
+  ])('may return %s', async (_what, body) => {
     says({ body })
     await open.load()
     expect(await rows()).toMatchObject([{ name: 'Ann' }, { name: 'Ben' }])
   })
 
-  it('is called with its payload until it gives no token any more, and may be throttled on the way', async () => {
+  it('is called with its payload until it returns no token, and again when throttled', async () => {
     open.server.requests.length = 0
     says(
       { body: { rows: [{ name: 'Ann' }], nextToken: 'second' } },
@@ -63,13 +63,13 @@ describe('A function of AWS Lambda', () => {
   const failed = { 'x-amz-function-error': 'Unhandled' }
   it.each<[string, StandInResponse, string, RegExp]>([
     [
-      'throws, which AWS answers with 200',
+      'throws, which AWS reports with status 200',
       { headers: failed, body: { errorType: 'KeyError', errorMessage: "'district'", trace: ['secret/path.py'] } },
       'SOURCE_FAILED',
       /failed\. Check the function.* It says: KeyError: 'district'$/,
     ],
     [
-      'answers more than 6 MB',
+      'returns more than 6 MB',
       {
         headers: failed,
         body: {
@@ -81,33 +81,33 @@ describe('A function of AWS Lambda', () => {
       /fewer rows per call, with a nextToken/,
     ],
     [
-      'says in its envelope that it failed',
+      'returns an error status in its gateway response',
       { body: { statusCode: 500, body: '{"message":"no database"}' } },
       'SOURCE_FAILED',
       /status 500 in its response.*no database/,
     ],
-    ['answers no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /has no rows\. Return a list/],
+    ['returns no rows', { body: { ok: true } }, 'OTHER_PROTOCOL', /has no rows\. Return a list/],
     [
-      'answers values that are no objects',
+      'returns values that are not objects',
       { body: [1, 2] },
       'EMPTY_SOURCE',
       /the list of rejected rows contains the reasons/,
     ],
-    ['answers nothing', { body: 'null' }, 'OTHER_PROTOCOL', /has no rows/],
-    ['gives the same token for ever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /repeat forever/],
+    ['returns null', { body: 'null' }, 'OTHER_PROTOCOL', /has no rows/],
+    ['returns the same token forever', { body: { rows: [], nextToken: 1 } }, 'OTHER_PROTOCOL', /repeat forever/],
     [
-      'is called with more than fits',
+      'is called with a request that is too large',
       { status: 413, body: { Message: 'Request must be smaller than 6291456 bytes', Type: 'User' } },
       'REQUEST_REFUSED',
       /must be smaller than 6291456 bytes/,
     ],
     [
-      'may not be invoked by that key',
+      'may not be invoked with this key',
       { status: 403, body: { Message: 'User: x is not authorized to perform: lambda:InvokeFunction' } },
       'PERMISSION_DENIED',
       /not authorized to perform/,
     ],
-  ])('is told apart when it %s', async (_what, answer, code, message) => {
+  ])('fails with a specific problem when it %s', async (_what, answer, code, message) => {
     says(answer)
     await expect(open.load()).rejects.toMatchObject({
       name: 'SourceProblem',
@@ -116,7 +116,7 @@ describe('A function of AWS Lambda', () => {
     })
   })
 
-  it('sets rows aside that have not the key that it names, and names it', async () => {
+  it('rejects rows without a value in the key column that the function names', async () => {
     says({ body: { rows: [{ id: 1 }], key: ['zz'] } })
     await expect(open.load()).rejects.toMatchObject({
       code: 'TOO_MANY_REJECTED_ROWS',
@@ -124,7 +124,7 @@ describe('A function of AWS Lambda', () => {
     })
   })
 
-  it('is found by its name and version in a region, and where there is no region a sentence says so', async () => {
+  it('is found by name, version and region, and returns REGION_MISSING without a region', async () => {
     const place = { url: open.server.url, functionName: 'people', qualifier: 'live' }
     const tried = (functionSource: object) =>
       open.sources.testConnection(open.reading({ settings: { type: 'FUNCTION', functionSource } }), open.never)
@@ -136,7 +136,7 @@ describe('A function of AWS Lambda', () => {
     expect(await tried({ ...place, region: 'DEFAULT' })).toMatchObject({ code: 'REGION_MISSING' })
   })
 
-  it('takes no other secret key', async () => {
+  it('fails with AUTHENTICATION_FAILED if the secret key is wrong', async () => {
     const secrets = { ...open.secrets, secretKey: 'another' }
     expect(await open.sources.testConnection(open.reading({ secrets }), open.never)).toMatchObject({
       code: 'AUTHENTICATION_FAILED',

@@ -19,7 +19,7 @@ const cases: Sheet = {
   ],
 }
 
-describe('A sheet', () => {
+describe('Google Sheets', () => {
   const scratch = scratchWarehouseForAll()
   let open: FixtureHarness
   let started: Awaited<ReturnType<typeof standIn>>
@@ -39,7 +39,7 @@ describe('A sheet', () => {
     return (await scratch.superuser.query(text)).rows.map((one) => (one as { row: object }).row)
   }
 
-  it('has rows of any length, names that are missing or come twice, and days that are numbers', async () => {
+  it('loads rows of any length, missing or duplicate column names, and serial dates', async () => {
     const none = { column_3: null, facility_2: null, at: null, share: null, seen: null, column_8: null }
     expect(await load({ sheet: cases.title })).toEqual([
       {
@@ -57,7 +57,7 @@ describe('A sheet', () => {
     ])
   })
 
-  it('may be read in part, and without names', async () => {
+  it('loads a range of cells without a header row, and rejects an invalid range', async () => {
     expect(await load({ sheet: cases.title, range: 'A3:B5', headerRow: false })).toEqual([
       { _row: 3, column_1: '007', column_2: '2026-01-01' },
       { _row: 5, column_1: '008', column_2: '1899-12-31' },
@@ -68,7 +68,7 @@ describe('A sheet', () => {
     })
   })
 
-  it('that was not chosen and has rows is named, unless another one was chosen', async () => {
+  it('names other sheets that have rows, unless a sheet was selected', async () => {
     const unread = async (more: object) => {
       for await (const feed of open.sources.read(open.reading({ settings: settings(more) }), open.report, open.never))
         return feed.unread
@@ -79,14 +79,14 @@ describe('A sheet', () => {
     expect(await unread({ sheet: 'Empty' })).toBeUndefined()
   })
 
-  it('that is not there is named, with those that are', async () => {
+  it('lists the existing sheets if the selected sheet does not exist', async () => {
     expect(await tried({ sheet: 'Nothing' })).toMatchObject({
       code: 'NOT_FOUND',
       message: expect.stringMatching(/no sheet "Nothing": it has "People's list", "Cases of '26", "Empty"/),
     })
   })
 
-  it('that is open to everybody is read with an API key, and with no other', async () => {
+  it('reads a public sheet with an API key, and rejects a wrong or missing key', async () => {
     expect(await tried({}, { authToken: apiKey })).toBeUndefined()
     expect(await tried({}, { authToken: 'another-key' })).toMatchObject({
       code: 'AUTHENTICATION_FAILED',
@@ -95,7 +95,7 @@ describe('A sheet', () => {
     expect(await tried({}, {})).toMatchObject({ code: 'CREDENTIALS_MISSING' })
   })
 
-  it('is not read as an account whose key Google does not know', async () => {
+  it('fails with AUTHENTICATION_FAILED if Google rejects the service account key', async () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
     expect(await tried({}, { serviceAccountKey: started.keyFile(pem) })).toMatchObject({

@@ -82,8 +82,8 @@ const pagesOf = (count: number, recordsAt: (page: number) => unknown[]): RecordS
 
 describe('endless paging', () => {
   it.each<[string, () => unknown[]]>([
-    ['none of which holds anything', () => []],
-    ['all of which are the same', () => [{ id: 1 }]],
+    ['if all are empty', () => []],
+    ['if all are the same', () => [{ id: 1 }]],
   ])('ends the read after a thousand pages, %s', async (_what, records) => {
     await expect(read(async () => pagesOf(3_000, records))).rejects.toMatchObject({
       ...endless,
@@ -120,7 +120,7 @@ describe('endless paging', () => {
     await expect(drain(pages(undefined))).rejects.toMatchObject(endless)
   })
 
-  it('ends the look-ups of AWS Lambda and KoboToolbox', async () => {
+  it('ends the lists of AWS Lambda functions and KoboToolbox surveys', async () => {
     const functions = answering((times) => ({ Functions: [], NextMarker: String(times) }))
     await expect(listFunctions(functions.http)).rejects.toMatchObject(endless)
     const surveys = answering((times) => ({ results: [], next: `?start=${times}` }))
@@ -129,7 +129,7 @@ describe('endless paging', () => {
     ).rejects.toMatchObject(endless)
   })
 
-  it('is limited to 20,000 functions in the look-up of AWS Lambda', async () => {
+  it('is limited to 20,000 functions in the list of AWS Lambda functions', async () => {
     const Functions = Array.from({ length: 50 }, (_, at) => ({ FunctionName: `f${at}`, FunctionArn: `arn:${at}` }))
     const { http, asked } = answering((times) => ({ Functions, NextMarker: String(times) }))
     expect(await listFunctions(http)).toHaveLength(20_000)

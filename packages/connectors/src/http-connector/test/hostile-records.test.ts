@@ -61,7 +61,7 @@ describe('a record that expands when it is flattened', () => {
     expect(() => flattenRecord({ rows: Array.from({ length: 30 }, () => row) }, 1)).toThrow('exceed 50 MB')
   })
 
-  it('can have the long names of forms, which contain the groups of a question', () => {
+  it('is accepted with long field names that contain the groups of a question', () => {
     const key = `${'group_of_questions/'.repeat(30)}age`
     expect(flattenRecord({ [key]: 7 }, 1).row.get(key)).toBe(7)
   })
@@ -73,7 +73,7 @@ describe('a record that expands when it is flattened', () => {
     for (const { column, raw } of rejected) expect([column!.length, raw.length]).toEqual([300, 4_000])
   })
 
-  it('is rejected without its text if it is nested too deeply to be written', () => {
+  it('is rejected without its text if it is nested too deeply to be serialised', () => {
     const lists = JSON.parse(`{"id":1,"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`)
     const objects = JSON.parse(`{"id":2,"a":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}`)
     const { rejected, rows } = taken([lists, objects, { id: 3 }])

@@ -63,7 +63,7 @@ describe('the base address', () => {
     expect(parseBaseUrl(address, ignoredSegments)).toBe(base),
   )
 
-  it('must be valid', () =>
+  it('is rejected if it is invalid', () =>
     expect(() => parseBaseUrl('nowhere')).toThrow(expect.objectContaining({ code: 'ADDRESS_INVALID' })))
 
   it('is not requested if the operator does not allow it', async () => {
@@ -74,7 +74,7 @@ describe('the base address', () => {
 })
 
 describe('a request', () => {
-  it('has its parameters and credentials', async () => {
+  it('contains its parameters and credentials', async () => {
     await openSession().getJson('list', { query: { page: 1, none: undefined, id: ['a', 'b'], text: 'ä&b' } })
     const [{ path, query, headers }] = server.requests as [StandInRequest]
     expect([path, [...query]]).toEqual([
@@ -89,7 +89,7 @@ describe('a request', () => {
     expect(headers).toMatchObject({ 'x-token': token, accept: 'application/json' })
   })
 
-  it('is retried only if it is repeatable', async () => {
+  it('is retried only if it is idempotent', async () => {
     server.fault = () => (server.requests.length < 3 ? { status: 503 } : undefined)
     await openSession().getJson('list')
     expect(paths()).toHaveLength(3)
@@ -126,7 +126,7 @@ describe('a request', () => {
     ])
   })
 
-  it('follows redirects within the host, five at most, and never to another', async () => {
+  it('follows at most five redirects, and none to another host or port or of a POST request', async () => {
     answer = ({ path }) => (path === '/at/old' ? { status: 301, headers: { location: '/at/new' } } : { body: { path } })
     expect(await openSession().getJson('old')).toEqual({ path: '/at/new' })
     answer = ({ path }) => ({ status: 302, headers: { location: `${path}x` } })
@@ -240,7 +240,7 @@ describe('a link to the next page', () => {
     ['list?page=2', 'list?page=2'],
     ['/at/list?page=2', 'list?page=2'],
     ['http://127.0.0.1/at/list?page=2', 'list?page=2'],
-  ])('%s is %s', (link, path) => expect(openSession().resolveLink(link)).toBe(path))
+  ])('%s is resolved to %s', (link, path) => expect(openSession().resolveLink(link)).toBe(path))
 
   it.each([
     'http://localhost/at/list',
@@ -253,7 +253,7 @@ describe('a link to the next page', () => {
 })
 
 describe('the error text of a response', () => {
-  it('is found in the usual fields', () => {
+  it('is found in the common fields of error responses', () => {
     expect(findErrorText('{"detail":"a"}')).toBe('a')
     expect(findErrorText('{"issue":[{"severity":"error","diagnostics":"b"}]}')).toBe('b')
     expect(findErrorText('{"error":{"code":7,"message":"c"}}')).toBe('c')

@@ -84,7 +84,7 @@ describe('a record', () => {
     [{ a: { b: ['\0'] } }, 'U+0000'],
     [{ a: '\ud83d' }, 'surrogate'],
     [{ list: ['\ud83d'] }, 'surrogate'],
-  ])('is rejected if no row can hold it: %j', (record, reason) => {
+  ])('is rejected if its text cannot be stored: %j', (record, reason) => {
     expect(() => flattenRecord(record, 1)).toThrow(
       expect.objectContaining({ message: expect.stringContaining(reason) }),
     )
@@ -104,7 +104,7 @@ describe('a record', () => {
 })
 
 describe('keys', () => {
-  it('are recognised within half a million keys, which bounds memory', () => {
+  it('are recognised as seen only within the last 500,000 keys', () => {
     const keys = new SeenKeys()
     expect([keys.add('a'), keys.add('a'), keys.add('b')]).toEqual([true, false, true])
     for (let key = 0; key < 500_000; key += 1) keys.add(String(key))
@@ -146,9 +146,12 @@ describe('CSV', () => {
     )
   })
 
-  it.each(['a,"b\nc', 'a,"b"c,d\n'])('without an end is rejected: %j', async (text) => {
-    await expect(read(text, 3)).rejects.toMatchObject({ code: 'OTHER_PROTOCOL' })
-  })
+  it.each(['a,"b\nc', 'a,"b"c,d\n'])(
+    'is rejected if it has an unclosed quote or text after a quote: %j',
+    async (text) => {
+      await expect(read(text, 3)).rejects.toMatchObject({ code: 'OTHER_PROTOCOL' })
+    },
+  )
 })
 
 describe('subtractSeconds', () => {
@@ -157,5 +160,5 @@ describe('subtractSeconds', () => {
     ['2026-01-01T00:10:00.500Z', '2026-01-01T00:05:00.500Z'],
     ['2026-01-01T02:10:00.000+0200', '2026-01-01T00:05:00.000Z'],
     ['soon', 'soon'],
-  ])('%s is %s', (moment, earlier) => expect(subtractSeconds(moment, 300)).toBe(earlier))
+  ])('%s minus 300 seconds is %s', (moment, earlier) => expect(subtractSeconds(moment, 300)).toBe(earlier))
 })

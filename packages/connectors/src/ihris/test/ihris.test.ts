@@ -6,13 +6,13 @@ import { openFixture } from '../../../test/connector-harness.ts'
 
 testConnector(ihris)
 
-describe('a report of iHRIS', () => {
+describe('an iHRIS report', () => {
   const scratch = scratchWarehouseForAll()
   const rowsOf = async (table: string) =>
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
   const settings = { report: 'ihris-es-report-staff', resourceTypes: undefined }
 
-  it('has a row for each of its people, with what hangs on them, and a table where that may be several', async () => {
+  it('has a row for each person with related data, and a child table for repeated data', async () => {
     await using open = await openFixture(ihris, scratch.warehouse)
     open.people.put({ id: 1, name: 'Doe', children: ['Asha', 'B'] })
     open.people.put({ id: 2, name: 'Gone', extra: 'left' })
@@ -33,7 +33,7 @@ describe('a report of iHRIS', () => {
     ])
   })
 
-  it('is read anew each time, since what hangs on its people changes without them', async () => {
+  it('is read in full in each run, and fails the connection test if it does not exist', async () => {
     await using open = await openFixture(ihris, scratch.warehouse)
     open.people.put({ id: 1 })
     for (const mode of ['FULL', 'INCREMENTAL'] as const) await open.load(mode, open.never, { settings })

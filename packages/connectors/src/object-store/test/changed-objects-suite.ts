@@ -13,7 +13,7 @@ export function changesSuite(
   given: () => { store: TestStore; loading: Loading },
   itOfAnyStore: ReturnType<typeof itUnless>,
 ): void {
-  it('reads only what is new, as long as what was there is as it was', async () => {
+  it('reads only new objects, and everything if another object changed and one is gone', async () => {
     const { store, loading } = given()
     const reading = store.reading('daily/')
     await store.put('daily/01.csv', 'id,name\n1,Oslo\n2,Bergen\n')
@@ -56,7 +56,7 @@ export function changesSuite(
     ])
   })
 
-  it('reads an object again that was written again with the same content, because its time is a column', async () => {
+  it('reads an object again if it was rewritten with the same content, because its time is a column', async () => {
     const { store, loading } = given()
     const reading = store.reading('rewritten/')
     for (const name of ['a', 'b']) await store.put(`rewritten/${name}.csv`, 'id\n1\n')
@@ -71,7 +71,7 @@ export function changesSuite(
     expect(increments.toSorted()).toEqual((await loading.rows('rewritten')).toSorted())
   })
 
-  it('reads nothing after the update from version 0.1, whose cursors hold ETags alone', async () => {
+  it('reads nothing after an upgrade from version 0.1, whose cursors contain only ETags', async () => {
     const { store, loading } = given()
     const reading = store.reading('updated/')
     for (const name of ['a', 'b']) await store.put(`updated/${name}.csv`, 'id\n1\n')
@@ -85,7 +85,7 @@ export function changesSuite(
     expect(await Array.fromAsync(connector.read(increment, listener().report, never))).toEqual([])
   })
 
-  it('is the same by increments as in full, for every history', async () => {
+  it('loads the same rows in increments as in full, for random histories', async () => {
     const { store, loading } = given()
     const cells = fc.constantFrom('x', 'y', '')
     const content = fc.record({
@@ -136,7 +136,7 @@ export function changesSuite(
     })
   })
 
-  itOfAnyStore('takes the type of a column from the objects that have values in it', async () => {
+  itOfAnyStore('infers the type of a column from the objects that have values in it', async () => {
     const { store, loading } = given()
     const reading = store.reading('sparse/')
     await store.put('sparse/a.csv', 'id,v,d\n1,,\n')
@@ -148,7 +148,7 @@ export function changesSuite(
     expect((await loading.columns('sparse')).slice(0, 3)).toEqual(['id SMALLINT', 'v SMALLINT', 'd DATE'])
   })
 
-  itOfAnyStore('ends where samples of one of several objects lead to wrong types', async () => {
+  itOfAnyStore('widens a type if samples of one of several objects suggest a wrong type', async () => {
     const { store, loading } = given()
     const reading = store.reading('late/')
     await store.put('late/a.csv', 'id,v\n1,1\n')
@@ -161,7 +161,7 @@ export function changesSuite(
     expect((await loading.columns('late')).slice(0, 2)).toEqual(['id INTEGER', 'v DECIMAL'])
   })
 
-  it('reads only what changed as well, and everything only where an object became shorter', async () => {
+  it('reads only changed and new objects, and everything if an object has fewer rows than before', async () => {
     const { store, loading } = given()
     const reading = store.reading('grown/')
     for (const name of ['a', 'b', 'c']) await store.put(`grown/${name}.csv`, `id,name\n1,${name}1\n2,${name}2\n`)
@@ -192,7 +192,7 @@ export function changesSuite(
     expect(await own()).toHaveLength(6)
   })
 
-  it('reads one object again only once it has changed', async () => {
+  it('reads a single object again only if it or its options changed', async () => {
     const { store, loading } = given()
     const reading = store.reading('one.csv')
     await store.put('one.csv', 'id\n1\n')

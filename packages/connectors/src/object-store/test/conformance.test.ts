@@ -19,7 +19,7 @@ const [firstStore, ...otherStores] = kindsOfStores
 const stores = [firstStore!, ...otherStores.map((store) => ({ ...store, missing: longRunOnly ?? store.missing }))]
 
 for (const { name, missing, start, expired } of stores)
-  describeUnless(missing)(`${name}, as every source`, () => {
+  describeUnless(missing)(`${name}, rules for all sources`, () => {
     const scratch = scratchWarehouseForAll()
     let store: TestStore
     let proxy: TroubledProxy
@@ -257,7 +257,7 @@ for (const { name, missing, start, expired } of stores)
       { missing },
     )
 
-    itUnless(longRunOnly)('is read in the same memory with many objects as with few', async () => {
+    itUnless(longRunOnly)('needs about the same memory for 1,000 objects as for 10', async () => {
       const few = word('few_')
       const csv = (id: number) => `id,name\n${id},Person ${id}\n`
       for (let id = 0; id < 10; id += 1) await store.put(`${few}/${id}.csv`, csv(id))
@@ -292,7 +292,7 @@ for (const { name, missing, start, expired } of stores)
       expect(await names()).toEqual([])
     })
 
-    it('has nothing in an empty bucket and below an empty prefix, and the old rows stay', async () => {
+    it('fails with NO_OBJECTS for an empty bucket or prefix, and keeps the old rows', async () => {
       await three()
       await rig.load(reading())
       for (const id of [1, 2, 3]) await store.remove(`${folder}/${id}.ndjson`)

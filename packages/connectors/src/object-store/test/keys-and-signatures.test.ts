@@ -12,7 +12,7 @@ import { SourceProblem } from '@sluice/row-stream'
 import { tuple } from '@sluice/warehouses/testing/tuples'
 import { never } from './load-from-store.ts'
 
-describe('a key', () => {
+describe('an object key pattern', () => {
   it.each([
     ['data/', ['data/a.csv', 'data/b/c.csv'], ['dat/a.csv', 'other/data/a.csv']],
     ['/', ['a', 'b/c'], []],
@@ -24,29 +24,29 @@ describe('a key', () => {
     ['[!a]b', ['cb', '-b'], ['ab', '/b', 'b']],
     [String.raw`a\*b{,c}`, ['a*b', 'a*bc'], ['axb']],
     ['æ?', ['æø', 'æ😀'], ['æ']],
-  ])('%s means some and not others', (pattern, some, others) => {
+  ])('%s matches only the expected keys', (pattern, some, others) => {
     const { matches, prefix } = compileKeyPattern(pattern)
     for (const key of some) expect([key, matches(key), key.startsWith(prefix)]).toEqual([key, true, true])
     for (const key of others) expect([key, matches(key)]).toEqual([key, false])
   })
 
-  it('without signs of a pattern means one, whatever it holds', () => {
+  it('selects a single key if it has no unescaped wildcard', () => {
     expect(compileKeyPattern('/data/a b.csv').single).toBe('data/a b.csv')
     expect(compileKeyPattern(String.raw`a\[1\]\*.csv`).single).toBe('a[1]*.csv')
     expect(compileKeyPattern('a?').single).toBeUndefined()
   })
 
-  it('of any pattern is looked at once', () => {
+  it('is matched without exponential time, and rejected above 200 alternatives', () => {
     const { matches } = compileKeyPattern(`${'*a'.repeat(200)}*b`)
     expect(matches('a'.repeat(1000))).toBe(false)
     expect(() => compileKeyPattern('{a,b}'.repeat(40))).toThrow('expand to more than 200 alternatives')
   })
 
-  it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is none, and says so', (pattern) => {
+  it.each(['x[a', 'x[]', '[', '{a', 'a{b,c', '}', 'a\\', 'a**'])('%s is rejected as an invalid pattern', (pattern) => {
     expect(() => compileKeyPattern(pattern)).toThrow(/^The key ".*" is not a valid key pattern\. /)
   })
 
-  it('is compared with no key that no store keeps, and with long ones at a bounded price', () => {
+  it('does not match a key above the length limit, and may have at most 10,000 characters', () => {
     const pattern = compileKeyPattern(`{${'b,'.repeat(20)}c}${'*a'.repeat(200)}*z`)
     expect(pattern.matches(`b${'a'.repeat(100_000_000)}`)).toBe(false)
     expect(pattern.matches(`b${'a'.repeat(1_023)}`)).toBe(false)
@@ -54,13 +54,13 @@ describe('a key', () => {
     expect(() => compileKeyPattern(`{${'b,'.repeat(190)}c}${'a'.repeat(500)}*`)).toThrow('longer than 10000 characters')
   })
 
-  it('is written so that every address holds it, but for folders that addresses have not', () => {
+  it('is percent-encoded in a URL, and rejected if it has relative path segments', () => {
     expect(encodeKey("a+b c/%?#'(1)*/ø")).toBe('a%2Bb%20c/%25%3F%23%27%281%29%2A/%C3%B8')
     expect(() => encodeKey('a/../b')).toThrow(SourceProblem)
   })
 })
 
-it('a bucket is asked where its kind of store has it', () => {
+it('buildBucketUrl returns a virtual-hosted or path-style URL by bucket name and endpoint', () => {
   const at = (config: Partial<Parameters<typeof buildBucketUrl>[0]>) =>
     buildBucketUrl({ bucket: 'my-bucket', ...config }, 'eu-west-1').href
   expect(at({})).toBe('https://my-bucket.s3.eu-west-1.amazonaws.com/')
@@ -70,7 +70,7 @@ it('a bucket is asked where its kind of store has it', () => {
   expect(buildBucketUrl({ bucket: 'b' }, 'cn-north-1').host).toBe('b.s3.cn-north-1.amazonaws.com.cn')
 })
 
-it('what Azure signs has its lines where it wants them', () => {
+it('buildTextToSign returns the lines in the order that Azure expects', () => {
   const url = new URL('https://a.blob.core.windows.net/c?restype=container&comp=list&prefix=x%20y')
   const headers = new Headers({
     'x-ms-version': '2021-12-02',
@@ -100,8 +100,8 @@ it('what Azure signs has its lines where it wants them', () => {
   ])
 })
 
-describe('an answer of a store', () => {
-  it('is read where it is XML, and refused where it is anything else', () => {
+describe('a response of an object store', () => {
+  it('is parsed if it is XML, and rejected otherwise', () => {
     const page = parseXml('<?xml version="1.0"?><!-- x --><a:R x=">"><K>1 &amp; &#x41;<![CDATA[<]]></K><E/></a:R>', 'h')
     expect([page.name, getChildText(page, 'K'), getChildText(page, 'E'), getChildText(page, 'Z')]).toEqual([
       'R',
@@ -124,11 +124,11 @@ describe('an answer of a store', () => {
       expect(() => parseXml(text, 'h')).toThrow('is not an object store')
   })
 
-  it('is no list where it has more elements than one can have', () => {
+  it('is rejected if it has too many XML elements', () => {
     expect(() => parseXml(`<L>${'<a/>'.repeat(300_000)}</L>`, 'h')).toThrow('is not an object store')
   })
 
-  it('that refuses becomes a sentence without secrets, and passes where waiting helps', () => {
+  it('is reported without secrets if it is an error, and as transient for status 503', () => {
     const config = { bucket: 'b', accessKey: 'AKIA', secretKey: 'top/secret' }
     const body = '<Error><Code>Odd</Code><Message>no top/secret AKIA\n here</Message></Error>'
     const odd = createS3Problem(parseErrorResponse(400, new Headers(), body, 'h'), { config, host: 'h' })
@@ -142,7 +142,7 @@ describe('an answer of a store', () => {
   })
 })
 
-it('types widen to what holds both', () => {
+it('findCommonType returns a type that can store the values of both types', () => {
   const decimal = (precision: number, scale: number) => ({ dataType: 'DECIMAL' as const, precision, scale })
   expect(findCommonType({ dataType: 'SMALLINT' }, { dataType: 'BIGINT' })).toEqual({ dataType: 'BIGINT' })
   expect(findCommonType({ dataType: 'INTEGER' }, decimal(5, 2))).toEqual(decimal(12, 2))
@@ -153,7 +153,7 @@ it('types widen to what holds both', () => {
   expect(findCommonType({ dataType: 'DATE' }, { dataType: 'INTEGER' })).toEqual({ dataType: 'TEXT' })
 })
 
-it('rows are laid out anew, in memory that is used again once it is free', () => {
+it('TupleLayout rearranges the columns of rows, and reuses released memory', () => {
   const bytes = Buffer.concat([tuple([1, 'a', null]), tuple([2, 'x'.repeat(300_000), 'c'])])
   const layout = new TupleLayout([2, null, 0, 1, Buffer.from('key'), 'ROW_NUMBER'], 3)
   const number = (row: number) => Buffer.from([0, 0, 0, 0, 0, 0, 0, row]).toString('latin1')
@@ -170,7 +170,7 @@ it('rows are laid out anew, in memory that is used again once it is free', () =>
   expect(layout.lay({ bytes: tuple([4, 'b', null]) }).bytes.buffer).toBe(first.bytes.buffer)
 })
 
-it('things are made ahead within bounds, come in order, and are given back when nobody takes them', async () => {
+it('prefetchInOrder keeps its limits and the order, and does not dispose of yielded items', async () => {
   const made: number[] = []
   const gone: number[] = []
   const make = async (index: number) => {
@@ -187,7 +187,7 @@ it('things are made ahead within bounds, come in order, and are given back when 
 })
 
 describe('a request to S3', () => {
-  it.each(['AKIA€', 'AKIA 0', 'AKIA\n0'])('is not signed with %j, which no access key is', async (accessKey) => {
+  it.each(['AKIA€', 'AKIA 0', 'AKIA\n0'])('is rejected before signing if the access key is %j', async (accessKey) => {
     const config = { bucket: 'b', accessKey, secretKey: 'any €' }
     const asked = signHeaders(new URL('https://s3.example.org/b'), {}, config, 'eu-west-1')
     await expect(asked).rejects.toMatchObject({ code: 'AUTHENTICATION_FAILED' })

@@ -41,7 +41,7 @@ for (const reading of readings) {
   const { key } = reading.settings as { key: string }
   const prefix = reading.type === 'OBJECT_STORAGE_BUCKET' ? 'S3' : 'AZURE'
   const missing = key === '' ? `set SLUICE_${prefix}_KEY and the other variables of this account` : undefined
-  itUnless(missing)(`a real account of type ${reading.type} is reached and shows rows`, async () => {
+  itUnless(missing)(`a real account of type ${reading.type} passes the connection test and previews rows`, async () => {
     const kinds = objectStores({ filesDirectory: tmpdir(), allowed: outgoingAllowed().fallback! })
     const kind = kinds[reading.type as keyof typeof kinds]
     await kind.testConnection!(reading, never)

@@ -36,7 +36,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await store?.[Symbol.asyncDispose]()
     })
 
-    it('gives one object of delimited text', async () => {
+    it('loads one object of delimited text', async () => {
       await store.put('data/cases.csv', 'id,name\n1,Kéo\n2,\n')
       const { tables, heard } = await loading.load(store.reading('data/cases.csv'))
       expect(tables).toMatchObject([{ table: 'target', rows: 2 }])
@@ -47,7 +47,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect(heard.totals).toMatchObject({ rowsRead: 2 })
     })
 
-    it.each(refused)('is not reached with %s, and says why', async (_what, changes, code, words) => {
+    it.each(refused)('fails the connection test with a message for %s', async (_what, changes, code, words) => {
       const kind = loading.kinds[type]!
       const problem = { code, message: expect.stringContaining(words) }
       for (const key of ['data/', 'data/cases.csv']) {
@@ -75,7 +75,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       ['book.xlsx', makeWorkbook({ sheets: { One: workbookRows } })],
       ['rows.parquet', parquet([1, 2], ['Oslo', 'Bergen'])],
       ['rows.parquet.gz', gzipSync(parquet([1, 2], ['Oslo', 'Bergen']))],
-    ])('gives %s as an upload of the same would give it', async (key, bytes) => {
+    ])('loads the rows of %s', async (key, bytes) => {
       await store.put(`formats/${key}`, bytes)
       await loading.load(store.reading(`formats/${key}`))
       expect(await loading.rows()).toEqual([
@@ -84,7 +84,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       ])
     })
 
-    itOfAnyStore('makes one table of several objects, wide enough for all, and says how they differ', async () => {
+    itOfAnyStore('loads several objects into one table with common types, and logs how they differ', async () => {
       await store.put('years/2024/a.csv', 'id,name\n1,Oslo\n2,Bergen\n')
       await store.put('years/2025/b.csv.gz', gzipSync('name,id,share\nVoss,3.5,0.25\n'))
       await store.put('years/2025/_SUCCESS', '')
@@ -112,7 +112,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect(heard.totals).toMatchObject({ rowsRead: 4 })
     })
 
-    itOfAnyStore('says which sheets of workbooks it did not read', async () => {
+    itOfAnyStore('reports the sheets of workbooks that it did not read', async () => {
       const sheets = { Notes: '', One: workbookRows, '2026': workbookRows }
       for (const name of ['a', 'b', 'c', 'd']) await store.put(`books/${name}.xlsx`, makeWorkbook({ sheets }))
       const unread = async (key: string, settings = {}) => {
@@ -128,7 +128,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect((await preview('books/a.xlsx')).notes[0]).toBe(one)
     })
 
-    it('finds keys that are hard to write', async () => {
+    it('loads objects whose keys contain special characters', async () => {
       const keys = ['odd/a+b c.csv', 'odd/50% & more.csv', 'odd/æøå (1)!.csv', "odd/it's.csv", 'odd/a[1]*.csv']
       for (const key of keys) await store.put(key, 'id\n1\n')
       await loading.load(store.reading('odd/'), 'odd')
@@ -144,7 +144,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       return `id,name\n${lines.join('\n')}\n`
     }
 
-    it('goes on where a connection broke, and waits when it is told to', async () => {
+    it('resumes a broken download where it stopped, and retries after status 503', async () => {
       await store.put('large.csv', large())
       let troubles = 0
       /** By where parts end: one that is cut too often without a byte that got through is given up. */
@@ -173,7 +173,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       ).toBeGreaterThan(3)
     })
 
-    it('reads in one piece what is stored as packed for the way, and goes on where that breaks', async () => {
+    it('loads an object with Content-Encoding gzip, also after a broken connection', async () => {
       await store.put('encoded.csv', gzipSync(large()), { [store.encodedBy]: 'gzip' })
       let cut = 0
       await using proxy = await troubledProxy(store.endpoint, (url, range) => {
@@ -186,7 +186,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect(cut).toBeGreaterThan(2)
     })
 
-    it('is given up when it stays broken, in a sentence', async () => {
+    it('fails with CONNECTION_LOST if the connection keeps breaking', async () => {
       await store.put('large.csv', large())
       await using proxy = await troubledProxy(store.endpoint, (_url, range) =>
         range && range !== 'bytes=0-0' ? { cutAfter: 0 } : undefined,
@@ -195,7 +195,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await expect(broken).rejects.toMatchObject({ code: 'CONNECTION_LOST' })
     })
 
-    it('notices an object that changes while it is read', async () => {
+    it('fails with OBJECT_CHANGED if an object changes during the read', async () => {
       await store.put('changing.csv', large())
       let changed: Promise<void> | undefined
       await using proxy = await troubledProxy(store.endpoint, async (_url, range) => {
@@ -213,7 +213,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await changed
     })
 
-    it('leaves the old rows when a key is taken no more in the middle', async () => {
+    it('keeps the old rows if the credentials are rejected during the read', async () => {
       await store.put('large.csv', large())
       await loading.load(store.reading('data/cases.csv'), 'kept')
       const body = `<Error><Code>${expired}</Code><Message>no</Message></Error>`
@@ -225,7 +225,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect(await loading.rows('kept')).toHaveLength(2)
     })
 
-    it('sets aside what fits no row, and says of which object it is', async () => {
+    it('rejects invalid rows, and names their object', async () => {
       await store.put('odd lines/a.csv', 'id,name\n1,Oslo\n')
       await store.put('odd lines/b.ndjson', '{"id": 2, "name": "Voss"}\n{"id": 3, "name"\n{"id": 4, "name": "Alta"}\n')
       const { heard } = await loading.load(store.reading('odd lines/'), 'odd_lines')
@@ -233,7 +233,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       expect(heard.rejected).toMatchObject([{ line: 2, reason: expect.stringMatching(/^odd lines\/b.ndjson: /) }])
     })
 
-    it('says what it does not find', async () => {
+    it('fails with OBJECT_MISSING or NO_OBJECTS if no object matches the key', async () => {
       const missingObject = loading.load(store.reading('not/there.csv'))
       await expect(missingObject).rejects.toMatchObject({
         code: 'OBJECT_MISSING',
@@ -247,7 +247,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       })
     })
 
-    it('reaches no address that the operator has not opened', async () => {
+    it('fails with ADDRESS_NOT_ALLOWED if the operator does not allow the address', async () => {
       const closed = objectStores({
         filesDirectory: loading.filesDirectory,
         allowed: { names: () => false, holds: () => false },
@@ -258,7 +258,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
 
     changesSuite(() => ({ store, loading }), itOfAnyStore)
 
-    it('shows its first rows, and of a large one no more than its beginning', async () => {
+    it('previews the first rows without reading a large object completely', async () => {
       await store.put('large.csv', large() + large().slice('id,name\n'.length).repeat(6))
       await using proxy = await troubledProxy(store.endpoint, () => undefined)
       const away = store.reading('large.csv', { source: { endpoint: proxy.endpoint } })
@@ -287,7 +287,7 @@ for (const { name, missing, start, refused, expired, type, isSlow } of kindsOfSt
       await expect(preview('nothing/')).rejects.toMatchObject({ code: 'NO_OBJECTS' })
     })
 
-    it('ends at once when its run does', async () => {
+    it('stops when the run is cancelled', async () => {
       await store.put('large.csv', large())
       const ending = new AbortController()
       await using proxy = await troubledProxy(store.endpoint, (_url, range) => {

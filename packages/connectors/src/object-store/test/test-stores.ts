@@ -72,8 +72,8 @@ const swiftKind: KindOfStore = {
       'AUTHENTICATION_FAILED',
       'rejected the access key and its secret key',
     ],
-    ['no such bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'bucket "nowhere" does not exist'],
-    ['another region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'The bucket is in "eu-west-1"'],
+    ['a missing bucket', { source: { bucket: 'nowhere' } }, 'BUCKET_MISSING', 'bucket "nowhere" does not exist'],
+    ['a wrong region', { source: { region: 'eu-west-9' } }, 'OTHER_REGION', 'The bucket is in "eu-west-1"'],
   ],
 }
 
@@ -100,21 +100,21 @@ const azuriteKind: KindOfStore = {
   expired: 'AuthenticationFailed',
   refused: [
     ['a wrong key', { secrets: { accountKey: wrongKey } }, 'AUTHENTICATION_FAILED', 'rejected the key of account'],
-    ['half a key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is invalid'],
-    ['no such container', { source: { container: 'nowhere' } }, 'CONTAINER_MISSING', 'no container "nowhere"'],
+    ['an incomplete key', { secrets: { accountKey: 'abc' } }, 'AUTHENTICATION_FAILED', 'The account key is invalid'],
+    ['a missing container', { source: { container: 'nowhere' } }, 'CONTAINER_MISSING', 'no container "nowhere"'],
     [
-      'a broken token',
+      'an invalid SAS token',
       { secrets: { accountKey: '', sasToken: `${sasToken('cases')}x` } },
       'AUTHENTICATION_FAILED',
       'rejected the SAS token',
     ],
     [
-      'a token that may not list or read',
+      'a SAS token without permission to list and read',
       { secrets: { accountKey: '', sasToken: sasToken('cases', 'w') } },
       'PERMISSION_DENIED',
       'does not permit reading',
     ],
-    ['no key at all', { secrets: { accountKey: '' } }, 'PERMISSION_DENIED', 'enter an account key or a SAS token'],
+    ['no key', { secrets: { accountKey: '' } }, 'PERMISSION_DENIED', 'enter an account key or a SAS token'],
   ],
 }
 

@@ -18,7 +18,7 @@ describe('ODK Central', () => {
     return { open, deleted: started.deleted, ended: started.ended }
   }
 
-  it('gives codes with their zeros, points in four columns, and groups in groups', async () => {
+  it('keeps zeros of codes, and loads points into four columns and nested groups into child tables', async () => {
     await using open = (await opened()).open
     await open.load()
     const [first] = await rowsOf(open.table)
@@ -36,7 +36,7 @@ describe('ODK Central', () => {
     ])
   })
 
-  it('marks with an increment what was deleted, and loses it with a full reading', async () => {
+  it('marks deleted submissions in an increment, and omits them in a full read', async () => {
     const { open, deleted } = await opened()
     await using _ = open
     await open.load()
@@ -48,7 +48,7 @@ describe('ODK Central', () => {
     expect(await rowsOf(open.table)).toHaveLength(1)
   })
 
-  it('gives deleted ones in full readings, too, where they are wanted', async () => {
+  it('keeps deleted submissions in a full read if includeDeleted is set', async () => {
     const { open, deleted } = await opened({ includeDeleted: true })
     await using _ = open
     deleted.set(2, 6_000)
@@ -56,7 +56,7 @@ describe('ODK Central', () => {
     expect(await rowsOf(open.table)).toHaveLength(2)
   })
 
-  it('is read if its version does not report deleted submissions', async () => {
+  it('loads an increment from a version that does not report deleted submissions', async () => {
     await using open = (await opened()).open
     await open.load()
     open.people.put({ id: 3 }, 9_000)
@@ -67,7 +67,7 @@ describe('ODK Central', () => {
     expect(open.messages.join()).toContain('does not report deleted submissions')
   })
 
-  it('reads large submissions a few at once', async () => {
+  it('reduces the page size if a page of submissions is too large', async () => {
     await using open = (await opened()).open
     open.people.clear()
     open.people.generated = 40
@@ -79,7 +79,7 @@ describe('ODK Central', () => {
     expect(open.pages().map(({ query }) => query.get('$top'))).toEqual(['1000', '250', '63', '16', '16', '16'])
   })
 
-  it('does not tell the token of its session, with or without what stands in front of it', async () => {
+  it('redacts the session token, with or without the Bearer prefix', async () => {
     await using open = (await opened()).open
     open.server.fault = (request) => {
       const { authorization = '' } = request.headers
@@ -92,7 +92,7 @@ describe('ODK Central', () => {
     expect(open.messages.join()).not.toContain('session!1')
   })
 
-  it('ends its session when a run is over, failed or was cancelled, whether or not the server hears of it', async () => {
+  it('ends its session after success, failure or cancellation, and succeeds if that gets no response', async () => {
     const { open, ended } = await opened()
     await using _ = open
     await open.load()
@@ -110,7 +110,7 @@ describe('ODK Central', () => {
     expect([ended.length, (await rowsOf(open.table)).length]).toEqual([3, 2])
   })
 
-  it('asks for a project before it says which forms there are', async () => {
+  it('requires a project to list forms', async () => {
     await using open = (await opened()).open
     const reading = open.reading({ settings: { project: undefined } })
     await expect(open.sources.listOptions('forms', reading, open.never)).rejects.toMatchObject({

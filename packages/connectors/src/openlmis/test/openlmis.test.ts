@@ -11,7 +11,7 @@ describe('OpenLMIS', () => {
   const rowsOf = async (table: string) =>
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
-  it('searches one facility after another, page by page, between the two days', async () => {
+  it('requests requisitions facility by facility, page by page, from the start date', async () => {
     await using open = await openFixture(openlmis, scratch.warehouse)
     open.people.generated = 101
     await open.load()
@@ -26,7 +26,7 @@ describe('OpenLMIS', () => {
     ])
   })
 
-  it('has lines, what was adjusted in them, and changes of status in tables below; codes keep their zeros', async () => {
+  it('loads line items, adjustments and status changes into child tables, and keeps zeros of codes', async () => {
     await using open = await openFixture(openlmis, scratch.warehouse)
     open.people.put({ id: 1, children: ['Late'] })
     await open.load()
@@ -41,7 +41,7 @@ describe('OpenLMIS', () => {
     ])
   })
 
-  it('does without a requisition that was deleted while it was read, and names a facility that is not there', async () => {
+  it('skips a requisition that is deleted during the read, and reports an unknown facility', async () => {
     await using open = await openFixture(openlmis, scratch.warehouse)
     for (const id of [1, 2]) open.people.put({ id })
     open.server.fault = ({ path }) => (path.endsWith('000001') ? { status: 404, body: {} } : undefined)

@@ -11,7 +11,7 @@ describe('SORMAS', () => {
   const rowsOf = async (table: string) =>
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
-  it('goes on behind the last record of a page, also where many were changed at one moment', async () => {
+  it('continues after the last record of a page, also if all records have the same change date', async () => {
     await using open = await openFixture(sormas, scratch.warehouse)
     for (let id = 1; id <= 1_500; id += 1) open.people.put({ id }, 60)
     await open.load()
@@ -22,7 +22,7 @@ describe('SORMAS', () => {
     ])
   })
 
-  it('has moments for milliseconds, the early ones among them, and codes with their zeros', async () => {
+  it('converts milliseconds to timestamps, and keeps leading zeros of codes', async () => {
     await using open = await openFixture(sormas, scratch.warehouse)
     open.people.put({ id: 1, children: ['Market'] })
     await open.load()
@@ -39,13 +39,13 @@ describe('SORMAS', () => {
     expect(await rowsOf(open.groupTable)).toMatchObject([{ start_date: new Date('2026-01-01T00:00:00Z') }])
   })
 
-  it('begins with the first day that is asked for', async () => {
+  it('starts at the configured start date', async () => {
     await using open = await openFixture(sormas, scratch.warehouse)
     await open.load('FULL', open.never, { settings: { startDate: '2026-02-01' } })
     expect(open.pages()[0]!.path).toContain(`/all/${Date.UTC(2026, 1, 1)}/1000/`)
   })
 
-  it('asks for more at once where a whole page has only parts that were changed later, and gives up some time', async () => {
+  it('doubles the page size if a full page does not advance the change date, and fails at a limit', async () => {
     await using open = await openFixture(sormas, scratch.warehouse)
     const settings = { startDate: '2026-02-01' }
     let there = 1_500

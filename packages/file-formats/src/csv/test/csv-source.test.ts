@@ -40,7 +40,7 @@ async function peakMemory(path: string): Promise<number> {
 }
 
 describe('the CSV source', () => {
-  it('gives one feed, tells what it guessed and how far it is', async () => {
+  it('yields one table, and reports the detected dialect, rejected rows and progress', async () => {
     const path = folder.write('Id;Größe (m);seen\n1;1.75;2024-02-29\nx\n2;;2024-03-01\n')
     const { table, columns, rows, rejected, logs, progress } = await readThroughThread({ path })
     expect(table).toBe('')
@@ -67,7 +67,7 @@ describe('the CSV source', () => {
     expect(progress.at(-1)).toEqual({ bytesRead: bytes, bytesTotal: bytes, rowsRead: 3 })
   })
 
-  it('reports progress that only grows and reaches the size of the file', async () => {
+  it('reports increasing progress up to the size of the file', async () => {
     const { progress, rows } = await readThroughThread({ path: manyRows(20) })
     const bytes = progress.map(({ bytesRead }) => bytesRead!)
     expect(bytes).toEqual(bytes.toSorted((a, b) => a - b))
@@ -101,7 +101,7 @@ describe('the CSV source', () => {
     await expect(read()).rejects.toMatchObject({ code: 'FILE_CHANGED' })
   })
 
-  it('throws what goes wrong in the thread with its cause', async () => {
+  it('throws an error with the original cause if the thread fails', async () => {
     const failure = readThroughThread({ path: folder.write('a\n1\n') }, { chunkBytes: 2 ** 52 })
     await expect(failure).rejects.toMatchObject({
       message: 'Reading input.csv failed',
@@ -110,8 +110,8 @@ describe('the CSV source', () => {
   })
 })
 
-describe('the thread', () => {
-  it('waits while as many batches as are allowed are not taken', async () => {
+describe('the reader thread', () => {
+  it('waits while the allowed number of chunks is not released', async () => {
     const job: CsvJob = {
       file: manyRows(1),
       fileName: 'input.csv',
@@ -135,7 +135,7 @@ describe('the thread', () => {
     expect((await fourth).length).toBeGreaterThan(0)
   })
 
-  it('ends at once when the signal aborts, in either pass', async () => {
+  it('ends when the signal aborts, in either pass', async () => {
     const path = manyRows(60)
     const before = threads()
     for (const afterChunks of [0, 3]) {
@@ -166,7 +166,7 @@ describe('the thread', () => {
     expect(threads()).toBe(before)
   })
 
-  it('ends when the consumer stops early, before or in the middle of the chunks', async () => {
+  it('ends when the consumer stops before or during the chunks', async () => {
     const path = manyRows(20)
     const before = threads()
     for await (const _ of csvSource.read({ path, fileName: 'x' }, silent, never)) break
@@ -178,7 +178,7 @@ describe('the thread', () => {
     expect(threads()).toBe(before)
   })
 
-  it('needs the same memory for a file of any size', async () => {
+  it('needs less than 150 MB of additional memory for a file of 200 MB', async () => {
     const small = await peakMemory(folder.write('a\n1\n'))
     expect((await peakMemory(manyRows(200))) - small).toBeLessThan(150e6)
   })

@@ -17,7 +17,7 @@ import fc from 'fast-check'
 const runs = drawCount({ short: 6, long: 200 })
 const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 
-describe('tuples of delimited text', () => {
+describe('COPY tuples of delimited text', () => {
   let client: Client
   const [ours, theirs] = [word('ours_'), word('theirs_')]
 
@@ -55,7 +55,7 @@ describe('tuples of delimited text', () => {
   }
 
   it.each(Object.entries(spelledColumns))(
-    'hold for %s what PostgreSQL reads from the same text',
+    'contain for %s the values that PostgreSQL reads from the same text',
     async (_, columns) => {
       const row = fc.tuple(
         ...columns.map(({ values }) => fc.oneof({ weight: 9, arbitrary: values }, fc.constant(empty))),
@@ -70,7 +70,7 @@ describe('tuples of delimited text', () => {
     },
   )
 
-  it.each(Object.entries(spelledColumns))('are profiled for %s as PostgreSQL measures them', async (_, columns) => {
+  it.each(Object.entries(spelledColumns))('have for %s the profile that PostgreSQL computes', async (_, columns) => {
     const row = fc.tuple(...columns.map(({ values }) => fc.oneof({ weight: 9, arbitrary: values }, fc.constant(empty))))
     const profiles = await load(columns, fc.sample(row, { numRuns: 2000, seed: 7 }))
     for (const [index, profile] of profiles.entries()) expect(profile).toEqual(await measured(index, columns[index]!))

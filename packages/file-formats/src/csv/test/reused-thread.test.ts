@@ -41,8 +41,8 @@ async function nextThreadId(): Promise<number> {
   return threadId
 }
 
-describe('a thread that is kept for the next file', () => {
-  it('reads each file as a thread of its own does, whatever it read before, and is the same one', async () => {
+describe('a reader thread that is kept for the next file', () => {
+  it('reads every file with the same result as a new thread, and is reused', async () => {
     const alone = new Map<string, unknown>()
     for (const name of names) alone.set(name, await read(name))
     const before = await nextThreadId()
@@ -51,7 +51,7 @@ describe('a thread that is kept for the next file', () => {
     expect((await nextThreadId()) - before).toBe(2)
   })
 
-  it('is no more while somebody reads who needs much memory, and there again afterwards', async () => {
+  it('is not kept while a read that needs much memory is running, and is kept again afterwards', async () => {
     using _kept = keepReaderThread('csv')
     await read('commas')
     const reading = Promise.withResolvers<void>()
@@ -67,7 +67,7 @@ describe('a thread that is kept for the next file', () => {
     expect((await nextThreadId()) - before).toBe(5)
   })
 
-  it('holds no file open that it has read', async () => {
+  it('does not keep a file open after reading it', async () => {
     if (process.platform !== 'linux') return
     using _kept = keepReaderThread('csv')
     const path = folder.write('a,b\n1,2\n')
@@ -82,7 +82,7 @@ describe('a thread that is kept for the next file', () => {
     expect(open).not.toContain(path)
   })
 
-  it('is ended where its file was given up in the middle, and the next file is read all the same', async () => {
+  it('reads the next file after an aborted read', async () => {
     using _kept = keepReaderThread('csv')
     const path = folder.write(`n,name\n${many}`)
     const given = new AbortController()
@@ -94,7 +94,7 @@ describe('a thread that is kept for the next file', () => {
     expect((await readThroughThread({ path })).rows).toHaveLength(200_000)
   })
 
-  it('is not doubled by the one for a thread that was lost, where a file takes longer than that', async () => {
+  it('is not started twice after a failed read if the next read takes long', async () => {
     using _kept = keepReaderThread('csv')
     await expect(readThroughThread({ path: folder.write('') })).rejects.toThrow('is empty')
     const before = await nextThreadId()
@@ -109,7 +109,7 @@ describe('a thread that is kept for the next file', () => {
     expect((await nextThreadId()) - before).toBeLessThanOrEqual(2)
   })
 
-  it('is ended when nobody keeps it any more', async () => {
+  it('ends when its only holder is disposed of', async () => {
     const kept = keepReaderThread('csv')
     await read('commas')
     kept[Symbol.dispose]()
@@ -118,7 +118,7 @@ describe('a thread that is kept for the next file', () => {
     expect((await nextThreadId()) - before).toBe(2)
   })
 
-  it('is ended by a file that cannot be read, and says why', async () => {
+  it('reports an unreadable file, and reads the next one', async () => {
     using _kept = keepReaderThread('csv')
     await expect(readThroughThread({ path: folder.write('') })).rejects.toThrow('is empty')
     expect((await readThroughThread({ path: folder.write('a\n1\n') })).rows).toHaveLength(1)

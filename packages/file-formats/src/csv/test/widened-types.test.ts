@@ -21,8 +21,8 @@ const hasty = {
   chunksInFlight: 2,
 }
 
-describe('a CSV file whose types were guessed too narrow', () => {
-  it('tells the types that hold for every row, and begins anew', async () => {
+describe('a CSV file whose sampled types are too narrow', () => {
+  it('fails with TypesWidened and types for all rows, and is then read again', async () => {
     const late = Array.from({ length: 500 }, (_, row) => `${row},2024-01-31,x\n`).join('')
     const path = folder.write(`n,day,t\n1,2024-01-31,y\n${late}70000.25,2024-01-31 10:00,\nodd\n`)
     const heard: string[] = []
@@ -65,14 +65,14 @@ describe('a CSV file whose types were guessed too narrow', () => {
   })
 })
 
-describe('a CSV file of which somebody said what its columns are', () => {
+describe('a CSV file with configured columns', () => {
   const columns: ColumnOptions[] = [
     { label: 'Ref No', name: 'reference', dataType: 'TEXT' },
     { index: 1, dataType: 'INTEGER' },
     { label: 'day', dateFormat: 'DD/MM/YYYY' },
   ]
 
-  it('has those types and names, and rejects the rows that do not fit', async () => {
+  it('has the configured types and names, and rejects rows that do not fit', async () => {
     const path = folder.write('Ref No,n,day\n007,+1,02/03/2024\n8,many,02/03/2024\n9,2,31/31/2024\n,,\n')
     const whole = await readThroughThread({ path, columns, nullValues: ['-'] })
     expect(whole.columns).toEqual([

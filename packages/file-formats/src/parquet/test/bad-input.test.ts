@@ -56,10 +56,10 @@ async function readInPlace(path: string): Promise<string> {
   }
 }
 
-describe('a bad Parquet file', () => {
+describe('an invalid Parquet file', () => {
   const good = written({ a: ints([1, 2, 3]) })
 
-  it('is refused where its rows come to far more than its size', async () => {
+  it('is rejected if its rows grow to far more than its size', async () => {
     const many = written({ a: ints(Array.from({ length: 100_000 }, (_, index) => index)) })
     const limits = { ratio: 1, ratioFrom: { bytes: 1e9, rows: 1e9 } }
     expect(await problemOf(many, { ...limits, writtenFrom: 1_000 })).toMatch(
@@ -71,17 +71,17 @@ describe('a bad Parquet file', () => {
   it.each([
     ['is empty', new Uint8Array(0), 'FILE_EMPTY: input.parquet is empty. Upload a file with data.'],
     [
-      'is something else',
+      'has another format',
       Buffer.from('id,name\n1,x\n'),
       'NOT_PARQUET: input.parquet is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
     ],
     [
-      'is cut short',
+      'is truncated',
       good.subarray(0, -20),
       'FILE_DAMAGED: input.parquet is cut short: the end of a Parquet file is missing. Upload the whole file again.',
     ],
     [
-      'is nothing but the magic',
+      'contains only the magic bytes',
       Buffer.from('PAR1'),
       'FILE_DAMAGED: input.parquet is cut short: the end of a Parquet file is missing. Upload the whole file again.',
     ],
@@ -96,12 +96,12 @@ describe('a bad Parquet file', () => {
       'FILE_DAMAGED: input.parquet is damaged: its footer cannot be read. Upload the file again, or write it again.',
     ],
     [
-      'has a footer of noise',
+      'has a footer of random bytes',
       Buffer.from('PAR1\x19\xff\xff\xff\xff\x04\0\0\0PAR1', 'latin1'),
       expect.stringMatching(/^FILE_DAMAGED: input.parquet is damaged: its footer cannot be read/),
     ],
     [
-      'has a number without end in its footer',
+      'has an endless number in its footer',
       Buffer.concat([
         Buffer.from('PAR1\x16'),
         Buffer.alloc(100_000, 0x80),
@@ -110,11 +110,11 @@ describe('a bad Parquet file', () => {
       ]),
       expect.stringMatching(/^FILE_DAMAGED: .*a number without end/),
     ],
-  ])('that %s is refused in a sentence', async (_, content, sentence) => {
+  ])('that %s is rejected with a message', async (_, content, sentence) => {
     expect(await problemOf(content)).toEqual(sentence)
   })
 
-  it('has rows rejected that are too long or have a value that is too long, and its other rows are read', async () => {
+  it('has rows rejected that are too long or have a too long value, and its other rows are read', async () => {
     const text = (bytes: number) => 'x'.repeat(bytes)
     const element = { type: 'BYTE_ARRAY', converted_type: 'UTF8' } as const
     const mega = 1024 ** 2
@@ -143,11 +143,11 @@ describe('a bad Parquet file', () => {
     ])
   })
 
-  it('that is not there is asked for again', async () => {
+  it('fails with FILE_MISSING if it does not exist', async () => {
     await expect(readWhole('/nowhere/at/all')).rejects.toMatchObject({ code: 'FILE_MISSING' })
   })
 
-  it('with a page that grows too much is refused before it is decompressed', async () => {
+  it('is rejected before decompression if a page grows too much', async () => {
     const zeros = written(
       { a: { element: { type: 'BYTE_ARRAY' }, data: [new Uint8Array(3 << 20)] } },
       { codec: 'ZSTD', statistics: false },
@@ -162,21 +162,21 @@ describe('a bad Parquet file', () => {
     expect(await problemOf(zeros, { heldBytes: 1 << 20 })).toMatch(/^FILE_TOO_DENSE: .* of memory at a time/)
   })
 
-  it('that claims more rows than such a file can mean is refused', async () => {
+  it('is rejected if it claims too many rows for its size', async () => {
     const many = written({ a: ints(Array.from({ length: 20_000 }, () => 1)) })
     expect(await problemOf(many, { ratio: 1, ratioFrom: { bytes: 1e9, rows: 100 } })).toMatch(
       /^FILE_TOO_DENSE: .*claims 20000 rows/,
     )
   })
 
-  it('of an unknown codec is refused with those that are known', async () => {
+  it('is rejected if its codec is unknown, with a list of the supported codecs', async () => {
     const odd = written({ a: ints([1]) }, { codec: 'LZO', compressors: { LZO: (input) => input } })
     expect(await problemOf(odd)).toBe(
       'PARQUET_NOT_SUPPORTED: input.parquet is compressed with LZO. Use none, or SNAPPY, GZIP, BROTLI, ZSTD, LZ4, LZ4_RAW.',
     )
   })
 
-  it('whose footer becomes too large in memory ends its thread and nothing else', async () => {
+  it('is rejected if its footer exceeds the memory limit of the reader thread', async () => {
     // A schema of twelve million elements, each of them one byte that says it is over.
     const elements = Buffer.concat([Buffer.from([0x15, 2, 0x19, 0xfc, 0x80, 0xb6, 0xdc, 5]), Buffer.alloc(12_000_000)])
     const length = Buffer.alloc(4)
@@ -187,13 +187,13 @@ describe('a bad Parquet file', () => {
     )
   })
 
-  it('that says nothing for too long is given up', async () => {
+  it('is rejected if the reader makes no progress in time', async () => {
     expect(await problemOf(good, { silence: 0 })).toMatch(
       /^FILE_DAMAGED: input.parquet cannot be read: the reader made no progress/,
     )
   })
 
-  it('never does more than end in a sentence, whichever byte is wrong and wherever it is cut', async () => {
+  it('is read or rejected with a problem after random changes of bytes and truncations', async () => {
     const seed = Number(process.env['SLUICE_FUZZ_SEED'] ?? Date.now() % 1e9)
     const runs = drawCount({ short: 200, long: 10_000 })
     const random = generator(seed)

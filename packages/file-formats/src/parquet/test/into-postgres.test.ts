@@ -12,7 +12,7 @@ import { inputFolder } from './read-whole.ts'
 const folder = inputFolder()
 const report = { progress: () => {}, reject: () => {}, rejectMore: () => {}, startOver: async () => {}, log: () => {} }
 
-describe('a Parquet file on its way into PostgreSQL', () => {
+describe('a Parquet file loaded into PostgreSQL', () => {
   const scratch = scratchWarehouseForAll()
   let table: string
 
@@ -49,7 +49,7 @@ describe('a Parquet file on its way into PostgreSQL', () => {
     yield { table: '', columns, content: { format: 'copy-binary', async *rows() {} } }
   }
 
-  it('arrives with every type, as PostgreSQL prints it', async () => {
+  it('has the expected text in PostgreSQL for every type', async () => {
     const columns = withNulls(allTypes)
     await load(file(columns))
     const names = Object.keys(columns)
@@ -71,7 +71,7 @@ describe('a Parquet file on its way into PostgreSQL', () => {
     for (const row of rows.keys()) expect(clock(rows[row]!)).toEqual(clock(expected(row)))
   })
 
-  it('is spelled like PostgreSQL where a column was text before', async () => {
+  it('has in TEXT columns the text that PostgreSQL prints for the original types', async () => {
     const { json: _, ...columns } = withNulls({ ...allTypes, ...oddNumbers })
     const names = Object.keys(columns)
     await load(file(columns))
@@ -86,7 +86,7 @@ describe('a Parquet file on its way into PostgreSQL', () => {
     ['DECIMAL', ['tiny', 'plain', 'big', 'huge', 'money', 'exact', 'wide', 'single', 'double', 'half']],
     ['DOUBLE', ['tiny', 'plain', 'word', 'single', 'half']],
     ['TIMESTAMPTZ', ['day', 'at_milli', 'at_nano', 'at_micro']],
-  ] as const)('keeps its values where a column was %s before', async (dataType, names) => {
+  ] as const)('keeps its values if the stored column type is %s', async (dataType, names) => {
     const columns = withNulls(Object.fromEntries(names.map((name) => [name, { ...allTypes, ...oddNumbers }[name]!])))
     await load(file(columns))
     await load(earlier(names.map((name) => ({ name, label: name, dataType }))), `${table}_wide`)

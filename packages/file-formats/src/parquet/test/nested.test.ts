@@ -31,7 +31,7 @@ const list = (...element: SchemaElement[]): SchemaElement[] => [
   ...element,
 ]
 
-describe('nested columns of Parquet', () => {
+describe('nested Parquet columns', () => {
   it('become JSON: lists, with empty ones and nulls at every level', async () => {
     const data = [[1, 2, 3], [], null, [null], [4, null], Array.from({ length: 40 }, (_, i) => i), [7]]
     const { types, values } = await read(list({ name: 'element', ...int32, ...optional }), data, { batchRows: 3 })
@@ -79,7 +79,7 @@ describe('nested columns of Parquet', () => {
     expect((await read(map(int32), [pairs([1, 2], [3, 4])])).values).toEqual([{ 1: 2, 3: 4 }])
   })
 
-  it('keep every digit of their numbers', async () => {
+  it('keep every digit of numbers', async () => {
     const group: SchemaElement[] = [
       { name: 'v', ...optional, num_children: 4 },
       { name: 'big', type: 'INT64', ...optional },
@@ -98,7 +98,7 @@ describe('nested columns of Parquet', () => {
     ])
   })
 
-  it('have rows set aside for one value in them', async () => {
+  it('have a row rejected for one invalid value in a list', async () => {
     const data = [['fine'], ['good', 'a\0b'], ['well']]
     const { values, rejected } = await read(list({ name: 'element', ...utf8, ...optional }), data)
     expect(values).toEqual([['fine'], ['well']])
@@ -120,7 +120,7 @@ describe('nested columns of Parquet', () => {
     expect(rejected).toEqual([{ line: 2, column: 'v', reason: 'is longer than 16 MB', raw: 'v: null' }])
   })
 
-  it('are refused if a batch of them needs more memory than a file may use', async () => {
+  it('are rejected if a batch needs more memory than a file may use', async () => {
     const data = Array.from({ length: 5 }, () => ['x'.repeat(1024)])
     const reading = read(list({ name: 'element', ...utf8, ...optional }), data, { heldBytes: 4_000 })
     await expect(reading).rejects.toMatchObject({ code: 'FILE_TOO_DENSE' })

@@ -25,8 +25,8 @@ const feedOf = async (signal: AbortSignal, limits = {}) => {
   return { feeds, rows: value.content.rows(value.columns), content: value.content }
 }
 
-describe('the source of Parquet files', () => {
-  it('says what it found, how far it is, and what the columns hold', async () => {
+describe('the Parquet source', () => {
+  it('reads all rows, and reports the file, the progress and the column profiles', async () => {
     const { rows, logs, progress, profile } = await readWhole(many)
     expect(rows).toEqual(numbers.map((number) => [number, `name ${number}`]))
     expect(logs).toEqual([
@@ -39,7 +39,7 @@ describe('the source of Parquet files', () => {
     ])
   })
 
-  it('measures the rows that were given, of every type', async () => {
+  it('profiles columns of every type', async () => {
     const { profile } = await readWhole(folder.write(written(withNulls(allTypes))), { batchRows: 1 })
     const of = (name: string) => profile.find(({ column }) => column === name)
     expect(of('big')).toEqual({ column: 'big', nulls: 1, min: '-9223372036854775808', max: '9223372036854775807' })
@@ -59,7 +59,7 @@ describe('the source of Parquet files', () => {
     expect(of('json')).toEqual({ column: 'json', nulls: 1 })
   })
 
-  it('gives whole rows in every chunk, and a longer row a chunk of its own', async () => {
+  it('reads rows that are longer than the chunk size', async () => {
     const long = written({
       name: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8' }, data: ['a', 'b'.repeat(5000), 'c'] },
     })
@@ -67,13 +67,13 @@ describe('the source of Parquet files', () => {
     expect(rows.map(([cell]) => String(cell).length)).toEqual([1, 5000, 1])
   })
 
-  it('gives the same rows whatever the sizes of its batches and chunks', async () => {
+  it('reads the same rows for any batch and chunk size', async () => {
     const first = await readWhole(many)
     const again = await readWhole(many, { batchRows: 1, chunkBytes: 1000 })
     expect(again.rows).toEqual(first.rows)
   })
 
-  it('sends no more chunks than may be on their way, and uses their memory again', async () => {
+  it('waits while the allowed chunks are in flight, and reuses their memory', async () => {
     const sent: ArrayBuffer[] = []
     const pool = new ChunkPool({ ...defaultLimits, chunksInFlight: 2 }, (memory) => sent.push(memory))
     for (let chunk = 0; chunk < 2; chunk++) pool.close(pool.open(1), 1)
@@ -89,7 +89,7 @@ describe('the source of Parquet files', () => {
     expect(pool.open(defaultLimits.chunkBytes + 1).length).toBe(defaultLimits.chunkBytes + 1)
   })
 
-  it('ends at once when it is aborted, in whatever it is doing', async () => {
+  it('stops when it is aborted before or during a read', async () => {
     const stop = new AbortController()
     const { rows } = await feedOf(stop.signal)
     const reading = rows[Symbol.asyncIterator]()
@@ -100,7 +100,7 @@ describe('the source of Parquet files', () => {
     await expect(feedOf(AbortSignal.abort(new Error('never began')))).rejects.toThrow('never began')
   })
 
-  it('leaves no thread behind when nobody reads the feed', async () => {
+  it('can be closed without reading the rows', async () => {
     const { feeds } = await feedOf(new AbortController().signal)
     await feeds.return(undefined)
   })

@@ -24,8 +24,8 @@ const repeat = (columns: Record<string, TypedColumn>, times: number) =>
     ]),
   )
 
-describe('types of Parquet', () => {
-  it('become exact types, whatever stands in the file', async () => {
+describe('Parquet types', () => {
+  it('are mapped to exact types with the same values', async () => {
     const { columns, rows, rejected } = await read(withNulls(allTypes))
     expect(columns.map((column) => [column.name, described(column)])).toEqual(
       Object.entries(allTypes).map(([name, { type }]) => [name, type]),
@@ -35,7 +35,7 @@ describe('types of Parquet', () => {
   })
 
   it.each(['UNCOMPRESSED', 'GZIP', 'ZSTD', 'BROTLI'] as const)(
-    'are the same in files of %s, from dictionaries and many pages',
+    'are read equally from %s files with dictionaries and many pages',
     async (codec) => {
       const columns = repeat(withNulls(allTypes), 50)
       const { rows, profile } = await read(columns, { codec, pageSize: 300, rowGroupSize: 90 })
@@ -44,7 +44,7 @@ describe('types of Parquet', () => {
     },
   )
 
-  it('are the same without any null', async () => {
+  it('are read equally from required columns', async () => {
     const required = Object.fromEntries(
       Object.entries(allTypes).map(([name, column]) => [
         name,
@@ -61,7 +61,7 @@ describe('types of Parquet', () => {
     ['BYTE_STREAM_SPLIT', ['single', 'double', 'plain', 'big', 'half', 'uuid', 'wide']],
     ['PLAIN', ['flag', 'text', 'big', 'wide']],
     ['RLE', ['flag']],
-  ] as const)('are the same in encoding %s', async (encoding, names) => {
+  ] as const)('are read equally in encoding %s', async (encoding, names) => {
     const some = repeat(
       withNulls(Object.fromEntries(names.map((name) => [name, { ...allTypes[name]!, encoding }]))),
       40,
@@ -69,12 +69,12 @@ describe('types of Parquet', () => {
     expect((await read(some, { pageSize: 500 })).rows).toEqual(rowsOf(some))
   })
 
-  it('say that bytes are no text, and are read again in hex', async () => {
+  it('restart with hex values if bytes are not text', async () => {
     const { startedOver, logs } = await read({ blob: allTypes.blob! })
     expect([startedOver, logs.filter((log) => log.includes('hex')).length]).toEqual([1, 1])
   })
 
-  it('have numbers that do not fit set aside, with row, column and reason', async () => {
+  it('have numbers that do not fit rejected with row, column and reason', async () => {
     const { rows, rejected } = await read({
       id: { element: { type: 'INT32' }, data: [1, 2, 3, 4] },
       tiny: { element: { type: 'INT32', converted_type: 'INT_8' }, data: [127, 128, -129, 0] },
@@ -106,7 +106,7 @@ describe('types of Parquet', () => {
     ])
   })
 
-  it('have text that is none set aside', async () => {
+  it('have invalid text rejected', async () => {
     const { rows, rejected } = await read({
       name: {
         element: { type: 'BYTE_ARRAY', logical_type: { type: 'STRING' } },
@@ -121,7 +121,7 @@ describe('types of Parquet', () => {
     ])
   })
 
-  it('have times beyond the calendar set aside, and too fine ones cut with a warning', async () => {
+  it('have times out of range rejected, and nanoseconds truncated with a warning', async () => {
     const { rows, rejected, logs } = await read({
       at: {
         element: { type: 'INT64', logical_type: { type: 'TIMESTAMP', unit: 'MILLIS', isAdjustedToUTC: false } },

@@ -22,7 +22,7 @@ function file(name: string, bytes: Uint8Array | string): { path: string; name: s
 }
 
 describe('opening an upload', () => {
-  it('leaves plain text and Parquet where they are', async () => {
+  it('reads plain text and Parquet in place', async () => {
     expect(await folder.open('a.csv', 'a,b\n')).toMatchObject({
       inPlace: true,
       format: 'DELIMITED',
@@ -34,7 +34,7 @@ describe('opening an upload', () => {
     expect(await folder.open('a.csv', 'ORCID,[id],{x}\n1,2,3\n')).toMatchObject({ format: 'DELIMITED' })
   })
 
-  it('leaves no name behind, whatever becomes of it', async () => {
+  it('leaves no spool file behind after success or failure', async () => {
     await folder.open('a.gz', gzipSync('a,b\n1,2\n'))
     await expect(folder.open('a.gz', gzipSync('a,b\n').subarray(0, -1))).rejects.toThrow(SourceProblem)
     expect(folder.leftovers()).toEqual([])
@@ -51,7 +51,7 @@ describe('opening an upload', () => {
     expect(open()).toBe(before)
   })
 
-  it('tells how far it is', async () => {
+  it('reports increasing progress up to the size of the file', async () => {
     const told: [number, number][] = []
     const bytes = Buffer.from(`\ufeff${'some text,1\n'.repeat(200_000)}`, 'utf16le')
     const upload = { ...file('big.csv', bytes), onProgress: (...progress: [number, number]) => told.push(progress) }
@@ -61,7 +61,7 @@ describe('opening an upload', () => {
     expect(contentOf(opened)).toHaveLength(2_400_000)
   })
 
-  it('ends at once when it is aborted, and frees its room', async () => {
+  it('stops when it is aborted, and leaves no spool file behind', async () => {
     const bytes = Buffer.concat(Array.from({ length: 40 }, () => gzipSync(Buffer.alloc(10_000_000, 'some text,1\n'))))
     const upload = file('slow.gz', bytes)
     const stop = new AbortController()
@@ -75,7 +75,7 @@ describe('opening an upload', () => {
     await expect(openUpload(upload, AbortSignal.abort(reason))).rejects.toBe(reason)
   })
 
-  it('unpacks no more than is wanted of the start', async () => {
+  it('unpacks little more than the requested first bytes', async () => {
     const rows = Array.from({ length: 100_000 }, (_, index) => `{"id":${index},"text":"some text to fill it"}`)
     const lines = rows.join('\n')
     const sheet = Array.from({ length: 100_000 }, (_, index) => `<row><c><v>${index}</v></c></row>`).join('')
@@ -96,7 +96,7 @@ describe('opening an upload', () => {
     }
   })
 
-  it('notices that the upload changed while it was read', async () => {
+  it('fails if the upload changes during the read', async () => {
     const upload = file(
       'changing.gz',
       Buffer.concat(Array.from({ length: 20 }, () => gzipSync(Buffer.alloc(10_000_000, 'a,b\n')))),
@@ -106,7 +106,7 @@ describe('opening an upload', () => {
     await expect(opening).rejects.toMatchObject({ code: expect.stringMatching(/^(FILE_CHANGED|ARCHIVE_DAMAGED)$/) })
   })
 
-  it('keeps the first rejected rows, counts all, and reads them some at a time as often as they are asked for', async () => {
+  it('keeps the first 10,000 rejected rows, counts all, and returns them repeatedly in batches', async () => {
     using opened = await openUpload(file('bad.ndjson', `{"a":1}\n${'broken "ä"\n'.repeat(50_000)}`), never)
     expect(opened).toMatchObject({ rejected: 50_000, written: 1 })
     for (const _ of [1, 2]) {
@@ -121,7 +121,7 @@ describe('opening an upload', () => {
     }
   })
 
-  it('says so when an upload needs more memory than it may take', async () => {
+  it('fails with FILE_TOO_DENSE if an upload exceeds the memory limit', async () => {
     const keys = Array.from({ length: 1000 }, (_, index) => `"${'k'.repeat(14_000)}${index}":1`)
     const limits = { heapMegabytes: 20 }
     expect(await folder.open('small.json', '[{"k":1}]', { limits })).toMatchObject({ text: '"k"\n1\n' })
@@ -141,7 +141,7 @@ describe('opening an upload', () => {
     ['\ufeff <?xml version="1.0"?>', 'XML'],
     ['SQLite format 3\0', 'SQLite'],
     [`${'x'.repeat(257)}ustar`, 'tar'],
-  ])('refuses what holds no rows: %s', async (start, kind) => {
+  ])('rejects a format without rows: %s', async (start, kind) => {
     const bytes = Buffer.from(start, start.startsWith('\ufeff') ? 'utf8' : 'latin1')
     await expect(folder.open('a.csv', bytes)).rejects.toMatchObject({
       code: 'NOT_SUPPORTED',
@@ -149,7 +149,7 @@ describe('opening an upload', () => {
     })
   })
 
-  it('says so when there is no such file', async () => {
+  it('fails if the file does not exist or cannot be read', async () => {
     const upload = { path: join(folder.path, 'none'), name: 'a.csv', filesDirectory: folder.path }
     await expect(openUpload(upload, never)).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' })
     await expect(openUpload({ ...upload, path: folder.path }, never)).rejects.toMatchObject({
@@ -158,8 +158,8 @@ describe('opening an upload', () => {
   })
 })
 
-describe('a spool', () => {
-  it('belongs to its owner alone and clears away what a crash left', () => {
+describe('a spool file', () => {
+  it('is in a directory that only its owner may access, and that is emptied of leftovers', () => {
     const directory = join(folder.path, 'spool')
     writeFileSync(join(directory, 'left'), 'x')
     const descriptor = openSpool(directory)
@@ -168,7 +168,7 @@ describe('a spool', () => {
     closeSync(descriptor)
   })
 
-  it('says in one sentence that the disk is full', () => {
+  it('fails with DISK_FULL if the disk is full', () => {
     if (!existsSync('/dev/full')) return
     const descriptor = openSync('/dev/full', 'w')
     const writer = new SpoolWriter(descriptor, 1e9, 'a.gz')
@@ -177,7 +177,7 @@ describe('a spool', () => {
     closeSync(descriptor)
   })
 
-  it('that cannot be made is a matter for an operator', () => {
+  it('fails with SPOOL_NOT_WRITABLE if it cannot be created', () => {
     const path = join(folder.path, 'plain')
     writeFileSync(path, '')
     expect(() => openSpool(join(path, 'spool'))).toThrow(expect.objectContaining({ code: 'SPOOL_NOT_WRITABLE' }))

@@ -49,7 +49,7 @@ const asParquet = (name: string, bytes: Uint8Array | string) => {
 }
 
 describe('an uploaded Parquet file', () => {
-  it('is read where it lies, and from gzip and ZIP', async () => {
+  it('is read in place, and from gzip and ZIP', async () => {
     const plain = await asParquet('a.parquet', parquet)
     expect(plain.bytes).toBe(5000 * (2 + 4 + 4))
     const packed = { 'a.gz': gzipSync(parquet), 'a.zip': makeZip([{ name: 'in/a.parquet', content: parquet }]) }
@@ -75,7 +75,7 @@ describe('an uploaded Parquet file', () => {
     ['text.csv', Buffer.from('a,b\n')],
     ['text.gz', gzipSync('a,b\n1,2\n')],
     ['sheet.xlsx', Buffer.from(makeWorkbook({ sheets: { One: '<row><c><v>1</v></c></row>' } }))],
-  ])('is told from what is none: %s', async (name, bytes) => {
+  ])('is rejected if it has another format: %s', async (name, bytes) => {
     await expect(asParquet(name, bytes)).rejects.toMatchObject({
       code: 'NOT_PARQUET',
       message: `${name} is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.`,
@@ -83,7 +83,7 @@ describe('an uploaded Parquet file', () => {
     expect(readdirSync(join(folder, 'spool'))).toEqual([])
   })
 
-  it('says so when it is gone', async () => {
+  it('fails with FILE_MISSING if it does not exist', async () => {
     const gone = { path: join(folder, 'none'), name: 'gone.parquet', filesDirectory: folder }
     await expect(read((report) => readParquetUpload(gone, report, never))).rejects.toMatchObject({
       code: 'FILE_MISSING',
@@ -91,8 +91,8 @@ describe('an uploaded Parquet file', () => {
   })
 })
 
-describe('Parquet sent to a pipeline for text', () => {
-  it('is refused before it is unpacked', async () => {
+describe('a Parquet file uploaded to a pipeline for text', () => {
+  it('is rejected before it is unpacked', async () => {
     const large = Buffer.concat([Buffer.from('PAR1\x15\0'), Buffer.alloc(20_000_000)])
     const limits = { ...defaultUploadLimits, spoolBytes: 1_000_000 }
     const uploads = { 'a.parquet': large, 'a.gz': gzipSync(large), 'a.zip': makeZip([{ name: 'b', content: large }]) }
