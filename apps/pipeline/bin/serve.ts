@@ -1,4 +1,6 @@
 import { mkdir } from 'node:fs/promises'
+import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
+import { createRunningExports } from '../src/exports/running-exports.ts'
 import { connect } from '@sluice/database'
 import { listen } from '@sluice/http-server'
 import { createLogger, createMetrics, main, Redaction, stopOnSignal } from '@sluice/process'
@@ -59,6 +61,10 @@ await main(async () => {
       datasets: openDatasets({ db, warehouses }),
     }),
     destinations,
+    exports: createRunningExports(spoolDirectory(config.FILES_DIRECTORY), {
+      diskBytes: config.EXPORT_DISK_LIMIT,
+      idleMs: 60_000,
+    }),
     files: {
       directory: config.FILES_DIRECTORY,
       uploadLimit: config.UPLOAD_LIMIT,

@@ -95,6 +95,8 @@ const settingShape = {
   UPLOAD_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 50 * 1024 ** 3 }),
   /** Maximum bytes of all uploaded files of one client. */
   CLIENT_FILES_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 200 * 1024 ** 3 }),
+  /** Maximum bytes on disk, in FILES_DIRECTORY, of all exports that one process is sending. Each client may use half of them. */
+  EXPORT_DISK_LIMIT: integerSetting({ min: 1, max: Number.MAX_SAFE_INTEGER, fallback: 20 * 1024 ** 3 }),
   /** Maximum bytes of one client's PostgreSQL database; 0 sets no limit. */
   CLIENT_WAREHOUSE_LIMIT: integerSetting({ min: 0, max: Number.MAX_SAFE_INTEGER, fallback: 0 }),
   /** Days for which the previous load of a table is kept, so that it can be restored; 0 keeps none. */

@@ -43,6 +43,8 @@ export interface OperationSignature<Path extends string = string, Query = any, B
   paged?: boolean
   /** Whether the response is a stream of server-sent events. Their data fits `response`. */
   events?: boolean
+  /** Media types of files that the operation can return instead of JSON, if the Accept header prefers them or `?format=` names one. */
+  fileTypes?: readonly string[]
   /** Whether the object has a version. Responses contain it in ETag, and writes accept it in If-Match. */
   versioned?: boolean
   /** Whether a write accepts If-Match although it is a POST or does not return the object. */

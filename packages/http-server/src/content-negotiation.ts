@@ -3,19 +3,28 @@ import { problems } from './problem.ts'
 const maxHeaderLength = 4_000
 
 /**
- * Throws 406 if the Accept header excludes the response type. The most specific entry decides (RFC 9110); parameters such as
- * charset are ignored. Problem documents are sent regardless of the header.
+ * Returns the type that the Accept header prefers, the first one if several are equal. For each type its most specific entry decides
+ * (RFC 9110); parameters such as charset are ignored. Throws 406 if the header excludes all types, unless the query chooses the
+ * type (`isOverridden`). Problem documents are sent regardless of the header.
  */
-export function assertAcceptable(header: string | undefined, type: string): void {
-  if (header === undefined || header.trim() === '') return
-  const [main] = type.split('/')
+export function chooseType(header: string | undefined, types: readonly string[], isOverridden = false): string {
+  const [first = ''] = types
+  if (header === undefined || header.trim() === '') return first
   const entries = header.slice(0, maxHeaderLength).split(',').map(parseAcceptEntry)
+  const qualities = types.map((type) => findQuality(entries, type))
+  const best = Math.max(...qualities)
+  if (best > 0) return types[qualities.indexOf(best)]!
+  if (isOverridden) return first
+  throw problems.notAcceptable(...types)
+}
+
+function findQuality(entries: readonly AcceptEntry[], type: string): number {
+  const [main] = type.split('/')
   for (const range of [type, `${main}/*`, '*/*']) {
     const fitting = entries.filter((entry) => entry.range === range && !(entry.quality === 0 && entry.narrowed))
-    if (fitting.some(({ quality }) => quality > 0)) return
-    if (fitting.length > 0) break
+    if (fitting.length > 0) return Math.max(...fitting.map(({ quality }) => quality))
   }
-  throw problems.notAcceptable(type)
+  return 0
 }
 
 /** Returns whether an Accept header prefers HTML to JSON, as those of browsers do. */
@@ -27,7 +36,14 @@ export function prefersHtml(header: string | undefined): boolean {
   return page > (qualityOf('application/json', 'application/*', '*/*') ?? 0)
 }
 
-function parseAcceptEntry(text: string): { range: string; quality: number; narrowed: boolean } {
+interface AcceptEntry {
+  range: string
+  quality: number
+  /** Whether the entry has parameters, and so means only some documents of the type. */
+  narrowed: boolean
+}
+
+function parseAcceptEntry(text: string): AcceptEntry {
   const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
   const quality = parameters.map((parameter) => /^q\s*=\s*([\d.]+)$/.exec(parameter)?.[1]).find(Boolean)
   return {

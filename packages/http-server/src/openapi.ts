@@ -63,6 +63,9 @@ export function openapi(operations: readonly Operation[], { nouns = {}, ...info 
             ...(signature.response && {
               content: {
                 ...content(signature.response, signature.events ? 'text/event-stream' : undefined),
+                ...Object.fromEntries(
+                  (signature.fileTypes ?? []).map((type) => [type, { schema: { type: 'string', format: 'binary' } }]),
+                ),
                 ...(signature.hasHtmlPage && { 'text/html': { schema: { type: 'string' } } }),
               },
             }),

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Credential, PathParameters, Role, OperationSignature, PrincipalState } from '@sluice/contracts'
 import type { JsonResponse, RedirectResponse } from './responses.ts'
 import type { EventStream } from './event-stream.ts'
+import type { FileDownload } from './file-download.ts'
 
 /** The credential, issue time and scope that a token carries. */
 export interface PresentedCredential {
@@ -62,6 +63,8 @@ export interface RequestFacts {
   locales: readonly string[]
   /** The version in If-Match; undefined if any version is accepted. */
   ifMatch: number | undefined
+  /** The media type that the Accept header prefers, of those that the operation can return. */
+  acceptedType: string
   /** Path and query of the request. */
   url: string
   /** The body of an upload, not yet read. */
@@ -90,7 +93,7 @@ export function operationsWith<Context>() {
     signature: OperationSignature<Path, Query, Body, Response>,
     handle: (
       input: OperationInput<Context, Path, Query, Body>,
-    ) => Promise<NoInfer<Response> | JsonResponse<NoInfer<Response>> | RedirectResponse | EventStream>,
+    ) => Promise<NoInfer<Response> | JsonResponse<NoInfer<Response>> | RedirectResponse | EventStream | FileDownload>,
   ): Operation<Context> {
     return { signature: signature as OperationSignature, handle: handle as Operation<Context>['handle'] }
   }

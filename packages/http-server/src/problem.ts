@@ -77,9 +77,12 @@ export const problems = {
       detail: `Use ${allowed.join(' or ')}.${hint === undefined ? '' : ` ${hint}`}`,
       headers: { Allow: allowed.join(', ') },
     }),
-  notAcceptable: (type: string) =>
+  notAcceptable: (...types: string[]) =>
     new Problem(406, 'not-acceptable', 'The response is not available in a type that Accept allows.', {
-      detail: `The response has the type ${type}. Send "Accept: ${type}", or omit the header.`,
+      detail:
+        types.length === 1
+          ? `The response has the type ${types[0]}. Send "Accept: ${types[0]}", or omit the header.`
+          : `The response is available as ${types.join(', ')}. Send one of these types in the Accept header, or omit the header.`,
     }),
   conflict: (pointer: string, detail: string) =>
     new Problem(409, 'conflict', 'The change conflicts with stored data.', {

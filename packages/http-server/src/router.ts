@@ -9,7 +9,8 @@ import {
   type OperationGuard,
   type OperationSignature,
 } from '@sluice/contracts'
-import { assertAcceptable, requestedLocales } from './content-negotiation.ts'
+import { chooseType, requestedLocales } from './content-negotiation.ts'
+import { FileDownload, sendDownload } from './file-download.ts'
 import { JsonResponse, HtmlPage, RedirectResponse, parseIfMatch } from './responses.ts'
 import { EventStream, sendEvents } from './event-stream.ts'
 import { anonymousCaller, type AuditActor, type Caller, type Operation, type RequestFacts } from './operation.ts'
@@ -72,14 +73,16 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
     response.locals.caller = caller
     authorize(signature, caller)
     // A redirect has no body.
-    if (signature.response && !signature.leadsOn)
-      assertAcceptable(request.headers.accept, signature.events ? 'text/event-stream' : 'application/json')
+    const acceptedType =
+      signature.response && !signature.leadsOn
+        ? chooseType(request.headers.accept, responseTypesOf(signature), request.query['format'] !== undefined)
+        : ''
 
     const query = assertContract(checkQuery, rejectNulCharacters(request.query))
     // The body is read after authorization, so that rejected callers cost no parsing.
     if (!signature.upload) await readJsonBody(request, response, signature.guard === 'anyone' ? 'anonymous' : 'known')
     if (!checkBody && !signature.upload && isObject(request.body)) assertContract(checkNoFields, request.body)
-    const facts = factsOf(request, response)
+    const facts = { ...factsOf(request, response), acceptedType }
     const input = {
       caller,
       params: request.params as Record<string, string>,
@@ -92,6 +95,7 @@ function requestHandler<Context>(operation: Operation<Context>, surroundings: Re
     if (result instanceof RedirectResponse) return void response.status(302).set(result.headers).end()
     if (result instanceof HtmlPage) return void response.status(200).set(result.headers).type('html').send(result.html)
     if (result instanceof EventStream) return sendEvents(response, result, surroundings)
+    if (result instanceof FileDownload) return sendDownload(request, response, result, surroundings)
     const { body, headers } = result instanceof JsonResponse ? result : new JsonResponse(result)
     response.status(signature.status).set(headers)
     const languages = languagesFound(facts.locales)
@@ -149,7 +153,11 @@ function authorize({ guard, inPerson = guard === 'in-person' }: OperationSignatu
     )
 }
 
-function factsOf(request: Request, response: Response): RequestFacts & { audited: AuditNote[] } {
+/** Returns the media types that an operation can return, the default one first. */
+const responseTypesOf = ({ events, fileTypes = [] }: OperationSignature): readonly string[] =>
+  events ? ['text/event-stream'] : ['application/json', ...fileTypes]
+
+function factsOf(request: Request, response: Response): Omit<RequestFacts, 'acceptedType'> & { audited: AuditNote[] } {
   const audited: AuditNote[] = []
   const { locale } = request.query
   return {

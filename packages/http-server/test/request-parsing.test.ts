@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseIfMatch } from '../src/index.ts'
-import { assertAcceptable, requestedLocales } from '../src/content-negotiation.ts'
+import { chooseType, requestedLocales } from '../src/content-negotiation.ts'
 import { isTooDeep, hasLoneSurrogate, containsNul } from '../src/read-json-body.ts'
 
 describe('locales', () => {
@@ -38,7 +38,7 @@ describe('Accept', () => {
     'application/*;q=0, application/json',
     'application/json;version=2;q=0, */*',
   ])('%j takes JSON', (header) => {
-    expect(() => assertAcceptable(header, 'application/json')).not.toThrow()
+    expect(() => chooseType(header, ['application/json'])).not.toThrow()
   })
 
   it.each([
@@ -52,7 +52,28 @@ describe('Accept', () => {
     ',',
     'text/csv,'.repeat(100_000),
   ])('%.40j does not take JSON', (header) => {
-    expect(() => assertAcceptable(header, 'application/json')).toThrow('The response has the type application/json')
+    expect(() => chooseType(header, ['application/json'])).toThrow('The response has the type application/json')
+  })
+})
+
+describe('the type of a response', () => {
+  const types = ['application/json', 'application/x-ndjson', 'text/csv']
+  it.each([
+    [undefined, 'application/json'],
+    ['*/*', 'application/json'],
+    ['text/csv', 'text/csv'],
+    ['text/html, */*;q=0.8', 'application/json'],
+    ['application/json;q=0.5, text/csv', 'text/csv'],
+    ['text/*, application/json;q=0.9', 'text/csv'],
+    ['application/*', 'application/json'],
+    ['application/json;q=0, application/*', 'application/x-ndjson'],
+  ])('is, for the Accept header %j, %s', (header, expected) => {
+    expect(chooseType(header, types)).toBe(expected)
+  })
+
+  it('does not depend on the header if the query chooses it', () => {
+    expect(() => chooseType('text/html', types)).toThrow('application/json, application/x-ndjson, text/csv')
+    expect(chooseType('text/html', types, true)).toBe('application/json')
   })
 })
 

@@ -29,7 +29,17 @@ const caller = (client: number): Caller => ({ ...anonymousCaller, kind: 'session
 const facts = () => {
   const audited: any[] = []
   const audit = (object: string | null, details = {}, by?: never) => void audited.push({ object, details, by })
-  return { id: 'r', address: '', locales: [], ifMatch: undefined, url: '/', stream: null as never, audited, audit }
+  return {
+    id: 'r',
+    address: '',
+    locales: [],
+    acceptedType: '',
+    ifMatch: undefined,
+    url: '/',
+    stream: null as never,
+    audited,
+    audit,
+  }
 }
 const operation = (given: object) =>
   ({

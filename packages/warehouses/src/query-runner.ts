@@ -47,8 +47,10 @@ export type RowTextFormat = 'CSV' | 'EXCEL_CSV' | 'NDJSON'
 /** A running export. Disposing ends it at the server. */
 export interface RowExport extends AsyncDisposable {
   columns: WarehouseColumn[]
-  /** UTF-8, in chunks of at most a few hundred kilobytes that do not end at row boundaries. */
+  /** UTF-8, in chunks of at most a few hundred kilobytes that do not end at row boundaries. A header is a chunk of its own. */
   bytes: AsyncIterable<Uint8Array>
+  /** Rows that were read so far. */
+  rowCount(): number
 }
 
 /** A cell in the form that clients receive: strings for values that JavaScript cannot represent exactly (BIGINT, DECIMAL, dates). */

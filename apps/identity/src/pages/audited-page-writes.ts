@@ -39,6 +39,7 @@ export function auditPageWrites(db: Kysely<DB>, config: Config): AuditedPageWrit
       id: requestId,
       address,
       locales: [],
+      acceptedType: '',
       ifMatch: undefined,
       url: request.originalUrl,
       stream: request,

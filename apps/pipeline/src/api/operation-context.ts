@@ -3,6 +3,7 @@ import { type Caller, type RequestFacts, operationsWith } from '@sluice/http-ser
 import type { Logger } from '@sluice/process'
 import type { DatabaseContext } from '@sluice/records'
 import type { DB } from '../database.ts'
+import type { RunningExports } from '../exports/running-exports.ts'
 import type { Destinations } from '../destinations/destinations.ts'
 import type { ClientWarehouses } from '../warehouses/client-warehouses.ts'
 import type { JobQueue } from '../queue/job-queue.ts'
@@ -18,6 +19,7 @@ export interface PipelineContext extends DatabaseContext<DB> {
   destinations: Destinations
   /** The directory of uploads, and the limits in bytes of one upload and of all files of a client. */
   files: { directory: string; uploadLimit: number; clientLimit: number }
+  exports: RunningExports
   /** Seals the secrets of sources and targets. */
   keyRing: KeyRing
   /** True if a mail server is configured. */

@@ -1,5 +1,7 @@
-import type { DataQuery, QueryResult } from '@sluice/contracts'
-import { Problem, type RequestFacts } from '@sluice/http-server'
+import { type DataQuery, exportMediaTypes, findExportFormat, type QueryResult } from '@sluice/contracts'
+import { type FileDownload, Problem, problems } from '@sluice/http-server'
+import { type ExportChoice, exportFile } from '../exports/export-file.ts'
+import type { RequestContext } from './operation-context.ts'
 import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { whileConnected } from './abort-on-disconnect.ts'
 import { readSlots } from './read-concurrency-limits.ts'
@@ -13,37 +15,69 @@ interface ReadableTable {
   warehouse: Warehouse
   table: WarehouseTable
   labels: TableLabels
+  /** The uid of the pipeline, view or dataset; null for a table without one. */
+  object: string | null
 }
 
+type RowsInput = Pick<RequestContext, 'request' | 'caller' | 'exports' | 'db'> & { query: DataQuery }
+
 /**
- * Reads a page of rows of a table or view, in their stored order. Throws a problem if the page is too large for a response. Aborts when
- * the caller disconnects. `find` also runs in the semaphore's slot, because it queries the warehouse.
+ * Reads a page of rows of a table or view, in their stored order, or all rows as a file if the request prefers one. Throws a problem
+ * if the page is too large for a response. Aborts when the caller disconnects. `find` also runs in the semaphore's slot, because it
+ * queries the warehouse. `operation` is the operation's id.
  */
-export function readPage(
-  { query, request, caller }: { query: DataQuery; request: Pick<RequestFacts, 'stream'>; caller: { client: string } },
+export function answerRows(
+  operation: string,
+  input: RowsInput,
   find: () => Promise<ReadableTable>,
-): Promise<QueryResult> {
+): Promise<QueryResult | FileDownload> {
+  const { query, request } = input
+  const choice = chooseExport(query, request.acceptedType)
+  if (choice)
+    return exportFile({ ...input, operation }, choice, async () => {
+      const { warehouse, table, object, labels } = await whileReading(input, find)
+      const source = { table: { schema: table.schema, name: table.name } }
+      return { warehouse, source, object, fileName: labels.displayName ?? table.name }
+    })
   const { page = 1, pageSize = 100 } = query
-  return whileConnected(
+  return whileReading(input, async (signal) => {
+    const { warehouse, table, labels } = await find()
+    const start = new Date()
+    const range = { limit: pageSize, offset: (page - 1) * pageSize }
+    const { columns, rows, truncated } = await warehouse.queries.readTable(table.schema, table.name, range, {
+      signal,
+    })
+    if (truncated) throw pageTooLargeProblem(pageSize, rows.length)
+    return {
+      ...presentTable(table, labels),
+      queryStartTime: start.toISOString(),
+      queryDuration: Date.now() - start.getTime(),
+      rows,
+      height: rows.length,
+      width: columns.length,
+    }
+  })
+}
+
+const whileReading = <T>({ request, caller }: RowsInput, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+  whileConnected(
     { request, queue: readSlots.pages.queueOf(caller.client), timeoutMs: pageTimeoutMs, onTimeout: throwPageTimeout },
-    async (signal) => {
-      const { warehouse, table, labels } = await find()
-      const start = new Date()
-      const range = { limit: pageSize, offset: (page - 1) * pageSize }
-      const { columns, rows, truncated } = await warehouse.queries.readTable(table.schema, table.name, range, {
-        signal,
-      })
-      if (truncated) throw pageTooLargeProblem(pageSize, rows.length)
-      return {
-        ...presentTable(table, labels),
-        queryStartTime: start.toISOString(),
-        queryDuration: Date.now() - start.getTime(),
-        rows,
-        height: rows.length,
-        width: columns.length,
-      }
-    },
+    work,
   )
+
+/** Returns the file that a request asks for; undefined for a page. Throws 406 for an unknown format and 400 for a page of a file. */
+function chooseExport(
+  { format: text, dialect = 'rfc4180', page, pageSize }: DataQuery,
+  acceptedType: string,
+): ExportChoice | undefined {
+  const format = findExportFormat(text ?? acceptedType)
+  if (!format) throw problems.notAcceptable(...Object.keys(exportMediaTypes))
+  if (dialect === 'excel' && format !== 'csv')
+    throw problems.refused('/dialect', 'Only format=csv has the dialect excel. Add format=csv, or leave dialect out.')
+  if (format === 'json') return undefined
+  if (page !== undefined || pageSize !== undefined)
+    throw problems.refused('/page', 'A file has all rows. Leave page and pageSize out, or request format=json.')
+  return { format, dialect }
 }
 
 export const notLoadedYet = (detail: string) => new Problem(404, 'not-found', 'Not found.', { detail })

@@ -48,6 +48,12 @@ export const pipelineProblems: readonly KnownProblem[] = [
     when: 'The rows of the page exceed 4 MB. Use the `pageSize` given in `detail`.',
   },
   {
+    code: 'not-exportable',
+    status: 422,
+    title: 'The rows do not fit into this format.',
+    when: 'The rows have a value, or a number of rows or columns, that the format of the file cannot store; `detail` says which. Request them as CSV.',
+  },
+  {
     code: 'not-saved',
     status: 422,
     title: 'None of the data pipelines was saved.',

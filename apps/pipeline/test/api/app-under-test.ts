@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { spoolDirectory } from '@sluice/file-formats/spool/spool-file'
+import { createRunningExports } from '../../src/exports/running-exports.ts'
 import { connect } from '@sluice/database'
 import { listen } from '@sluice/http-server'
 import { createLogger, createMetrics, Redaction } from '@sluice/process'
@@ -21,7 +23,13 @@ export type Service = Awaited<ReturnType<typeof startService>>
 export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: string) => Test>
 
 /** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
-export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12, heartbeatSeconds = 30 } = {}) {
+export async function startService({
+  uploadLimit = 1_000_000,
+  clientLimit = 1e12,
+  heartbeatSeconds = 30,
+  exportDiskLimit = 1e9,
+  exportIdleMs = 60_000,
+} = {}) {
   const stack = await startStack({ heartbeatSeconds })
   await stack.isolateCatalogue()
   const identity = await joinIdentity()
@@ -72,6 +80,10 @@ export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12
         datasets: openDatasets({ db, warehouses: stack.warehouses }),
       }),
       destinations,
+      exports: createRunningExports(spoolDirectory(config.FILES_DIRECTORY), {
+        diskBytes: exportDiskLimit,
+        idleMs: exportIdleMs,
+      }),
       files: { directory: config.FILES_DIRECTORY, uploadLimit, clientLimit },
     })
     const { server, close } = await listen(app, { port: 0, host: '127.0.0.1' })

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { exportFields } from './export-format.ts'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { dataTypes } from '../data-type.ts'
 import {
@@ -135,6 +136,7 @@ export const DataQuery = defineContract(
     {
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+      ...exportFields,
     },
     noUnknownFields,
   ),

@@ -20,7 +20,7 @@ import type { CellText, ExportedColumn, FileEncoder } from './exported-column.ts
 import {
   fixedDecimalOf,
   mapCells,
-  millisecondsOfDay,
+  dayMilliseconds,
   parseDays,
   parseFloatText,
   parseMicroseconds,
@@ -79,7 +79,7 @@ function arrowColumn(column: ExportedColumn, cells: readonly CellText[]): Column
       )
     case 'DATE':
       return from(
-        mapCells(cells, (text) => parseDays(text, name) * millisecondsOfDay),
+        mapCells(cells, (text) => parseDays(text, name) * dayMilliseconds),
         dateDay(),
       )
     case 'TIMESTAMP':

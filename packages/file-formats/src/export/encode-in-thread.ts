@@ -1,8 +1,14 @@
 import { Worker } from 'node:worker_threads'
-import type { EncodedFormat, EncoderCommand, EncoderJob, EncoderMessage } from './encoder-thread-protocol.ts'
-import { type ExportedColumn, UnencodableValueError } from './exported-column.ts'
+import {
+  type EncodedFormat,
+  type EncoderCommand,
+  type EncoderJob,
+  type EncoderMessage,
+  type ExportedColumn,
+  UnencodableValueError,
+} from './exported-column.ts'
 
-const program = new URL('./encoder-thread.ts', import.meta.url)
+const encoderProgram = new URL('./encoder-thread.ts', import.meta.url)
 
 /** Bytes of CSV in one row group or record batch: enough to compress well, few enough to hold several times. */
 const defaultBatchBytes = 4 * 1024 * 1024
@@ -47,7 +53,7 @@ class EncoderThread {
 
   constructor(job: EncoderJob, signal: AbortSignal) {
     this.#signal = signal
-    this.#worker = new Worker(program, {
+    this.#worker = new Worker(encoderProgram, {
       name: 'encoder',
       workerData: job,
       resourceLimits: { maxOldGenerationSizeMb: 512 },
@@ -63,7 +69,7 @@ class EncoderThread {
 
   /** Sends a command and yields the bytes that the thread has ready until it asks for the next command. */
   async *exchange(command: EncoderCommand): AsyncGenerator<Uint8Array> {
-    this.#worker.postMessage(command)
+    this.#worker.postMessage(command, [])
     for (;;) {
       const message = await this.#receive()
       if (message.kind === 'bytes') yield new Uint8Array(message.memory)

@@ -1,8 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { once } from 'node:events'
-import type { EncoderCommand, EncoderJob, EncoderMessage } from './encoder-thread-protocol.ts'
 import { CsvCells } from './csv-cells.ts'
-import { type CellText, UnencodableValueError } from './exported-column.ts'
+import {
+  type CellText,
+  type EncoderCommand,
+  type EncoderJob,
+  type EncoderMessage,
+  UnencodableValueError,
+} from './exported-column.ts'
 
 if (!parentPort) throw new Error('encoder-thread.ts is a worker thread, not a program')
 const port = parentPort

@@ -9,8 +9,7 @@ import { join } from 'node:path'
 import { isLongRun } from '@sluice/testing/long-run'
 import { rowTextWriter } from '../../../warehouses/src/rows/row-text.ts'
 import { encodeInThread } from './encode-in-thread.ts'
-import type { EncodedFormat } from './encoder-thread-protocol.ts'
-import type { ExportedColumn } from './exported-column.ts'
+import type { EncodedFormat, ExportedColumn } from './exported-column.ts'
 
 const signal = new AbortController().signal
 
@@ -219,7 +218,7 @@ describe('an encoded export', () => {
   })
 })
 
-const textOrNull = (value: unknown) => (value === null ? null : String(value))
+const textOrNull = (value: string | number | bigint | null) => (value === null ? null : String(value))
 
 /** The number of microseconds as text. */
 function formatMicros(micros: bigint): string {
@@ -230,7 +229,7 @@ function formatMicros(micros: bigint): string {
 
 const isNumberText = (value: string) => /^-?\d/.test(value)
 /** Floats are compared as numbers, everything else as text. */
-const comparable = (cell: unknown): unknown => (typeof cell === 'number' ? cell : cell === null ? null : String(cell))
+const comparable = (cell: unknown): unknown => (typeof cell === 'bigint' ? String(cell) : cell)
 const comparableRow = (cells: Row): unknown[] =>
   cells.map((cell, index) => {
     const { dataType } = everyType[index]!

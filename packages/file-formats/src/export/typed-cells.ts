@@ -30,7 +30,7 @@ export function parseUnscaled(text: string, scale: number, column: string): bigi
 export const parseFloatText = (text: string): number =>
   text === 'Infinity' ? Number.POSITIVE_INFINITY : text === '-Infinity' ? Number.NEGATIVE_INFINITY : Number(text)
 
-export const millisecondsOfDay = 86_400_000
+export const dayMilliseconds = 86_400_000
 
 /** Returns the days from 1970-01-01. Years before 1 have the suffix `BC`, and years beyond 9999 have more digits. */
 export function parseDays(text: string, column: string): number {
@@ -66,7 +66,7 @@ function daysOf(year: string, month: string, day: string, isBeforeChrist: boolea
   const cycles = Math.floor(signedYear / 400)
   const date = new Date(0)
   date.setUTCFullYear(signedYear - cycles * 400, Number(month) - 1, Number(day))
-  return date.getTime() / millisecondsOfDay + cycles * 146_097
+  return date.getTime() / dayMilliseconds + cycles * 146_097
 }
 
 const cannotHold = (text: string, column: string) =>

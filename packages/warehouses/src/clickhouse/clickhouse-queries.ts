@@ -208,7 +208,7 @@ async function exportRows(
       const held = resources.move()
       return {
         columns: result.columns,
-        bytes: writeRowText(batches(), result.columns, rowFormat),
+        ...writeRowText(batches(), result.columns, rowFormat),
         [Symbol.asyncDispose]: () => held.disposeAsync(),
       }
     } catch (error) {

@@ -39,7 +39,7 @@ export async function exportRows(
     for (let chunk = first; chunk; chunk = await session.run(() => copy.next())) yield chunk
   }
   const opened = resources.move()
-  return { columns, bytes: bytes(), [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  return { columns, bytes: bytes(), rowCount: () => copy.rows, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }
 
 interface RowSource {

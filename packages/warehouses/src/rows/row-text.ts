@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import type { RowCell, RowTextFormat } from '../query-runner.ts'
+import type { RowCell, RowExport, RowTextFormat } from '../query-runner.ts'
 import type { WarehouseColumn } from '../catalog.ts'
 
 const exactNumbers = new Set<DataType>(['BIGINT', 'DECIMAL'])
@@ -73,23 +73,28 @@ function quoteField(text: string, excel: boolean): string {
 
 const chunkLength = 64 * 1024
 
-/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is the first chunk. */
-export async function* writeRowText(
+/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a chunk of its own. */
+export function writeRowText(
   batches: AsyncIterable<readonly (readonly RowCell[])[]>,
   columns: readonly WarehouseColumn[],
   format: RowTextFormat,
-): AsyncGenerator<Uint8Array> {
+): Pick<RowExport, 'bytes' | 'rowCount'> {
   const write = rowTextWriter(columns, format)
-  let text = rowTextHeader(columns, format)
-  for await (const rows of batches) {
-    for (const row of rows) {
-      text += write(row)
-      if (text.length < chunkLength) continue
-      yield Buffer.from(text)
-      text = ''
+  let rowCount = 0
+  async function* bytes() {
+    const header = rowTextHeader(columns, format)
+    if (header !== '') yield Buffer.from(header)
+    for await (const rows of batches) {
+      let text = ''
+      for (const row of rows) {
+        text += write(row)
+        rowCount += 1
+        if (text.length < chunkLength) continue
+        yield Buffer.from(text)
+        text = ''
+      }
+      if (text !== '') yield Buffer.from(text)
     }
-    if (text !== '') yield Buffer.from(text)
-    text = ''
   }
-  if (text !== '') yield Buffer.from(text)
+  return { bytes: bytes(), rowCount: () => rowCount }
 }

@@ -252,7 +252,7 @@ async function exportRows(
     const held = resources.move()
     return {
       columns,
-      bytes: writeRowText(rows(), columns, format),
+      ...writeRowText(rows(), columns, format),
       [Symbol.asyncDispose]: () => held.disposeAsync(),
     }
   } catch (error) {

@@ -1,8 +1,8 @@
-import type { DataQuery, QueryResult, Table } from '@sluice/contracts'
-import type { OperationInput } from '@sluice/http-server'
+import { type DataQuery, pipelineOperations, type QueryResult, type Table } from '@sluice/contracts'
+import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { isTableDropPending } from '../../deleted-tables/pending-drops.ts'
 import { presentTable, tableLabelsOf } from '../table-responses.ts'
-import { notLoadedYet, readPage } from '../read-table-page.ts'
+import { notLoadedYet, answerRows } from '../read-table-page.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { type DataPipelineRow, loadedPipelines } from './records.ts'
 
@@ -13,11 +13,11 @@ export async function readLoadedTable(input: LoadedTableRequest<undefined>): Pro
   return presentTable(table, tableLabelsOf(pipeline))
 }
 
-/** Reads a page of the loaded rows, in the order in which they were loaded. */
-export const readLoadedRows = (input: LoadedTableRequest<DataQuery>): Promise<QueryResult> =>
-  readPage(input, async () => {
+/** Reads a page of the loaded rows, in the order in which they were loaded, or all of them as a file. */
+export const readLoadedRows = (input: LoadedTableRequest<DataQuery>): Promise<QueryResult | FileDownload> =>
+  answerRows(pipelineOperations.dataPipelines.data.id, input, async () => {
     const { pipeline, ...found } = await requireLoadedTable(input)
-    return { ...found, labels: tableLabelsOf(pipeline) }
+    return { ...found, labels: tableLabelsOf(pipeline), object: pipeline.uid }
   })
 
 /** Reads the staging table: rows of the current run, or of a failed run for diagnosis. */

@@ -1,6 +1,6 @@
 import { hasRole, pipelineOperations, searchOf } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
-import { notLoadedYet, readPage } from '../read-table-page.ts'
+import { notLoadedYet, answerRows } from '../read-table-page.ts'
 import { type RequestContext, definePipelineOperation } from '../operation-context.ts'
 import { createDataset, deleteDataset, replaceRows, updateDataset } from './write.ts'
 import { tableLabelsOf } from '../table-responses.ts'
@@ -34,12 +34,12 @@ export const publicDatasetOperations = {
     return replaceRows(input)
   }),
   data: definePipelineOperation(signatures.data, (input) =>
-    readPage(input, async () => {
+    answerRows(signatures.data.id, input, async () => {
       const { db, caller, params } = input
       const row = await publicDatasets.read(db, caller, await readDatasetUid(db, params.key))
       const found = await findDatasetTable(input, row)
       if (!found) throw notLoadedYet('The public dataset has no rows yet: see the status of its load.')
-      return { ...found, labels: tableLabelsOf(row) }
+      return { ...found, labels: tableLabelsOf(row), object: row.uid }
     }),
   ),
 }

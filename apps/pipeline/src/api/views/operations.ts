@@ -1,6 +1,6 @@
 import { type DataQuery, type QueryResult, type Table, pipelineOperations, searchOf } from '@sluice/contracts'
 import { sharingOperations } from '@sluice/records'
-import type { OperationInput } from '@sluice/http-server'
+import type { FileDownload, OperationInput } from '@sluice/http-server'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { runOperations } from '../runs/operations.ts'
 import { assertSharingTargets } from '../object-access.ts'
@@ -8,7 +8,9 @@ import { createView, deleteView, updateView } from './write.ts'
 import { previewView } from './preview.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { presentTable, tableLabelsOf } from '../table-responses.ts'
-import { notLoadedYet, readPage } from '../read-table-page.ts'
+import { notLoadedYet, answerRows } from '../read-table-page.ts'
+
+const { views: signatures } = pipelineOperations
 
 type ViewTableRequest<Query> = OperationInput<PipelineContext, '/views/:uid/table', Query, undefined>
 
@@ -17,12 +19,12 @@ async function readViewTable(input: ViewTableRequest<undefined>): Promise<Table>
   return presentTable(view, tableLabelsOf(row))
 }
 
-/** Reads a page of rows, in the order of the query. */
-const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult> =>
-  readPage(input, async () => {
+/** Reads a page of rows, in the order of the query, or all rows as a file. */
+const readViewData = (input: ViewTableRequest<DataQuery>): Promise<QueryResult | FileDownload> =>
+  answerRows(signatures.data.id, input, async () => {
     const { row, view, warehouse } = await readBuiltView(input)
     if (!view.populated) throw notLoadedYet('The view has no rows yet. Run the view to fill it.')
-    return { warehouse, table: view, labels: tableLabelsOf(row) }
+    return { warehouse, table: view, labels: tableLabelsOf(row), object: row.uid }
   })
 
 async function readBuiltView({ db, caller, params, warehouses }: ViewTableRequest<unknown>) {
@@ -44,8 +46,6 @@ export async function findBuiltView({ db, warehouses }: Pick<PipelineContext, 'd
   const view = await warehouse?.views.find(schema_name, row.view_name)
   return warehouse && view?.managed?.id === row.uid ? { warehouse, view } : undefined
 }
-
-const { views: signatures } = pipelineOperations
 
 export const viewOperations = {
   // Must precede `/views/:uid`, which would match this path, too.

@@ -11,6 +11,7 @@ import { LookedUp, SourceLookupBody } from '../source-lookup.ts'
 import { FilePreviewQuery, SourcePreview } from '../preview.ts'
 import { rejectedRowsSignature, runSignatures } from '../run-signatures.ts'
 import { CursorResetBody, LogEntry, LogQuery, LogStreamQuery } from '../run.ts'
+import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 
 const pipelineResource = {
@@ -184,6 +185,7 @@ export const dataPipelineSignatures = {
     path: '/data-pipelines/:uid/data',
     guard: seeData,
     query: DataQuery,
+    fileTypes: exportFileTypes,
     response: QueryResult,
   }),
 }

@@ -8,6 +8,7 @@ import {
   PublicDatasetForm,
   PublicDatasetUploadQuery,
 } from '../public-dataset.ts'
+import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult } from '../table.ts'
 
 const datasetManagerRoles = ['ROLE_MANAGE_PUBLIC_DATASET_CATALOG'] as const
@@ -90,6 +91,7 @@ export const publicDatasetSignatures = {
     path: '/public-datasets/:key/data',
     guard: 'signed-in',
     query: DataQuery,
+    fileTypes: exportFileTypes,
     response: QueryResult,
   }),
 }

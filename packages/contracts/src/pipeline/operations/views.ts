@@ -1,6 +1,7 @@
 import { defineSignature } from '../../operation-signature.ts'
 import { recordSignatures, sharingSignatures } from '../../crud-signatures.ts'
 import { runSignatures } from '../run-signatures.ts'
+import { exportFileTypes } from '../export-format.ts'
 import { DataQuery, QueryResult, Table } from '../table.ts'
 import { View, ViewBody, ViewPreviewBody } from '../view.ts'
 
@@ -47,6 +48,7 @@ export const viewSignatures = {
     path: '/views/:uid/data',
     guard: see,
     query: DataQuery,
+    fileTypes: exportFileTypes,
     response: QueryResult,
   }),
 }

@@ -17,6 +17,8 @@ const maxWaitingBytes = 1024 * 1024
  * event for each row; the driver handles all messages that are not rows. A consumer that stops early must close the connection.
  */
 export class CopyText implements Submittable {
+  /** Rows that were received so far. */
+  rows = 0
   readonly #text: string
   /** Whether rows end with CR LF instead of the LF that the server writes. */
   readonly #endsWithCrLf: boolean
@@ -98,6 +100,7 @@ export class CopyText implements Submittable {
         const length = bytes.readUInt32BE(at + 1)
         if (bytes[at] === copyData) {
           this.#rowLeft = length - 4
+          this.rows += 1
           at += messageHeaderBytes
         } else this.#driverLeft = length + 1
       }

@@ -1,0 +1,153 @@
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { exportMediaTypes, type ExportFormat } from '@sluice/contracts'
+import { recordAudit } from '@sluice/database'
+import { encodeInThread } from '@sluice/file-formats/export/encode-in-thread'
+import { UnencodableValueError } from '@sluice/file-formats/export/exported-column'
+import { type Caller, FileDownload, Problem, type RequestFacts } from '@sluice/http-server'
+import type { Kysely } from 'kysely'
+import type { ExportSource, RowExport, RowTextFormat, Warehouse } from '@sluice/warehouses/warehouse'
+import type { DB } from '../database.ts'
+import type { RunningExports } from './running-exports.ts'
+
+/** The rows of an export, found for a caller who may read them. */
+export interface ExportableRows {
+  warehouse: Warehouse
+  source: ExportSource
+  /** The uid of the object, for the audit. */
+  object: string | null
+  /** The name of the file without its extension. */
+  fileName: string
+}
+
+export interface ExportChoice {
+  format: Exclude<ExportFormat, 'json'>
+  dialect: 'rfc4180' | 'excel'
+}
+
+/** Formats that are compressed for clients that accept gzip. The others are compressed by themselves. */
+const compressibleFormats: ReadonlySet<ExportFormat> = new Set(['csv', 'ndjson', 'arrow'])
+/** Level 1 is five times as fast as the default and leaves a tenth more bytes. */
+const gzipLevel = 1
+
+interface ExportInput {
+  caller: Pick<Caller, 'client' | 'uid'>
+  request: Pick<RequestFacts, 'id' | 'address' | 'url' | 'stream'>
+  exports: RunningExports
+  db: Kysely<DB>
+  /** The id of the operation, for the audit. */
+  operation: string
+}
+
+/**
+ * Returns all rows as a file. A request with a Range header continues the caller's running export of the same address, if there is
+ * one. Throws the warehouse's problems as long as no byte was sent.
+ */
+export async function exportFile(
+  input: ExportInput,
+  choice: ExportChoice,
+  find: () => Promise<ExportableRows>,
+): Promise<FileDownload> {
+  const { caller, request, exports } = input
+  const { headers } = request.stream
+  const rows = await find()
+  const encoding =
+    compressibleFormats.has(choice.format) && acceptsGzip(headers['accept-encoding']) ? ('gzip' as const) : undefined
+  const key = JSON.stringify([caller.client, caller.uid, request.url, choice, encoding])
+  const started =
+    (headers.range !== undefined && exports.find(key)) ||
+    (await exports.start({
+      client: caller.client,
+      key,
+      read: (signal) => readFile(input, choice, rows, encoding, signal),
+    }))
+  const attached = started.attach()
+  try {
+    // A sheet has a limit of rows: its size is known only at the end, and a problem is better than half a file.
+    if (choice.format === 'xlsx') await started.spool.size()
+    return new FileDownload({
+      bytes: started.spool,
+      mediaType: choice.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : exportMediaTypes[choice.format],
+      fileName: `${rows.fileName}.${choice.format}`,
+      encoding,
+      onClose: (isDelivered) => attached.detach(isDelivered),
+    })
+  } catch (error) {
+    attached.detach(true)
+    throw toProblem(error)
+  }
+}
+
+/** Reads the rows and yields the bytes of the file. Records the export in the audit when it ends. */
+async function* readFile(
+  { db, caller, request, operation }: ExportInput,
+  { format, dialect }: ExportChoice,
+  { warehouse, source, object }: ExportableRows,
+  encoding: 'gzip' | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let opened: RowExport | undefined
+  let outcome = 'FAILED'
+  try {
+    opened = await warehouse.queries.exportRows(source, textFormatOf(format, dialect), signal)
+    const bytes = encodeRows(format, opened, signal)
+    yield* encoding ? compress(bytes) : bytes
+    outcome = 'OK'
+  } catch (error) {
+    throw toProblem(error)
+  } finally {
+    await opened?.[Symbol.asyncDispose]()
+    await recordAudit(db, {
+      operation,
+      actor: caller.uid,
+      client: caller.client,
+      object,
+      requestId: request.id,
+      address: request.address,
+      details: { format, rows: opened?.rowCount() ?? 0, outcome },
+    })
+  }
+}
+
+const textFormatOf = (format: ExportChoice['format'], dialect: ExportChoice['dialect']): RowTextFormat =>
+  format === 'ndjson' ? 'NDJSON' : format === 'csv' && dialect === 'excel' ? 'EXCEL_CSV' : 'CSV'
+
+const encodedFormats = { parquet: 'PARQUET', arrow: 'ARROW', xlsx: 'XLSX' } as const
+
+function encodeRows(format: ExportChoice['format'], opened: RowExport, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  if (format === 'csv' || format === 'ndjson') return opened.bytes
+  return encodeInThread(
+    { format: encodedFormats[format], columns: opened.columns, rows: withoutHeader(opened.bytes) },
+    signal,
+  )
+}
+
+/** The header is the first chunk. */
+async function* withoutHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let isFirst = true
+  for await (const chunk of bytes) {
+    if (!isFirst) yield chunk
+    isFirst = false
+  }
+}
+
+async function* compress(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const gzip = createGzip({ level: gzipLevel })
+  const fed = pipeline(bytes, gzip)
+  // The loop below throws the same error.
+  fed.catch(() => {})
+  for await (const chunk of gzip) yield chunk as Uint8Array
+  await fed
+}
+
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  const entry = String(header ?? '')
+    .split(',')
+    .find((part) => /^\s*(gzip|\*)\s*(;|$)/i.test(part))
+  return entry !== undefined && !/;\s*q\s*=\s*0(\.0*)?\s*$/i.test(entry)
+}
+
+function toProblem(error: unknown): unknown {
+  if (!(error instanceof UnencodableValueError)) return error
+  return new Problem(422, 'not-exportable', 'The rows do not fit into this format.', { detail: error.message })
+}

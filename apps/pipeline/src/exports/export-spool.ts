@@ -1,0 +1,101 @@
+import { close, read as readCallback, write as writeCallback } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { DownloadBytes } from '@sluice/http-server'
+import { openSpool } from '@sluice/file-formats/spool/spool-file'
+
+const write = promisify(writeCallback)
+const read = promisify(readCallback)
+
+const readChunkBytes = 256 * 1024
+
+/**
+ * The bytes of one export, in an unlinked file: its disk space is freed when the process ends for any reason. One writer appends, and
+ * any number of readers follow at their own speed.
+ */
+export class ExportSpool implements DownloadBytes, Disposable {
+  readonly id: string = randomUUID()
+  readonly #descriptor: number
+  #length = 0
+  #outcome: { error?: unknown } | undefined
+  #changed = Promise.withResolvers<void>()
+  #readers = 0
+  #isDisposed = false
+
+  /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
+  constructor(directory: string) {
+    this.#descriptor = openSpool(directory)
+  }
+
+  get isComplete(): boolean {
+    return this.#outcome !== undefined && !('error' in this.#outcome)
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  async append(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      const { bytesWritten } = await write(this.#descriptor, bytes, at, bytes.length - at, this.#length)
+      at += bytesWritten
+      this.#length += bytesWritten
+    }
+    this.#notify()
+  }
+
+  complete(): void {
+    this.#outcome ??= {}
+    this.#notify()
+  }
+
+  fail(error: unknown): void {
+    this.#outcome ??= { error }
+    this.#notify()
+  }
+
+  async size(): Promise<number> {
+    while (!this.#outcome) await this.#changed.promise
+    if ('error' in this.#outcome) throw this.#outcome.error
+    return this.#length
+  }
+
+  async *read(from: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    this.#readers += 1
+    const aborted = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => aborted.resolve(), { once: true })
+    try {
+      for (let at = from; ; ) {
+        signal.throwIfAborted()
+        if (at < this.#length) {
+          const buffer = Buffer.allocUnsafe(Math.min(readChunkBytes, this.#length - at))
+          const { bytesRead } = await read(this.#descriptor, buffer, 0, buffer.length, at)
+          at += bytesRead
+          yield buffer.subarray(0, bytesRead)
+        } else if (this.#outcome) {
+          if ('error' in this.#outcome) throw this.#outcome.error
+          return
+        } else await Promise.race([this.#changed.promise, aborted.promise])
+      }
+    } finally {
+      this.#readers -= 1
+      this.#closeIfUnused()
+    }
+  }
+
+  /** Readers that still read go on to the end. */
+  [Symbol.dispose](): void {
+    this.#isDisposed = true
+    this.#closeIfUnused()
+  }
+
+  #closeIfUnused(): void {
+    if (!this.#isDisposed || this.#readers > 0) return
+    close(this.#descriptor, () => {})
+  }
+
+  #notify(): void {
+    this.#changed.resolve()
+    this.#changed = Promise.withResolvers()
+  }
+}

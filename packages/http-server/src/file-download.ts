@@ -1,0 +1,126 @@
+import { once } from 'node:events'
+import type { Request, Response } from 'express'
+import type { Logger } from '@sluice/process'
+
+/** The bytes of a download, which may still be arriving while a client reads them. */
+export interface DownloadBytes {
+  /** Differs for different bytes. */
+  id: string
+  /** Resolves to the size when all bytes are there; rejects if they never will be. */
+  size(): Promise<number>
+  /** Yields the bytes from a position on, and waits for those that are still arriving. Throws if they never arrive. */
+  read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array>
+}
+
+interface DownloadOptions {
+  bytes: DownloadBytes
+  mediaType: string
+  /** The name under which a browser saves the file. */
+  fileName: string
+  /** The value of Content-Encoding; the ranges of a client then count encoded bytes. */
+  encoding?: 'gzip' | undefined
+  /** Called once at the end of the response. `isDelivered` is true if the client received the last byte of the file. */
+  onClose(isDelivered: boolean): void
+}
+
+/** A file that a handler returns. A client that lost the connection can continue it with `Range` and `If-Range` (RFC 9110). */
+export class FileDownload {
+  readonly options: DownloadOptions
+
+  constructor(options: DownloadOptions) {
+    this.options = options
+  }
+}
+
+/** Sends a download at the speed of the client. A download that fails ends with a broken connection, so no client takes it for whole. */
+export async function sendDownload(
+  request: Request,
+  response: Response,
+  { options: { bytes, mediaType, fileName, encoding, onClose } }: FileDownload,
+  { logger }: { logger: Pick<Logger, 'warn'> },
+): Promise<void> {
+  const disconnected = new AbortController()
+  let hasSentAll = false
+  const close = () => {
+    disconnected.abort()
+    onClose(hasSentAll && response.writableFinished)
+  }
+  if (response.closed) close()
+  else response.once('close', close)
+  try {
+    const etag = `"${bytes.id}"`
+    response.set({
+      'Content-Type': mediaType,
+      'Content-Disposition': contentDisposition(fileName),
+      ETag: etag,
+      'Accept-Ranges': 'bytes',
+      'Cache-Control': 'private, no-cache',
+      Vary: 'Accept, Accept-Encoding',
+      ...(encoding && { 'Content-Encoding': encoding }),
+    })
+    const range = parseRange(request.headers.range, request.get('if-range'), etag)
+    if (!range) {
+      response.status(200)
+      hasSentAll = await sendBytes(response, bytes.read(0, disconnected.signal))
+      return
+    }
+    const size = await bytes.size()
+    const last = Math.min(range.last, size - 1)
+    if (range.first > last) {
+      response.status(416).set('Content-Range', `bytes */${size}`).removeHeader('Content-Encoding')
+      response.end()
+      return
+    }
+    response.status(206).set({
+      'Content-Range': `bytes ${range.first}-${last}/${size}`,
+      'Content-Length': String(last - range.first + 1),
+    })
+    const hasSent = await sendBytes(response, bytes.read(range.first, disconnected.signal), last - range.first + 1)
+    hasSentAll = hasSent && last === size - 1
+  } catch (error) {
+    if (!disconnected.signal.aborted) logger.warn({ err: error }, 'a download broke off')
+    // Before the first byte, the error can still be answered with a problem.
+    if (!response.headersSent && !disconnected.signal.aborted) {
+      for (const name of ['Content-Disposition', 'Content-Encoding', 'ETag', 'Accept-Ranges'])
+        response.removeHeader(name)
+      throw error
+    }
+    response.destroy()
+  }
+}
+
+/** Returns whether all bytes were written; false if the client has disconnected. */
+async function sendBytes(
+  response: Response,
+  chunks: AsyncIterable<Uint8Array>,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
+  let left = limit
+  for await (const chunk of chunks) {
+    const part = chunk.length > left ? chunk.subarray(0, left) : chunk
+    left -= part.length
+    if (response.destroyed) return false
+    if (!response.write(part)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (left === 0) break
+  }
+  response.end()
+  return true
+}
+
+/** Parses a single range such as `bytes=100-`. Undefined for any other Range header, which a server may ignore (RFC 9110). */
+function parseRange(
+  header: string | undefined,
+  ifRange: string | undefined,
+  etag: string,
+): { first: number; last: number } | undefined {
+  const [, first, last = ''] = /^\s*bytes\s*=\s*(\d{1,15})\s*-\s*(\d{0,15})\s*$/i.exec(header ?? '') ?? []
+  if (first === undefined || (ifRange !== undefined && ifRange.trim() !== etag)) return undefined
+  return { first: Number(first), last: last === '' ? Number.POSITIVE_INFINITY : Number(last) }
+}
+
+/** Returns the header with the name for every client and, if it is not ASCII, as UTF-8 too (RFC 6266). */
+function contentDisposition(fileName: string): string {
+  const ascii = fileName.replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  const encoded = encodeURIComponent(fileName).replace(/['()*]/g, (found) => `%${found.charCodeAt(0).toString(16)}`)
+  return `attachment; filename="${ascii}"${ascii === fileName ? '' : `; filename*=UTF-8''${encoded}`}`
+}
