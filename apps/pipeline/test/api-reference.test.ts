@@ -4,7 +4,7 @@ import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import { info } from '../src/openapi-info.ts'
 
-it('the reference names every group of operations in words, says what it is about, and knows no other', () => {
+it('the reference names and describes every group of operations, and no other group', () => {
   for (const { name, description } of openapi(operations, info).tags) {
     expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
     expect(description).toMatch(/^[A-Z].+\.$/)
@@ -13,7 +13,7 @@ it('the reference names every group of operations in words, says what it is abou
   expect(Object.keys(info.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
 })
 
-it('the reference says which bodies may be left out: those that may be empty', () => {
+it('the reference marks a request body as optional exactly if an empty body is valid', () => {
   const { paths } = openapi(operations, info)
   for (const { signature } of operations) {
     if (!signature.body) continue
