@@ -41,7 +41,7 @@ describe('a pipeline', () => {
     ['SQL_DATABASE_B', { jdbcSource, tables: [{ name: 'cases' }] }],
     ['SQL_DATABASE_C', { jdbcSource, sqlQuery: 'select * from cases' }],
     ['SQL_DATABASE_D', { jdbcSource, sqlQuery: 'select 1', roleIdentifier: 'r', region: 'EU_WEST_1' }],
-  ] as const)('of type %s is answered with what is its own, and taken back like that', async (type, own) => {
+  ] as const)('of type %s returns its own fields, and accepts the body of POST in PUT', async (type, own) => {
     const made = await create(pipelineBody(schema, { type, ...own }))
     expect(made).toMatchObject({ type, typeName: systems[type], typeKey: type.toLowerCase(), ...own })
     const { body } = await owner.put(`/data-pipelines/${made.id}`).send(made).expect(200)
