@@ -131,7 +131,7 @@ describe('the bulk save of pipelines', () => {
     expect(pointers(malformed.body)).toEqual(['/dataPipelines/0/id'])
   })
 
-  it('does not change a pipeline of another user that has the same name', async () => {
+  it('refuses the name of a pipeline that the user may not change, and leaves that pipeline unchanged', async () => {
     const theirs = (await owner.post('/data-pipelines').send(newBody('SOURCE_SYSTEM_E')).expect(201)).body
     const colleague = service.as(
       await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']),

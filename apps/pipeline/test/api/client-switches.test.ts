@@ -106,7 +106,7 @@ describe('a super admin who switches organisations', () => {
     await until(async () => (await service.as(admin).get('/schemas')).status === 200, { within: 15_000, every: 200 })
   })
 
-  it('a user who becomes a super admin loses the existing session', async () => {
+  it('is signed out when the role is granted: the old token gets 401', async () => {
     const client = await service.identity.client()
     const person = await service.identity.person(client.id, ['ROLE_SEE_SCHEMA'])
     await service.as(person).get('/schemas').expect(200)

@@ -31,7 +31,7 @@ describe('a deleted organisation', () => {
     expect(rows).toMatchObject([{ details: { erased: { schemas: 1 } } }])
   })
 
-  it('cannot be erased while the organisation still exists', async () => {
+  it('is the only kind that can be erased: an existing organisation gives 404 and keeps its data', async () => {
     const client = await service.identity.client()
     const person = await service.identity.person(client.id, ['ROLE_MANAGE_SCHEMA'])
     await service

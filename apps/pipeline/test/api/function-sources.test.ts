@@ -66,7 +66,7 @@ describe('a function of AWS Lambda', () => {
 })
 
 describe('a function with an address', () => {
-  it('reports 404 of the function with a message to check the address', async () => {
+  it('is reported as not found, with the advice to check the address, if it returns 404', async () => {
     const { server } = await addressed()
     await using _server = server
     const functionSource = { url: `${server.url}/api/nobody`, authToken: 'a-token' }

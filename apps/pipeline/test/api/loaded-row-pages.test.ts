@@ -36,7 +36,7 @@ async function load(one: string, csv: string) {
 }
 
 describe('a page of loaded rows', () => {
-  it('is returned whole, or refused with a page size that fits if it is too large', async () => {
+  it('is returned whole; if it is too large, it is refused and the error suggests a smaller page size', async () => {
     const one = await create()
     await load(one, `id,text\n${Array.from({ length: 12 }, (_, id) => `${id},${'x'.repeat(1_000_000)}\n`).join('')}`)
     const { body } = await owner.get(`${one}/data?pageSize=12`).expect(422)
@@ -52,7 +52,7 @@ describe('a page of loaded rows', () => {
 })
 
 describe('the table of a deleted pipeline', () => {
-  it('is hidden if it is locked, and is dropped before the next pipeline loads into the same table', async () => {
+  it('is hidden while a lock prevents its drop, and is dropped before the next load into the same name', async () => {
     const one = await create()
     await load(one, 'secret\n1\n2\n')
     await using inside = await service.stack.inside(client)

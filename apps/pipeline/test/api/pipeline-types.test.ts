@@ -48,7 +48,7 @@ describe('a pipeline', () => {
     expect(body).toMatchObject({ type, ...own })
   })
 
-  it('is refused with the errors in the fields of its type, and with fields of another type', async () => {
+  it('reports all errors in the fields of its type, and refuses fields of other types', async () => {
     const { body } = await owner
       .post('/data-pipelines')
       .send(databaseBody({ csvOptions: {}, jdbcSource: { hostname: 'a b', port: 0 } }))
@@ -156,7 +156,7 @@ describe('a pipeline', () => {
       { columns: [{ index: 0, dataType: 'DECIMAL', scale: 2 }] },
       '/csvOptions/columns/0',
     ],
-  ])('with a file is refused with %s', async (_what, csvOptions, pointer) => {
+  ])('of uploaded files is refused with %s', async (_what, csvOptions, pointer) => {
     const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, { csvOptions })).expect(422)
     expect(pointers(body)).toEqual([pointer])
   })

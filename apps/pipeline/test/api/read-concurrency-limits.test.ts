@@ -145,7 +145,7 @@ describe('saves of views', () => {
     expect(new Set(await Promise.all(saving))).toEqual(new Set([201, 503]))
   })
 
-  it('by two users leave in the warehouse the version that is stored', async () => {
+  it('sent concurrently leave in the warehouse the version that is stored', async () => {
     const { ask, place } = other
     const made = viewBody(place.schema, 'select 1 as a')
     const { body: view } = await ask.post('/views').send(made).expect(201)

@@ -101,7 +101,7 @@ describe('a run', () => {
     expect(second.data.taskId).not.toBe(first.data.taskId)
   })
 
-  it('prevents that its pipeline is deleted or moved while it is queued', async () => {
+  it('prevents the deletion and the move of its pipeline while it is queued', async () => {
     const one = await uploaded()
     await owner.post(`${one}/run`).expect(202)
     const { body } = await owner.delete(one).expect(409)
@@ -132,7 +132,7 @@ describe('a run', () => {
     await reader.get(`${one}/runs/${body.data.taskId}/rejected-rows`).expect(200, [])
   })
 
-  it('that has not finished leaves the table, the data and unknown runs at 404', async () => {
+  it('is required before its pipeline has a table or data; an unknown run id gives 404', async () => {
     const one = await uploaded()
     for (const what of ['table', 'data']) {
       const { body } = await owner.get(`${one}/${what}`).expect(404)
@@ -142,7 +142,7 @@ describe('a run', () => {
     await owner.get(`${one}/runs/${client}/rejected-rows`).expect(404)
   })
 
-  it('is refused with values outside the contract', async () => {
+  it('refuses invalid values for the mode, the log filters and the page size', async () => {
     const one = await uploaded()
     await owner.post(`${one}/run`).send({ mode: 'HALF' }).expect(400)
     await owner.get(`${one}/logs?logLevel=LOUD`).expect(400)

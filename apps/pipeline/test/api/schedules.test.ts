@@ -73,7 +73,7 @@ describe('a schedule', () => {
     expect(answer.body.errors).toEqual([{ pointer, detail: expect.stringMatching(detail) }])
   })
 
-  it('is planned by a worker, and is planned again if the time zone of the organisation changes', async () => {
+  it('is planned by a worker, and planned again if the time zone of the organisation changes', async () => {
     const made = await create({ runTrigger: 'EVERY_DAY_2AM' })
     const row = await idOf(made.id)
     await using _worker = await spawnWorker(service.environment)

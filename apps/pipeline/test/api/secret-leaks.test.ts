@@ -125,7 +125,7 @@ describe('a secret', () => {
     ],
     ['the user', () => ({ jdbcSource: atHome({ username: '${WRONG}' }).jdbcSource, sqlQuery: 'select 1' })],
     ['the query', () => ({ ...atHome(), sqlQuery: "select '${WRONG}'::int" })],
-  ])('is used with a wrong value in %s: the request fails', async (where, changes) => {
+  ])('makes the preview and the run fail if its value is wrong: in %s', async (where, changes) => {
     await secured('WRONG', canary(`a variable as ${where}`))
     const body = { type: 'SQL_DATABASE_D', ...changes() }
     await ask(owner.post('/data-pipelines/test-connection').send(body))
@@ -135,7 +135,7 @@ describe('a secret', () => {
     expect(await ran('/data-pipelines', uid)).toMatchObject({ status: 'FAILED', message: expect.any(String) })
   })
 
-  it('is named in the error if its variable does not exist', async () => {
+  it('makes the run fail with the name of the variable if the variable does not exist', async () => {
     const uid = await made(
       '/data-pipelines',
       pipelineBody(schema, { ...atHome({ password: '${NOBODY}' }), sqlQuery: 'select 1' }),

@@ -121,7 +121,7 @@ describe('settings', () => {
     expect(await readSetting(service.stack.db, person.client, 'RETAIN_TEMP_FILES')).toBe('true')
   })
 
-  it('are versioned correctly for concurrent first writes', async () => {
+  it('receive the versions 1 and 2 if the same setting is saved twice at once', async () => {
     const { id } = await service.identity.client()
     const other = service.as(await service.identity.person(id, ['ROLE_MANAGE_SETTING']))
     const both = await Promise.all(['a', 'b'].map((value) => other.put('/settings/THEME').send({ value })))

@@ -92,7 +92,7 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
     expect(await tried(admin)).toEqual(writable)
   })
 
-  it('cannot be changed with write access alone, without the role', async () => {
+  it('cannot be changed by a user with write access who has only the roles to see them', async () => {
     const viewer = service.as(await service.identity.person(client, ['ROLE_SEE_SCHEMA', 'ROLE_SEE_DATA_PIPELINE']))
     await share({ publicAccess: 'READ_WRITE' })
     const { body } = await viewer.get(one).expect(200)

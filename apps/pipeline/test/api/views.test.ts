@@ -68,7 +68,7 @@ describe('a view', () => {
     ["select '${x}' as text", 'cannot use variables'],
     ['select 1 as "${x}"', 'cannot use variables'],
     ['select 1 as number -- ${x}', undefined],
-  ])('with the query %j is refused, unless the expected reason is undefined: %s', async (query, refusal) => {
+  ])('validates the query %j, with the reason for the refusal or undefined: %s', async (query, refusal) => {
     const answer = await scene.owner
       .post('/views')
       .send(viewBody(scene.place.schema, query))

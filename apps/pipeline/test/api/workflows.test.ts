@@ -127,7 +127,7 @@ describe('a workflow', () => {
     expect((await owner.post('/workflows').send(nothing).expect(422)).body.errors).toHaveLength(3)
   })
 
-  it('is refused with all jobs that are unknown, of another organisation, of another type, or workflows', async () => {
+  it('reports all jobs at once that are unknown, of another organisation, of another type, or workflows', async () => {
     const other = await service.identity.client()
     const stranger = service.as(await service.identity.person(other.id, [...everything]))
     const { body: theirSchema } = await stranger.post('/schemas').send(schemaBody()).expect(201)
