@@ -4,7 +4,7 @@ import { openapi } from '@sluice/http-server'
 import { operations } from '../src/api/operations.ts'
 import { pipelineServiceInfo } from '../src/openapi-info.ts'
 
-it('the reference names and describes exactly the existing groups of operations', () => {
+it('the reference names and describes every group of operations, and no other group', () => {
   for (const { name, description } of openapi(operations, pipelineServiceInfo).tags) {
     expect(name).toMatch(/^[A-Z][A-Za-z -]+$/)
     expect(description).toMatch(/^[A-Z].+\.$/)
@@ -13,7 +13,7 @@ it('the reference names and describes exactly the existing groups of operations'
   expect(Object.keys(pipelineServiceInfo.nouns ?? {}).toSorted()).toEqual([...nouns].toSorted())
 })
 
-it('the reference marks a request body as optional if an empty object is valid', () => {
+it('the reference marks a request body as optional exactly if an empty body is valid', () => {
   const { paths } = openapi(operations, pipelineServiceInfo)
   for (const { signature } of operations) {
     if (!signature.body) continue

@@ -23,7 +23,7 @@ async function apiToken(person: Person, roles: Role[]) {
   return { id, token }
 }
 
-it('an API token does here what its roles allow, and no more', async () => {
+it('an API token allows only what its own roles permit', async () => {
   const person = await somebody(['ROLE_MANAGE_DATA_PIPELINE', 'ROLE_MANAGE_VIEW'])
   const [sees, other, none] = [
     await apiToken(person, ['ROLE_SEE_DATA_PIPELINE']),
@@ -39,7 +39,7 @@ it('an API token does here what its roles allow, and no more', async () => {
     .expect(401)
 })
 
-it('a deleted API token stops here within ten seconds, and its neighbour goes on', async () => {
+it('a deleted API token is rejected within ten seconds; another token of the same user keeps working', async () => {
   const person = await somebody(['ROLE_SEE_DATA_PIPELINE'])
   const [deleted, kept] = [
     await apiToken(person, ['ROLE_SEE_DATA_PIPELINE']),

@@ -33,8 +33,8 @@ function countStatements(): () => number {
 }
 const count = async () => Number((await owner.get('/data-pipelines?pageSize=1')).headers['x-total-count'])
 
-describe('many pipelines', () => {
-  it('are saved at once: those of a name replaced whatever their id, the others created', async () => {
+describe('the bulk save of pipelines', () => {
+  it('replaces pipelines with a known name, whatever id is sent, and creates the others', async () => {
     const [first, second] = await Promise.all(
       [newBody('SOURCE_SYSTEM_E'), newBody('SOURCE_SYSTEM_H')].map((body) =>
         owner.post('/data-pipelines').send(body).expect(201),
@@ -67,7 +67,7 @@ describe('many pipelines', () => {
     }
   })
 
-  it('are saved without their types: each has that of its name, or the one that its fields fit', async () => {
+  it('takes a missing type from the stored pipeline of that name, or from the fields if they fit only one type', async () => {
     const fresh = newBody('SOURCE_SYSTEM_H')
     const stored = pipelineBody(schema, { type: 'PARQUET_UPLOAD' })
     await owner.post('/data-pipelines').send(stored).expect(201)
@@ -85,7 +85,7 @@ describe('many pipelines', () => {
     expect(pointers(refused.body)).toEqual(['/dataPipelines/1/type', '/dataPipelines/2/type'])
   })
 
-  it('are saved all or not at all, and each is told what is wrong with it', async () => {
+  it('saves nothing if one pipeline is refused, and reports the error of each pipeline', async () => {
     const before = await count()
     const taken = (await owner.post('/data-pipelines').send(newBody('SOURCE_SYSTEM_E')).expect(201)).body
     const target = { schema: { id: schema }, tableName: taken.dataWarehouseTarget.tableName }
@@ -111,7 +111,7 @@ describe('many pipelines', () => {
     expect(await count()).toBe(before + 1)
   })
 
-  it('are looked at by the rules of their types before anything is written', async () => {
+  it('checks the rules of each type before it writes anything', async () => {
     const wrong = newBody('SOURCE_SYSTEM_H', { endDate: '2020-01-01' })
     const { body } = await save(
       newBody('SOURCE_SYSTEM_E'),
@@ -123,7 +123,7 @@ describe('many pipelines', () => {
     expect(pointers(malformed.body)).toEqual(['/dataPipelines/0/facilities'])
   })
 
-  it('have names of their own', async () => {
+  it('refuses two pipelines with the same name in one request, and a malformed id', async () => {
     const one = newBody('SOURCE_SYSTEM_E')
     const { body } = await save(one, newBody('SOURCE_SYSTEM_H', { name: one.name })).expect(422)
     expect(pointers(body)).toEqual(['/dataPipelines/1/name'])
@@ -131,7 +131,7 @@ describe('many pipelines', () => {
     expect(pointers(malformed.body)).toEqual(['/dataPipelines/0/id'])
   })
 
-  it('of others are not changed, though their name is known', async () => {
+  it('refuses the name of a pipeline that the user may not change, and leaves that pipeline unchanged', async () => {
     const theirs = (await owner.post('/data-pipelines').send(newBody('SOURCE_SYSTEM_E')).expect(201)).body
     const colleague = service.as(
       await service.identity.person(client, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']),
@@ -144,7 +144,7 @@ describe('many pipelines', () => {
     expect((await owner.get(`/data-pipelines/${theirs.id}`).expect(200)).body.lastUpdated).toBe(theirs.lastUpdated)
   })
 
-  it('are a thousand at most', async () => {
+  it('accepts 1 to 1,000 pipelines, and uses few statements for 1,000', async () => {
     const many = (length: number) => Array.from({ length }, () => newBody('SOURCE_SYSTEM_E'))
     await save(...many(1_001)).expect(422)
     await save().expect(400)

@@ -23,7 +23,7 @@ const namesOf = async (asking: Asking, path: string) =>
   (await asking.get(path).expect(200)).body.map(({ name }: { name: string }) => name)
 
 describe('the tables of a schema', () => {
-  it('have columns, rows, sizes and names that people know', async () => {
+  it('have columns, row and column counts, and the name of their pipeline as display name', async () => {
     const path = `/schemas/${place.schema}/tables`
     const { body, headers } = await owner.get(path).expect(200)
     expect(headers).toMatchObject({ 'x-total-count': '1', 'x-page': '1' })
@@ -39,7 +39,7 @@ describe('the tables of a schema', () => {
     await owner.get(`/schemas/${randomUUID()}/tables`).expect(404)
   })
 
-  it('are listed page by page, over all schemas too, and found by their names', async () => {
+  it('are listed page by page, also across all schemas, and found by name', async () => {
     const other = await loadedPlace(service, owner, client)
     const all = await namesOf(owner, '/tables')
     expect(all).toEqual(expect.arrayContaining([place.table, other.table]))
@@ -49,7 +49,7 @@ describe('the tables of a schema', () => {
     await owner.get('/tables?pageSize=201').expect(400)
   })
 
-  it('carry what the load measured, and keys', async () => {
+  it('report the column profile that the load measured', async () => {
     const table = 'measured'
     const at = { schemaName: place.schemaName, table }
     await fill(service, client, at, { types: { on: 'DATE', n: 'INTEGER' }, rows: [] })
@@ -83,8 +83,8 @@ describe('the tables of a schema', () => {
   })
 })
 
-describe('whoever looks for tables', () => {
-  it('finds those of pipelines and views that they may see, and in schemas that they may see', async () => {
+describe('a search for tables', () => {
+  it('finds tables only of pipelines, views and schemas that the user may read', async () => {
     const view = viewBody(place.schema, 'select 1 as a', {
       access: { publicAccess: 'READ' },
       dataWarehouseViewName: 'open_view',
@@ -103,7 +103,7 @@ describe('whoever looks for tables', () => {
     expect(await namesOf(seer, '/tables')).toEqual(['open_view', place.table])
   })
 
-  it('finds all loaded data with the role for that, and what nobody’s pipeline made, but no view of others', async () => {
+  it('finds all loaded tables with ROLE_VIEW_DATA_ALL_DATA_PIPELINE, but no view of other users', async () => {
     await using load = await service.stack.inside(client)
     await load.query(`create table ${place.schemaName}.by_hand (a int)`)
     const { body: view } = await owner.post('/views').send(viewBody(place.schema, 'select 1 as a')).expect(201)
@@ -114,7 +114,7 @@ describe('whoever looks for tables', () => {
     expect(await namesOf(owner, `/schemas/${place.schema}/tables`)).not.toContain('by_hand')
   })
 
-  it('finds nothing of another client, and nothing without a role', async () => {
+  it('finds nothing of another organisation, and is forbidden without a role that may see tables', async () => {
     const elsewhere = await service.identity.client()
     const stranger = service.as(
       await service.identity.person(elsewhere.id, [...manage, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE']),
@@ -127,7 +127,7 @@ describe('whoever looks for tables', () => {
 })
 
 describe('a column', () => {
-  it('says how a query names it, and whether it identifies a row', async () => {
+  it('has a value expression that works in a query, and is an id only if it is the whole primary key', async () => {
     const warehouse = await service.stack.warehouses.open(client)
     const shape = (keys: string[]) =>
       columns({ id: 'INTEGER', region: 'TEXT' }).map((column) => ({
@@ -155,7 +155,7 @@ describe('a column', () => {
 })
 
 describe('the staging table of a pipeline', () => {
-  it('is there while rows wait', async () => {
+  it('exists only while it contains rows', async () => {
     const path = `/data-pipelines/${place.pipeline}/staging-table`
     const nameInTarget = async () => {
       const { body: pipeline } = await owner.get(`/data-pipelines/${place.pipeline}`).expect(200)
@@ -176,8 +176,8 @@ describe('the staging table of a pipeline', () => {
   })
 })
 
-describe('schemas, many at once', () => {
-  it('are made or replaced by their names, all of them or none', async () => {
+describe('the bulk save of schemas', () => {
+  it('creates or replaces schemas by name, and saves none if one is refused', async () => {
     const [one, other] = [schemaBody(), schemaBody()]
     const { body } = await owner.put('/schemas').send([one, other]).expect(200)
     expect(body).toMatchObject([{ name: one.name }, { name: other.name }])

@@ -54,13 +54,13 @@ describe('a table name without a schema', () => {
     ['places', 'select p.id from health.cases c join places p on p.id = c.id'],
     ['places', 'with first as (table places) select * from first'],
     ['cases', 'select * from archive.cases union all select id from cases'],
-  ])('that several schemas have is refused with their names: %s in %s', async (table, query) => {
+  ])('is refused if several schemas have the table, and the message lists them: %s in %s', async (table, query) => {
     const { status, message } = await run(query)
     // Where only one of them has the columns that are named, that would be a guess all the same.
     expect([status, message]).toEqual(['ERROR', sentence(table)])
   })
 
-  it('is not one that is written with its schema, or stands for something else', async () => {
+  it('is accepted if it is a column, an alias or a CTE, or if only one schema has the table', async () => {
     const rows = async (query: string) => (await run(query)).data?.rows
     expect(await rows('select cases from health.cases where cases > 5')).toEqual([[20]])
     expect(await rows('select cases.id from health.visits as cases')).toEqual([[3]])
@@ -70,13 +70,13 @@ describe('a table name without a schema', () => {
     expect(await rows("select 'cases' as places")).toEqual([['cases']])
   })
 
-  it('says nothing of a query that cannot be run anyway', async () => {
+  it('is not mentioned if the query fails for another reason', async () => {
     expect((await run('select nonsense from health.cases')).message).toMatch(/nonsense/)
     expect((await run('select from from cases')).message).toMatch(/syntax error/)
     expect((await run('delete from health.cases')).status).toBe('ERROR')
   })
 
-  it('is refused in groups too', async () => {
+  it('is refused in the run of a check group too', async () => {
     const id = await group([await check('select id from cases'), await check('select id from visits')])
     const { results } = await runGroup(id)
     expect(results.map(({ status, message }) => [status, message])).toEqual([
@@ -86,8 +86,8 @@ describe('a table name without a schema', () => {
   })
 })
 
-describe('what the server says of a query', () => {
-  it('is told to those who may read the check, and to nobody else who sees its run', async () => {
+describe('the error message of the database for a check query', () => {
+  it('is shown to users who may read the check, not to others who can see the run', async () => {
     const secret = await check('select country::integer from health.cases')
     const slow = await check('select ${unknown_here}')
     const id = await group([secret, slow], { access: { publicAccess: 'READ_WRITE' } })
@@ -112,12 +112,12 @@ describe('what the server says of a query', () => {
   })
 })
 
-describe('values for a run', () => {
+describe('variable values passed to a run', () => {
   const known = `known_${randomUUID()}`
   beforeAll(() => owner.post('/variables').send({ name: known, secured: false, value: '1' }).expect(201))
   const given = (...names: string[]) => ({ variables: names.map((name) => ({ name, value: '5' })) })
 
-  it('are those of variables that the query names or that are stored; any other is refused by name', async () => {
+  it('are accepted if the query uses the variable or it is stored; others are refused by name', async () => {
     const { id } = await check('select 1 where ${least} > 4 -- ${commented}')
     const ask = (...names: string[]) => owner.post(`/data-quality-checks/${id}/run`).send(given(...names))
     expect((await ask('least', known).expect(200)).body).toMatchObject({ status: 'FAILED', violations: 1 })
@@ -132,7 +132,7 @@ describe('values for a run', () => {
     ])
   })
 
-  it('are not called unused where the query has the variable inside quotes: its place is wrong', async () => {
+  it('are not reported as unused if the query has the variable in quotes with other text', async () => {
     const { id } = await check("select 1 where 'a' like '%${F}%' or ${missing} = 1")
     const { body } = await owner.post(`/data-quality-checks/${id}/run`).send(given('F')).expect(200)
     expect(body).toMatchObject({
@@ -142,7 +142,7 @@ describe('values for a run', () => {
     })
   })
 
-  it('of a group are looked at likewise, also before it is queued', async () => {
+  it('are checked in the same way for a group, both for run and for start', async () => {
     const id = await group([await check('select ${a}'), await check('select ${b}')])
     for (const verb of ['run', 'start']) {
       const ask = (...names: string[]) => owner.post(`/data-quality-check-groups/${id}/${verb}`).send(given(...names))

@@ -20,8 +20,8 @@ const everything: Role[] = ['ROLE_SUPER_ADMIN']
 
 const identityOf = ({ token }: Person) => serviceClient({ baseUrl: service.identity.url, token: () => token })
 
-describe('a client whose pipelines are switched off', () => {
-  it('is refused everything here, super admins too, and says why', async () => {
+describe('an organisation whose pipelines are switched off', () => {
+  it('gets 403 with the reason for every operation, also as a super admin', async () => {
     const client = await service.identity.client({ pipelinesEnabled: false })
     const people = [
       await service.identity.person(client.id, ['ROLE_MANAGE_SCHEMA', 'ROLE_MANAGE_DATA_PIPELINE']),
@@ -40,7 +40,7 @@ describe('a client whose pipelines are switched off', () => {
       }
   })
 
-  it('gets them back from a super admin of its own', async () => {
+  it('has access again within ten seconds after its super admin switches pipelines on', async () => {
     const client = await service.identity.client({ pipelinesEnabled: false })
     const admin = await service.identity.person(client.id, everything)
     await service.as(admin).get('/schemas').expect(403)
@@ -52,15 +52,15 @@ describe('a client whose pipelines are switched off', () => {
     expect(await lastOtherAnswerMs(status, 200)).toBeLessThan(10_000)
   })
 
-  it('is not one whose other switches are off', async () => {
+  it('is not refused if only its other services are switched off', async () => {
     const client = await service.identity.client({ managerEnabled: false, routesEnabled: false })
     const person = await service.identity.person(client.id, ['ROLE_SEE_SCHEMA'])
     await service.as(person).get('/schemas').expect(200)
   })
 })
 
-describe('a super admin who switches clients', () => {
-  it('sees and makes what belongs to that client from the next request on, and comes back', async () => {
+describe('a super admin who switches organisations', () => {
+  it('reads and writes data of the new organisation from the next request on, and can switch back', async () => {
     const own = await service.identity.client()
     const other = await service.identity.client()
     const admin = await service.identity.person(own.id, everything)
@@ -86,7 +86,7 @@ describe('a super admin who switches clients', () => {
     }
   })
 
-  it('gets 503 and writes nothing into the client that was left while the identity service is down', async () => {
+  it('gets 503 and writes nothing into the previous organisation while the identity service is down', async () => {
     const own = await service.identity.client()
     const other = await service.identity.client()
     const admin = await service.identity.person(own.id, everything)
@@ -106,7 +106,7 @@ describe('a super admin who switches clients', () => {
     await until(async () => (await service.as(admin).get('/schemas')).status === 200, { within: 15_000, every: 200 })
   })
 
-  it('becomes one with a new session, so that no service remembers the old one', async () => {
+  it('is signed out when the role is granted: the old token gets 401', async () => {
     const client = await service.identity.client()
     const person = await service.identity.person(client.id, ['ROLE_SEE_SCHEMA'])
     await service.as(person).get('/schemas').expect(200)

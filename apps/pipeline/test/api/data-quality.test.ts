@@ -41,7 +41,7 @@ const runGroup = async (id: string, body: object = {}) => {
 }
 
 describe('a data quality check', () => {
-  it('is translated in its names and labels, and can be put back as it was read', async () => {
+  it('has translated names and labels, and accepts the body of GET in PUT', async () => {
     const labels = [{ key: 'severity', value: 'high' }]
     const { id: bare } = await check('select 1', { labels: [{ key: 'seen' }] })
     expect((await owner.get(`/data-quality-checks/${bare}`).expect(200)).body.labels).toEqual([
@@ -72,7 +72,7 @@ describe('a data quality check', () => {
     })
   })
 
-  it('says why each field of a translation is needed, and takes one value for each text', async () => {
+  it('explains each missing field of a translation, and refuses a second or an empty value for a text', async () => {
     const post = async (translations: object[]) =>
       (await owner.post('/data-quality-checks').send(checkBody({ translations })).expect(400)).body.errors
     const details = (await post([{}])).map(({ detail }: { detail: string }) => detail)
@@ -83,7 +83,7 @@ describe('a data quality check', () => {
     expect((await post([{ ...one, value: '' }]))[0].pointer).toBe('/translations/0/value')
   })
 
-  it('has a code of its own among those of its client, unless it has none', async () => {
+  it('has a unique code within its organisation, unless the code is empty', async () => {
     const { id } = await check('select 1', { code: 'TWICE' })
     const { body } = await owner
       .post('/data-quality-checks')
@@ -98,7 +98,7 @@ describe('a data quality check', () => {
     expect(found.body.map((one: { id: string }) => one.id)).toEqual([id])
   })
 
-  it('answers the rows that violate it, how many there are in all, and their columns', async () => {
+  it('returns the violating rows (1,000 at most), their total number, and the columns', async () => {
     const { id } = await check('select id, country from cases where id < 1200 order by id;')
     const result = await run(id)
     expect(createContractChecker(CheckResult)(result)).toEqual({ value: result })
@@ -112,7 +112,7 @@ describe('a data quality check', () => {
     expect(result.data!.rows[1]).toEqual([1, 'NO'])
   })
 
-  it('is OK without rows, and in ERROR with a sentence where it cannot be run', async () => {
+  it('is OK without rows, and ERROR with a message if the query cannot be run', async () => {
     expect(await run((await check('select * from cases where id < 0')).id)).toMatchObject({
       status: 'OK',
       violations: 0,
@@ -129,7 +129,7 @@ describe('a data quality check', () => {
     })
   })
 
-  it('uses stored variables and those of the run, as values alone', async () => {
+  it('uses stored variables and values of the run, always as values and not as SQL', async () => {
     await made('variables', { name: 'country', secured: false, value: 'NO' })
     const { id } = await check('select id from cases where country = ${country} limit 3')
     expect((await run(id)).data!.rows).toEqual([[1], [3], [5]])
@@ -140,7 +140,7 @@ describe('a data quality check', () => {
     expect(unknown).toMatchObject({ status: 'ERROR', message: expect.stringContaining('${nobody_knows}') })
   })
 
-  it('shows the value of a secured variable nowhere', async () => {
+  it('does not expose the value of a secured variable in results, database rows or logs', async () => {
     const canary = 'canary-5f0b4c7e9b44'
     await made('variables', { name: 'token', secured: true, value: canary })
     const queries = [
@@ -179,7 +179,7 @@ describe('a data quality check', () => {
 })
 
 describe('a data quality check group', () => {
-  it('runs its checks in their order, is OK only if all are, and history shows it', async () => {
+  it('runs its checks in order, is OK only if all checks are OK, and stores the results in its history', async () => {
     const fine = await check('select 1 where false', { name: `Fine ${Date.now()}` })
     const bad = await check('select * from cases', { name: `Bad ${Date.now()}` })
     const broken = await check('select nonsense')
@@ -199,7 +199,7 @@ describe('a data quality check group', () => {
     expect((await owner.get(`/data-quality-check-groups/${good.id}/runs`)).body).toMatchObject([{ status: 'OK' }])
   })
 
-  it('shows of its checks what the caller may see of them', async () => {
+  it('shows only the name and the number of violations of a check that the user may not read', async () => {
     const closed = await check('select 4711 as secret_number')
     const open = await check('select 2', { access: { publicAccess: 'READ' } })
     const { id } = await group([closed, open], { access: { publicAccess: 'READ_WRITE' } })
@@ -225,7 +225,7 @@ describe('a data quality check group', () => {
     expect(again.body.errors).toMatchObject([{ pointer: '/dataQualityChecks/1/id' }])
   })
 
-  it('keeps its checks from being deleted, and says so by name', async () => {
+  it('prevents the deletion of its checks, and the error names the group', async () => {
     const one = await check('select 1')
     const { id, name } = await group([one])
     const { body } = await owner.delete(`/data-quality-checks/${one.id}`).expect(409)
@@ -240,7 +240,7 @@ describe('a data quality check group', () => {
     await owner.delete(`/data-quality-check-groups/${id}`).expect(204)
   })
 
-  it('is queued once, with values that are sealed until its run has ended', async () => {
+  it('is queued once, and keeps its variable values encrypted until the run has ended', async () => {
     const { id } = await group([await check('select ${token} || ${word}')])
     const start = (variables: object[] = []) => owner.post(`/data-quality-check-groups/${id}/start`).send({ variables })
     const { body } = await start([{ name: 'word', secured: true, value: 'canary-in-the-queue' }]).expect(202)

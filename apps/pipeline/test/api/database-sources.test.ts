@@ -51,7 +51,7 @@ const create = async (changes: object) =>
   ).body.id as string
 
 describe('a pipeline from PostgreSQL', () => {
-  it('is tested, run and read, and its password is seen nowhere', async () => {
+  it('is tested, run and read, and its password is in no response or log', async () => {
     const worker = await spawnWorker(service.environment)
     try {
       const uid = await create({ tables: [{ schema: 'public', name: 'cases' }] })
@@ -77,7 +77,7 @@ describe('a pipeline from PostgreSQL', () => {
     }
   })
 
-  it('is previewed with the values as they will be read', async () => {
+  it('has a preview with the types and values of a load', async () => {
     const { body: preview } = await owner
       .post('/data-pipelines/preview')
       .send(body({ sqlQuery: 'select * from cases order by id' }))
@@ -127,13 +127,13 @@ describe('a pipeline from PostgreSQL', () => {
     expect(preview).toMatchObject({ complete: true, rejected: [] })
   })
 
-  it('is previewed by its first rows only', async () => {
+  it('has a preview of the first rows only', async () => {
     const asked = body({ tables: [{ name: 'many' }], rows: 7 })
     const { body: preview } = await owner.post('/data-pipelines/preview').send(asked).expect(200)
     expect(preview).toMatchObject({ height: 7, complete: false, rows: [[1], [2], [3], [4], [5], [6], [7]] })
   })
 
-  it('is tried with the stored password where it is absent, and only at its own address', async () => {
+  it('is tested with the stored password if none is sent, and only at the stored address', async () => {
     const id = await create({ sqlQuery: 'select 1' })
     const { password: _, ...known } = jdbcSource
     const test = (changes: object) =>
@@ -150,8 +150,8 @@ describe('a pipeline from PostgreSQL', () => {
   })
 })
 
-describe('a look-up', () => {
-  it('lists the tables that can be read, before and after the pipeline is saved', async () => {
+describe('a look-up of a database', () => {
+  it('lists the readable tables, before and after the pipeline is saved', async () => {
     const tables = [
       { id: 'public.cases', code: 'public', name: 'cases' },
       { id: 'public.many', code: 'public', name: 'many' },
@@ -165,7 +165,7 @@ describe('a look-up', () => {
     expect((await saved({ jdbcSource: known, query: 'MAN' })).body).toEqual(tables.slice(1))
   })
 
-  it('says what is wrong in a sentence, and knows no other kinds', async () => {
+  it('reports the source’s error, and returns 404 for an unknown kind of look-up', async () => {
     const wrong = { jdbcSource: { ...jdbcSource, password: 'wrong password' } }
     const { body: refused } = await owner.post('/lookups/SQL_DATABASE_D/tables').send(wrong).expect(422)
     expect(refused).toMatchObject({ code: 'source-unreadable', detail: expect.stringContaining(username) })
@@ -183,7 +183,7 @@ describe('a connection test', () => {
         .expect(200)
     ).body
 
-  it('answers with what the database says when it refuses', async () => {
+  it('returns the reason for which the database refuses the connection or the query', async () => {
     const wrong = await test({ jdbcSource: { ...jdbcSource, password: 'wrong password' } })
     expect(wrong).toMatchObject({ status: 'ERROR', errorCode: 'AUTHENTICATION_FAILED', httpStatusCode: 200 })
     expect(wrong).toMatchObject({
@@ -200,11 +200,11 @@ describe('a connection test', () => {
   })
 
   it.each([
-    ['inside the network', '10.1.2.3', 'ADDRESS_NOT_ALLOWED'],
-    ['where clouds keep credentials', '169.254.169.254', 'ADDRESS_NOT_ALLOWED'],
-    ['on this machine, unless the operator allows it', '::1', 'ADDRESS_NOT_ALLOWED'],
+    ['inside the private network', '10.1.2.3', 'ADDRESS_NOT_ALLOWED'],
+    ['of a cloud metadata service', '169.254.169.254', 'ADDRESS_NOT_ALLOWED'],
+    ['on the loopback interface, unless the operator allows it', '::1', 'ADDRESS_NOT_ALLOWED'],
     ['that does not exist', 'db.invalid', 'HOST_UNKNOWN'],
-  ])('connects to no address %s', async (_what, hostname, errorCode) => {
+  ])('does not connect to an address %s', async (_what, hostname, errorCode) => {
     expect(await test({ jdbcSource: { ...jdbcSource, hostname } })).toMatchObject({ status: 'ERROR', errorCode })
   })
 
@@ -214,14 +214,14 @@ describe('a connection test', () => {
     ['/sqlQuery', { sqlQuery: ' ' }],
     ['/tables', { sqlQuery: 'select 1', tables: [{ name: 'cases' }] }],
     ['/tables/1', { tables: [{ name: 'cases' }, { name: 'many' }] }],
-  ])('refuses what could not be saved: %s of %j', async (pointer, changes) => {
+  ])('refuses settings that could not be saved: %s of %j', async (pointer, changes) => {
     for (const path of ['test-connection', 'preview']) {
       const { body: refused } = await owner.post(`/data-pipelines/${path}`).send(body(changes)).expect(422)
       expect(refused.errors).toMatchObject([{ pointer }])
     }
   })
 
-  it('is for what can be connected to', async () => {
+  it('is refused for a type of pipeline that has no connection', async () => {
     const { body: refused } = await owner
       .post('/data-pipelines/test-connection')
       .send({ type: 'CSV_UPLOAD' })

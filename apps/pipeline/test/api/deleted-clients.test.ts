@@ -15,8 +15,8 @@ afterAll(() => service?.stop())
 const held = async (client: string) =>
   (await service.stack.db.selectFrom('schemas').select('id').where('client', '=', client).execute()).length
 
-describe('a deleted client', () => {
-  it('is listed with the day on which what is held of it goes, and is erased at once on demand', async () => {
+describe('a deleted organisation', () => {
+  it('is listed with the date of its erasure 30 days later, and is erased at once on request', async () => {
     const uid = await deletedClient(service)
     const { body } = await boss.get('/deleted-clients').expect(200)
     const found = body.find(({ id }: { id: string }) => id === uid)
@@ -31,7 +31,7 @@ describe('a deleted client', () => {
     expect(rows).toMatchObject([{ details: { erased: { schemas: 1 } } }])
   })
 
-  it('is not one that exists, or that nobody ever had', async () => {
+  it('is the only kind that can be erased: an existing organisation gives 404 and keeps its data', async () => {
     const client = await service.identity.client()
     const person = await service.identity.person(client.id, ['ROLE_MANAGE_SCHEMA'])
     await service

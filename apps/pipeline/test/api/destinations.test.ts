@@ -55,7 +55,7 @@ const stored = (uid: string) =>
 
 describe('an invalid address', () => {
   const wrong = ['https://127.0.0.1%2f.x', 'https://%zz.example.org', 'https://[::1', 'https://exa mple.org']
-  it.each(wrong)('is refused wherever it is typed: %s', async (url) => {
+  it.each(wrong)('is refused by connection tests, look-ups and creation: %s', async (url) => {
     const made = await create()
     const target = { url, ...credentials }
     const answers = [
@@ -69,7 +69,7 @@ describe('an invalid address', () => {
 })
 
 describe('a destination', () => {
-  it('goes elsewhere only at the word of somebody who may read its view', async () => {
+  it('cannot be moved to another address by a user who may not read its view', async () => {
     const made = await create({ access: { publicAccess: 'READ_WRITE', userAccess: [], userGroupAccess: [] } })
     const { id: _id, ...whole } = (await colleague.get(`/destinations/${made.id}`).expect(200)).body
     const put = (apiTarget: object) => colleague.put(`/destinations/${made.id}`).send({ ...whole, apiTarget })
@@ -78,7 +78,7 @@ describe('a destination', () => {
     expect(refused.errors[0].pointer).toBe('/viewSource/id')
   })
 
-  it('answers what it was given, the view as far as it may be seen, and never a secret', async () => {
+  it('returns its settings, and the query of the view only to users who may read it, but no secret', async () => {
     const importOptions = { dataElementIdScheme: 'CODE', idScheme: 'attribute:DnrLSdo4hMl', dryRun: true }
     const made = await create({ importOptions, description: 'To the ministry', runTrigger: 'EVERY_DAY_2AM' })
     expect(made).toMatchObject({
@@ -106,7 +106,7 @@ describe('a destination', () => {
     expect(found.map(({ id }: { id: string }) => id)).toEqual([made.id])
   })
 
-  it('can be put as it was got: its password stays, goes when that is null, and does not go elsewhere', async () => {
+  it('keeps its password in PUT without one, removes it if it is empty, and refuses to send it to a new address', async () => {
     const made = await create()
     const { target_secrets: before } = await stored(made.id)
     const put = (changes: object) => owner.put(`/destinations/${made.id}`).send({ ...made, ...changes })
@@ -136,7 +136,7 @@ describe('a destination', () => {
     expect([tokened.apiTarget, tokened.apiTokenTarget]).toEqual([undefined, { url: dhis2.url }])
   })
 
-  it('has one target, at an address, and a view that its owner may read', async () => {
+  it('is refused without exactly one valid target, a readable view, a valid schedule and a unique name', async () => {
     expect(await problemOf({ apiTarget: undefined })).toMatchObject({ pointer: '/apiTarget' })
     expect(await problemOf({ apiTokenTarget: { url: dhis2.url } })).toMatchObject({ pointer: '/apiTokenTarget' })
     for (const url of ['https://a:b@dhis2.example.org', 'https://dhis2.example.org/?a=1', 'http:// /'])
@@ -151,11 +151,11 @@ describe('a destination', () => {
   })
 })
 
-describe('a test of a target', () => {
+describe('a connection test of a target', () => {
   const test = async (target: object) =>
     (await owner.post('/destinations/test-connection').send(target).expect(200)).body
 
-  it('names the version and the user where all is well, by password and by token', async () => {
+  it('returns the version and the user on success, by password and by token', async () => {
     expect(await test({ url: dhis2.url, ...credentials })).toEqual({
       status: 'OK',
       httpStatus: '200 OK',
@@ -169,7 +169,7 @@ describe('a test of a target', () => {
     expect(await test({ url: `${dhis2.url}/api`, authToken: token })).toMatchObject({ status: 'OK' })
   })
 
-  it('says what is wrong, as an answer', async () => {
+  it('returns status 200 with an error code and a message for each kind of failure', async () => {
     const secure = createServer(selfSigned()!, (_request, response) => response.end('{}'))
     await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve))
     await using _stopped = { [Symbol.asyncDispose]: async () => void secure.close() }
@@ -209,7 +209,7 @@ describe('a test of a target', () => {
       .expect(422)
   })
 
-  it('does not send what is stored to another address', async () => {
+  it('does not send the stored password to another address', async () => {
     const { id } = await create()
     const { body: problem } = await owner
       .post(`/destinations/${id}/test-connection`)
@@ -220,8 +220,8 @@ describe('a test of a target', () => {
   })
 })
 
-describe('a look-up', () => {
-  it('shows what the target has to choose from, and what keeps it from that', async () => {
+describe('a look-up of a destination', () => {
+  it('lists the matching objects of the target, and reports the target’s error', async () => {
     const { id } = await create()
     const look = (kind: string, query: object = {}) => owner.post(`/destinations/${id}/lookups/${kind}`).send(query)
     expect((await look('data-elements', { query: 'anc' }).expect(200)).body).toEqual([
@@ -236,8 +236,8 @@ describe('a look-up', () => {
   })
 })
 
-describe('a run', () => {
-  it('pushes the view, keeps what was refused, and its password is seen nowhere', async () => {
+describe('a run of a destination', () => {
+  it('pushes the view, stores rejected rows, mails failures, can be cancelled, and exposes no password', async () => {
     const post = await startSmtp()
     const mails = { SMTP_URL: `smtp://127.0.0.1:${post.port}`, MAIL_FROM: 'no-reply@example.org' }
     await service.stack.db

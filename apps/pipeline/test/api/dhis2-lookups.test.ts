@@ -20,7 +20,7 @@ afterAll(async () => {
 })
 
 describe('a look-up for a pipeline from DHIS2', () => {
-  it('goes by what is typed, and by what is saved to the saved address alone', async () => {
+  it('uses the submitted credentials, and the stored ones only for the stored address', async () => {
     const look = (path: string, asked: object) => owner.post(path).send(asked)
     const unsaved = '/lookups/SOURCE_SYSTEM_C/data-elements'
     expect((await look(unsaved, { url: dhis2.url, ...credentials, query: '1st' }).expect(200)).body).toHaveLength(1)

@@ -66,8 +66,8 @@ const bounds: [string, ...number[]][] = [
   ['dataPipelines` of a bulk body', fieldOf(DataPipelinesBody, 'dataPipelines')['maxItems']],
 ]
 
-describe('the table of bounds', () => {
-  it.each(bounds)('says what the contract of %s takes', (field, ...numbers) => {
+describe('the table of limits', () => {
+  it.each(bounds)('contains the limits of the contract for %s', (field, ...numbers) => {
     const row = table
       .split('\n')
       .find((line) => line.startsWith(`| \`${field}`) && /[`,| ]/.test(line[field.length + 3]!))

@@ -163,7 +163,7 @@ const asked = (caller: Asking, signature: OperationSignature, { uid, taskId, key
 }
 
 describe('the operations', () => {
-  it('are those of the contracts, each answered once', () => {
+  it('match the contracts, and each has a valid sample request', () => {
     const ids = signatures.map(({ id }) => id).toSorted()
     expect(operations.map(({ signature }) => signature.id).toSorted()).toEqual(ids)
     expect(Object.keys(good).toSorted()).toEqual(ids)
@@ -171,7 +171,7 @@ describe('the operations', () => {
 })
 
 describe.each(table)('%s', (id, signature) => {
-  it('answers a good request as its contract says', async () => {
+  it('returns a response that matches its contract for a valid request', async () => {
     const answer = await asked(rightful(signature, owner), signature, await good[id]!())
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     if (signature.events) {
@@ -185,7 +185,7 @@ describe.each(table)('%s', (id, signature) => {
     expect(answer.headers).toMatchObject({ 'x-request-id': expect.any(String), 'cache-control': kept })
   })
 
-  it('refuses other methods with 405, and names the right ones', async () => {
+  it('returns 405 for another method, and lists the allowed methods', async () => {
     const answer = await owner.patch(at(signature)).expect(405)
     expect(answer.body.code).toBe('method-not-allowed')
     expect(answer.headers['allow']).toContain(signature.method.toUpperCase())
@@ -193,7 +193,7 @@ describe.each(table)('%s', (id, signature) => {
 })
 
 describe.each(table.filter(([, { response }]) => response))('%s', (_id, signature) => {
-  it('answers 406, and does nothing, where Accept leaves no room for its type', async () => {
+  it('returns 406 if the Accept header excludes its content type', async () => {
     const type = signature.events ? 'text/event-stream' : 'application/json'
     const caller = rightful(signature, owner)
     for (const accept of ['text/csv', `${type};q=0, */*`]) {
@@ -208,7 +208,7 @@ describe.each(table.filter(([, { response }]) => response))('%s', (_id, signatur
 })
 
 describe.each(guarded)('%s', (_id, signature) => {
-  it('refuses whoever has no token, a broken one, or the wrong kind', async () => {
+  it('returns 401 without a token, or with a malformed, forged or wrong token', async () => {
     const { body, headers } = await service.http[signature.method](`/api/v1${at(signature)}`).expect(401)
     expect(body).toMatchObject({ code: 'unauthenticated', status: 401, type: 'urn:problem:unauthenticated' })
     expect(headers).toMatchObject({
@@ -223,7 +223,7 @@ describe.each(guarded)('%s', (_id, signature) => {
 })
 
 describe.each(byRole)('%s', (_id, signature) => {
-  it('refuses whoever lacks the role, before it looks at anything else', async () => {
+  it('returns 403 if the role is missing, before it validates the request', async () => {
     const guard = signature.guard as Role[]
     const sent = signature.upload ? 'a' : { nonsense: true }
     const { body } = await asked(await lacking(guard), signature, { body: sent }).expect(403)
@@ -232,7 +232,7 @@ describe.each(byRole)('%s', (_id, signature) => {
 })
 
 describe.each(withId)('%s', (id, signature) => {
-  it('knows nothing of another client, of an id that there is not, and of what is no id', async () => {
+  it('returns the same 404 for an object of another organisation, an unknown id and a malformed id', async () => {
     const { body } = id === 'dataPipelines.upload' ? {} : await good[id]!()
     const uid = id.startsWith('schemas.') ? loaded.schema : loaded.pipeline
     const caller = rightful(signature, stranger)
@@ -244,7 +244,7 @@ describe.each(withId)('%s', (id, signature) => {
 })
 
 describe.each(withBody)('%s', (id, signature) => {
-  it('names every violation of a body at once', async () => {
+  it('reports all violations of a body at once', async () => {
     const { uid } = await good[id]!()
     const { body, pointers } = wrongBody(signature.body!)
     const answer = await asked(owner, signature, { uid, body }).expect(400)
@@ -254,7 +254,7 @@ describe.each(withBody)('%s', (id, signature) => {
     )
   })
 
-  it('takes no other JSON for an object, and no other type for JSON', async () => {
+  it('returns 400 for JSON that is not an object, and 415 for another content type', async () => {
     const { uid } = await good[id]!()
     for (const text of ['[]', '"text"', '7', 'null', 'true']) {
       const sent = owner[signature.method](at(signature, uid)).type('application/json').send(text)
@@ -266,7 +266,7 @@ describe.each(withBody)('%s', (id, signature) => {
 })
 
 describe.each(table)('%s', (id, signature) => {
-  it('names every violation of a query at once', async () => {
+  it('reports all violations of a query at once', async () => {
     const { uid, body } = await good[id]!()
     const { query, pointers } = wrongQuery(signature.query ?? {})
     const answer = await asked(rightful(signature, owner), signature, { uid, query, body }).expect(400)

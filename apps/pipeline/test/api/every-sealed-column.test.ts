@@ -93,7 +93,7 @@ async function opened(ring: ReturnType<typeof keyRing>): Promise<string[]> {
   return values
 }
 
-it('every column in which anything is sealed is on the list, is sealed anew, and opens without the old key', async () => {
+it('re-encryption covers every column with encrypted values, after which the old key is not needed', async () => {
   await secretsOfEveryKind()
   const { db, environment } = service.stack
   const oldKey = environment['SECRET_KEYS']!

@@ -76,8 +76,8 @@ async function listen(pipeline: string, { query = '', headers = {} } = {}) {
 }
 const messages = (events: Received[]) => events.map(({ data }) => data.message)
 
-describe('following a log', () => {
-  it('brings what is there, then each line and each step of the run as it comes', async () => {
+describe('the log stream', () => {
+  it('sends the existing lines, then each new line and each change of the run', async () => {
     const run = await queued()
     await write(run, 'one', 'two')
     await using stream = await listen(run.pipeline)
@@ -96,7 +96,7 @@ describe('following a log', () => {
     expect([first!.status, second!.status, second!.progress.percentage]).toEqual(['QUEUED', 'RUNNING', 12.5])
   })
 
-  it('goes on behind the line that a client has, and misses and repeats none', async () => {
+  it('resumes after Last-Event-ID without missing or repeated lines', async () => {
     const run = await queued()
     await write(run, ...Array.from({ length: 1_200 }, (_, index) => `line ${index}`))
     const seen: string[] = []
@@ -111,7 +111,7 @@ describe('following a log', () => {
     expect(seen).toEqual(Array.from({ length: 1_200 }, (_, index) => `line ${index}`))
   })
 
-  it('of one run ends with it, and holds no line of another', async () => {
+  it('of one run ends when the run has ended, and contains no line of another run', async () => {
     const run = await queued()
     await write(run, 'of the first')
     await change(run.run, { state: 'FAILED', finished_at: new Date(), message: 'No.', percentage: 40 })
@@ -126,7 +126,7 @@ describe('following a log', () => {
     expect(messages(newest.events('log'))).toEqual(['of the second'])
   })
 
-  it('brings only lines of the level that is asked for', async () => {
+  it('sends only lines of the requested level', async () => {
     const run = await queued()
     await write(run, 'one', '!two', 'three', '!four')
     await using stream = await listen(run.pipeline, { query: '?logLevel=WARN' })
@@ -134,7 +134,7 @@ describe('following a log', () => {
     expect(messages(stream.events('log'))).toEqual(['!two', '!four'])
   })
 
-  it('ends when the pipeline is gone', async () => {
+  it('ends when the pipeline is deleted', async () => {
     const run = await queued()
     await using stream = await listen(run.pipeline)
     await until(() => stream.events('run').length === 1)
@@ -142,7 +142,7 @@ describe('following a log', () => {
     await until(() => stream.over())
   })
 
-  it('is refused where there is no such run', async () => {
+  it('returns 404 if the run belongs to another pipeline', async () => {
     const { pipeline } = await queued()
     const other = await queued()
     await owner.get(`/data-pipelines/${pipeline}/logs/stream?taskId=${other.task}`).expect(404)

@@ -23,7 +23,7 @@ afterAll(async () => {
 describe('a function of AWS Lambda', () => {
   const place = () => ({ url: standIn.server.url, functionName: 'people', region: 'EU_WEST_1' })
 
-  it('is tried, saved with its keys, and then says which others there are', async () => {
+  it('is tested, previewed and saved with its keys, and then lists the other functions', async () => {
     standIn.people.put({ id: 1 })
     const own = { type: 'FUNCTION', functionSource: { ...place(), ...key } }
     const { body: tried } = await owner.post('/data-pipelines/test-connection').send(own).expect(200)
@@ -41,7 +41,7 @@ describe('a function of AWS Lambda', () => {
     expect(away.errors).toMatchObject([{ pointer: '/functionSource/accessKey' }])
   })
 
-  it('says which functions there are before anything is saved', async () => {
+  it('is listed by a look-up before the pipeline is saved', async () => {
     const look = (body: object) => owner.post('/lookups/FUNCTION/functions').send(body)
     // Which one is what is asked for, so none is named.
     const { functionName: _, ...region } = place()
@@ -55,7 +55,7 @@ describe('a function of AWS Lambda', () => {
     expect(nowhere.errors).toMatchObject([{ pointer: '/url' }])
   })
 
-  it('takes no token, as an address takes no access key', async () => {
+  it('refuses a token, and a function with an address refuses an access key', async () => {
     const refused = async (functionSource: object) => {
       const { body } = await owner.post('/data-pipelines/test-connection').send({ type: 'FUNCTION', functionSource })
       return (body.errors as { pointer: string }[] | undefined)?.map(({ pointer }) => pointer)
@@ -65,8 +65,8 @@ describe('a function of AWS Lambda', () => {
   })
 })
 
-describe('a function behind an address', () => {
-  it('is missed in a sentence that is about the address', async () => {
+describe('a function with an address', () => {
+  it('is reported as not found, with the advice to check the address, if it returns 404', async () => {
     const { server } = await addressed()
     await using _server = server
     const functionSource = { url: `${server.url}/api/nobody`, authToken: 'a-token' }

@@ -16,8 +16,8 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-describe('health', () => {
-  it('says which part is down while the database is, and that all is well once it is back', async () => {
+describe('the health endpoint', () => {
+  it('reports the database as DOWN during an outage, and UP after it', async () => {
     const parts = { database: 'UP', queue: 'UP', files: 'UP', secrets: 'UP', warehouse: 'UP', identity: 'UP' }
     await service.http.get('/health/ready').expect(200, { status: 'UP', parts })
     await service.databaseGate.shut()
@@ -34,7 +34,7 @@ describe('health', () => {
     await owner.get('/schemas').expect(200)
   })
 
-  it('names the identity service when that is down, and stays ready without it', async () => {
+  it('reports the identity service as DOWN, and stays ready without it', async () => {
     await service.identityGate.shut()
     const { body } = await service.http.get('/health/ready').expect(200)
     expect(body).toMatchObject({ status: 'UP', parts: { identity: 'DOWN' } })
@@ -43,7 +43,7 @@ describe('health', () => {
 })
 
 describe('a stored secret whose key is not in SECRET_KEYS', () => {
-  it('is said by the answer, by the log with the key, and by the health of a service that starts', async () => {
+  it('causes 503, a log line with the key id, and health part secrets DOWN in a new instance', async () => {
     const { id: client } = await service.identity.client()
     const other = keyRing(`lost:${Buffer.alloc(32, 9).toString('base64')}`)
     const sealed = (role: string) => other.seal('x', `warehouses.${role}_password:${client}`)
@@ -65,7 +65,7 @@ describe('a stored secret whose key is not in SECRET_KEYS', () => {
 })
 
 describe('a request id', () => {
-  it('goes from the caller through this service to identity, and into both logs', async () => {
+  it('is passed from the caller to the identity service, and is in the logs of both services', async () => {
     const { id } = await service.identity.client()
     const newcomer = service.as(await service.identity.person(id, ['ROLE_SEE_SCHEMA']))
     const requestId = 'journey:1.2-3'
@@ -77,14 +77,14 @@ describe('a request id', () => {
     expect(JSON.parse(lines(service.log())[0]!)).toMatchObject({ operation: 'schemas.list', client: id, status: 200 })
   })
 
-  it.each(['a b', 'x'.repeat(101), 'ü', '"quoted"', ''])('that is odd is replaced: %j', async (odd) => {
+  it.each(['a b', 'x'.repeat(101), 'ü', '"quoted"', ''])('is replaced if it is invalid: %j', async (odd) => {
     const { headers } = await service.http.get('/health/live').set('X-Request-Id', encodeURI(odd).replaceAll('%', ' '))
     expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
   })
 })
 
 describe('metrics', () => {
-  it('count answers by operation and status, and no addresses', async () => {
+  it('count responses by operation and status, without object ids', async () => {
     await owner.get('/schemas/7f3c1a52-9e0b-4d6f-8a11-2b3c4d5e6f70').expect(404)
     const { text, headers } = await service.http.get('/metrics').expect(200)
     expect(headers['content-type']).toMatch('text/plain')
@@ -94,14 +94,14 @@ describe('metrics', () => {
   })
 })
 
-describe('the reference', () => {
-  it('is OpenAPI 3.1 without a loose end', async () => {
+describe('the API reference', () => {
+  it('is valid OpenAPI 3.1 without unresolved references', async () => {
     const { body } = await service.http.get('/openapi.json').expect(200)
     expect(body.openapi).toBe('3.1.0')
     expect(brokenOpenapiRules(body)).toEqual([])
   })
 
-  it('can be browsed without the internet', async () => {
+  it('is rendered without requests to other hosts', async () => {
     const { text, headers } = await service.http.get('/docs').expect(200)
     expect(headers['content-security-policy']).toContain("default-src 'self'")
     const addresses = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => address!)
@@ -117,8 +117,8 @@ describe('the reference', () => {
   })
 })
 
-describe('an answer', () => {
-  it('carries the headers that browsers need to be careful, and lets no other origin in', async () => {
+describe('a response', () => {
+  it('has the security headers, and allows no other origin', async () => {
     const { headers } = await owner.get('/schemas').set('Origin', 'https://evil.example').expect(200)
     expect(headers).toMatchObject({
       'x-content-type-options': 'nosniff',

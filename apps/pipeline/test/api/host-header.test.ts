@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => service?.stop())
 
-it('answers 421 to requests that were meant for another host, but probes', async () => {
+it('returns 421 for a request to another host, except for health and metrics', async () => {
   const statusAt = async (path: string, host: string) => (await service.http.get(path).set('host', host)).status
   expect(await statusAt('/openapi.json', 'localhost:3002')).toBe(200)
   for (const path of ['/openapi.json', '/docs', '/api/v1/schemas'])

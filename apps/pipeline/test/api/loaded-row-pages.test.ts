@@ -36,7 +36,7 @@ async function load(one: string, csv: string) {
 }
 
 describe('a page of loaded rows', () => {
-  it('is whole or refused, with a size that fits', async () => {
+  it('is returned whole; if it is too large, it is refused and the error suggests a smaller page size', async () => {
     const one = await create()
     await load(one, `id,text\n${Array.from({ length: 12 }, (_, id) => `${id},${'x'.repeat(1_000_000)}\n`).join('')}`)
     const { body } = await owner.get(`${one}/data?pageSize=12`).expect(422)
@@ -51,8 +51,8 @@ describe('a page of loaded rows', () => {
   })
 })
 
-describe('a deleted pipeline', () => {
-  it('leaves its table until the warehouse lets go of it, shown to nobody and gone before the next load', async () => {
+describe('the table of a deleted pipeline', () => {
+  it('is hidden while a lock prevents its drop, and is dropped before the next load into the same name', async () => {
     const one = await create()
     await load(one, 'secret\n1\n2\n')
     await using inside = await service.stack.inside(client)

@@ -41,14 +41,14 @@ describe('a pipeline', () => {
     ['SQL_DATABASE_B', { jdbcSource, tables: [{ name: 'cases' }] }],
     ['SQL_DATABASE_C', { jdbcSource, sqlQuery: 'select * from cases' }],
     ['SQL_DATABASE_D', { jdbcSource, sqlQuery: 'select 1', roleIdentifier: 'r', region: 'EU_WEST_1' }],
-  ] as const)('of type %s is answered with what is its own, and taken back like that', async (type, own) => {
+  ] as const)('of type %s returns its own fields, and accepts the body of POST in PUT', async (type, own) => {
     const made = await create(pipelineBody(schema, { type, ...own }))
     expect(made).toMatchObject({ type, typeName: connectorNames[type], typeKey: type.toLowerCase(), ...own })
     const { body } = await owner.put(`/data-pipelines/${made.id}`).send(made).expect(200)
     expect(body).toMatchObject({ type, ...own })
   })
 
-  it('is told what is wrong with the fields of its type, not of others', async () => {
+  it('reports all errors in the fields of its type, and refuses fields of other types', async () => {
     const { body } = await owner
       .post('/data-pipelines')
       .send(databaseBody({ csvOptions: {}, jdbcSource: { hostname: 'a b', port: 0 } }))
@@ -62,7 +62,7 @@ describe('a pipeline', () => {
     ])
   })
 
-  it('needs a type that this version has', async () => {
+  it('is refused with an unknown type, or without a type if the fields match none', async () => {
     const { body } = await owner
       .post('/data-pipelines')
       .send(pipelineBody(schema, { type: 'FAX' }))
@@ -78,7 +78,7 @@ describe('a pipeline', () => {
   })
 
   it.each(Object.entries(samples).filter(([type]) => !/UPLOAD|DATABASE|WAREHOUSE/.test(type)))(
-    'of type %s is recognised by its fields where it is sent without a type',
+    'of type %s is recognised by its fields if it is sent without a type',
     async (type, sample) => {
       const made = await create(pipelineBody(schema, { type: undefined, ...withSecrets(sample, 'a value') }))
       expect(made.type).toBe(type)
@@ -91,7 +91,7 @@ describe('a pipeline', () => {
     },
   )
 
-  it('takes parts of objects, and says what cannot work without the missing ones', async () => {
+  it('accepts partial objects, and is refused if a required field inside is missing', async () => {
     const made = await create(
       databaseBody({
         anonymousAccess: { metadata: true },
@@ -117,7 +117,7 @@ describe('a pipeline', () => {
     expect((await create(requisitions)).facilities).toEqual(facilities)
   })
 
-  it('needs its type where its fields fit several, and keeps the stored one', async () => {
+  it('needs a type if its fields fit several, and keeps its stored type in PUT without one', async () => {
     const { type: _type, ...untyped } = databaseBody()
     const { body: refused } = await owner.post('/data-pipelines').send(untyped).expect(422)
     expect(refused.errors).toEqual([{ pointer: '/type', detail: expect.stringContaining('SQL_DATABASE_D') }])
@@ -132,13 +132,13 @@ describe('a pipeline', () => {
     expect((await stored(made.id)).open).toEqual({})
   })
 
-  it('keeps its type', async () => {
+  it('cannot change its type', async () => {
     const { id } = await create(pipelineBody(schema))
     const { body } = await owner.put(`/data-pipelines/${id}`).send(databaseBody()).expect(422)
     expect(pointers(body)).toEqual(['/type'])
   })
 
-  it('takes SQL to run before its data is published', async () => {
+  it('stores the SQL statements of its transformation', async () => {
     const transformation = {
       sqlStatements: [{ description: 'Tidy.', statement: 'delete from staging where a is null' }],
     }
@@ -147,23 +147,23 @@ describe('a pipeline', () => {
   })
 
   it.each([
-    ['two delimiters for one thing', { delimiter: '#', comment: '#' }, '/csvOptions/comment'],
-    ['a header of several lines that it has not', { headerRow: false, headerLines: 2 }, '/csvOptions/headerLines'],
-    ['an encoding that nobody knows', { encoding: 'klingon-8' }, '/csvOptions/encoding'],
-    ['a column without label and place', { columns: [{ dataType: 'TEXT' }] }, '/csvOptions/columns/0'],
+    ['the same delimiter and comment character', { delimiter: '#', comment: '#' }, '/csvOptions/comment'],
+    ['several header lines without a header row', { headerRow: false, headerLines: 2 }, '/csvOptions/headerLines'],
+    ['an unknown encoding', { encoding: 'klingon-8' }, '/csvOptions/encoding'],
+    ['a column without label and index', { columns: [{ dataType: 'TEXT' }] }, '/csvOptions/columns/0'],
     [
       'a scale without a precision',
       { columns: [{ index: 0, dataType: 'DECIMAL', scale: 2 }] },
       '/csvOptions/columns/0',
     ],
-  ])('of files is refused %s', async (_what, csvOptions, pointer) => {
+  ])('of uploaded files is refused with %s', async (_what, csvOptions, pointer) => {
     const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, { csvOptions })).expect(422)
     expect(pointers(body)).toEqual([pointer])
   })
 })
 
 describe('a pipeline from a database', () => {
-  it('shows how it is reached, without credentials', async () => {
+  it('returns its default port and connection URL without credentials', async () => {
     const own = { jdbcSource: { ...jdbcSource, password, ssl: true } }
     expect(await create(databaseBody(own))).toMatchObject({
       defaultPort: 5432,
@@ -184,7 +184,7 @@ describe('a pipeline from a database', () => {
     })
   })
 
-  it('may have a schedule, which a CUSTOM one has to spell out', async () => {
+  it('accepts a schedule, and requires a cron expression for CUSTOM', async () => {
     expect(await create(databaseBody({ runTrigger: 'EVERY_HOUR' }))).toMatchObject({ runTrigger: 'EVERY_HOUR' })
     const { body } = await owner
       .post('/data-pipelines')
@@ -195,16 +195,16 @@ describe('a pipeline from a database', () => {
 
   it.each([
     ['neither a query nor tables', { sqlQuery: undefined }, '/sqlQuery'],
-    ['both', { tables: [{ name: 'a' }] }, '/tables'],
+    ['both a query and tables', { tables: [{ name: 'a' }] }, '/tables'],
     ['a blank query', { sqlQuery: ' ' }, '/sqlQuery'],
     ['more than one table', { sqlQuery: undefined, tables: [{ name: 'a' }, { name: 'b' }] }, '/tables/1'],
-    ['a port behind the name', { jdbcSource: { ...jdbcSource, hostname: 'db:5432' } }, '/jdbcSource/hostname'],
-  ])('is refused %s', async (_what, changes, pointer) => {
+    ['a port in the hostname', { jdbcSource: { ...jdbcSource, hostname: 'db:5432' } }, '/jdbcSource/hostname'],
+  ])('is refused with %s', async (_what, changes, pointer) => {
     const { body } = await owner.post('/data-pipelines').send(databaseBody(changes)).expect(422)
     expect(pointers(body)).toEqual([pointer])
   })
 
-  it('takes no file', async () => {
+  it('refuses an uploaded file', async () => {
     const { id } = await create(databaseBody())
     const { body } = await owner.post(`/data-pipelines/${id}/file`).type('text/csv').send('a\n').expect(422)
     expect(body.detail).toBe(
@@ -214,7 +214,7 @@ describe('a pipeline from a database', () => {
 })
 
 describe('the password of a source', () => {
-  it('is sealed, kept while it is absent, cleared by null, and replaced', async () => {
+  it('is encrypted, kept if it is absent or null, replaced by a new value, and removed by an empty string', async () => {
     const made = await create(databaseBody({ jdbcSource: { ...jdbcSource, password } }))
     const put = (own: object) => owner.put(`/data-pipelines/${made.id}`).send(databaseBody(own)).expect(200)
     const first = await stored(made.id)
@@ -232,7 +232,7 @@ describe('the password of a source', () => {
     expect((await stored(made.id)).sealed).toBeNull()
   })
 
-  it('does not go to another address with somebody who may not read it', async () => {
+  it('is not kept for another hostname, port or SSL setting, for which the password must be sent again', async () => {
     const { id } = await create(databaseBody({ jdbcSource: { ...jdbcSource, password } }))
     for (const change of [{ hostname: 'evil.example' }, { port: 5433 }, { ssl: true }]) {
       const body = databaseBody({ jdbcSource: { ...jdbcSource, ...change } })
@@ -244,7 +244,7 @@ describe('the password of a source', () => {
     expect((await stored(id)).open).toEqual({ password })
   })
 
-  it('is in no answer, audit row or log line', async () => {
+  it('is in no response, audit row or log line', async () => {
     const { id, ...made } = await create(databaseBody({ jdbcSource: { ...jdbcSource, password } }))
     const { text } = await owner.get(`/data-pipelines/${id}`).expect(200)
     const changed = await owner.put(`/data-pipelines/${id}`).send(databaseBody({ jdbcSource })).expect(200)

@@ -41,7 +41,7 @@ const withFile = async (content: string | Buffer, changes = {}) => {
 }
 
 describe('a preview of a file', () => {
-  it('shows rows, types and guesses, and keeps nothing', async () => {
+  it('returns rows, types and detected CSV options, and stores nothing', async () => {
     const before = await kept()
     const { body } = await send('id;name;when\n1;Ä;2026-01-31\n2;;2026-02-01\n', '?name=cases.csv').expect(200)
     expect(body).toMatchObject({
@@ -64,7 +64,7 @@ describe('a preview of a file', () => {
     expect(await kept()).toBe(before)
   })
 
-  it('follows the options that are given', async () => {
+  it('uses the options of the request', async () => {
     const { body } = await send('1|NA\n2|x\n', '?delimiter=PIPE&headerRow=false&nullValues=NA&rows=1').expect(200)
     expect(body).toMatchObject({
       rows: [[1, null]],
@@ -76,7 +76,7 @@ describe('a preview of a file', () => {
     })
   })
 
-  it('shows what would be set aside', async () => {
+  it('returns the rows that a load would reject', async () => {
     const { body } = await send('a,b\n1,2\n3\n4,5\n').expect(200)
     expect(body.rows).toEqual([
       [1, 2],
@@ -85,12 +85,12 @@ describe('a preview of a file', () => {
     expect(body.rejected).toMatchObject([{ line: 3, raw: '3' }])
   })
 
-  it('looks at the beginning of a long text only, and shows no half row', async () => {
+  it('reads only the beginning of a long file, and returns no partial row', async () => {
     const { body } = await send(`a,b\n${'12345,some text\n'.repeat(500_000)}`, '?rows=5').expect(200)
     expect(body).toMatchObject({ height: 5, complete: false, rejected: [] })
   })
 
-  it('opens what is packed, and asks for the whole of what cannot be read by its beginning', async () => {
+  it('decompresses gzip, and asks for the whole file if the format cannot be read from its beginning', async () => {
     const { body } = await send(gzipSync('a,b\n1,2\n')).expect(200)
     expect(body.rows).toEqual([[1, 2]])
     const long = gzipSync(`number\n${Array.from({ length: 700_000 }, () => String(Math.random())).join('\n')}`)
@@ -101,7 +101,7 @@ describe('a preview of a file', () => {
     expect(refused.body.code).toBe('preview-needs-whole-file')
   })
 
-  it('reads JSON and its like', async () => {
+  it('reads JSON', async () => {
     const { body } = await send('[{"id": 1, "name": "Ä"}, {"id": 2, "more": [1]}]', '?name=cases.json').expect(200)
     expect(body.columns).toMatchObject([{ name: 'id' }, { name: 'name' }, { name: 'more', dataType: 'JSONB' }])
     expect(body.rows).toEqual([
@@ -113,7 +113,7 @@ describe('a preview of a file', () => {
     expect(nameless.notes[0]).toMatch(/^The file is a JSON array/)
   })
 
-  it('shows what a load stores', async () => {
+  it('returns the values that a load would store', async () => {
     const { body } = await send('on;share;ok\n31/01/2026;1,50;TRUE\n01/02/2026;;false\n').expect(200)
     expect(body.rows).toEqual([
       ['2026-01-31', '1.50', true],
@@ -121,7 +121,7 @@ describe('a preview of a file', () => {
     ])
   })
 
-  it('lists the sheets of a workbook, and reads the one that is chosen', async () => {
+  it('lists the sheets of a workbook, and reads the selected sheet', async () => {
     const value = (text: number) => `<row><c><v>${text}</v></c></row>`
     const sheets = { Cover: value(1), Lists: value(2), Blank: '' }
     const book = makeWorkbook({ sheets, attributes: { Lists: 'state="hidden"' } })
@@ -143,7 +143,7 @@ describe('a preview of a file', () => {
     await send(book, '?sheetNumber=0').expect(400)
   })
 
-  it('says in a sentence what is wrong with a file', async () => {
+  it('returns the reason if the file cannot be read', async () => {
     const { body } = await send('%PDF-1.7 and so on').expect(422)
     expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringContaining('a PDF document') })
     const empty = await send('').expect(422)
@@ -152,8 +152,8 @@ describe('a preview of a file', () => {
   })
 })
 
-describe('columns that are given', () => {
-  it('are shown by their names and types', async () => {
+describe('configured columns in a preview', () => {
+  it('are returned with their configured names and types', async () => {
     const id = await withFile('Code,When\n007,01/02/2026\n')
     const columns = [
       { label: 'Code', name: 'code_of_case', dataType: 'INTEGER' },
@@ -167,7 +167,7 @@ describe('columns that are given', () => {
     ])
   })
 
-  it('have to be there', async () => {
+  it('are refused if the file does not contain them', async () => {
     const id = await withFile('a\n1\n')
     const asked = { type: 'CSV_UPLOAD', id, csvOptions: { columns: [{ label: 'b', dataType: 'TEXT' }] } }
     const { body } = await owner.post('/data-pipelines/preview').send(asked).expect(422)
@@ -175,8 +175,8 @@ describe('columns that are given', () => {
   })
 })
 
-describe('a preview of what a pipeline has', () => {
-  it('shows its uploaded file as the options of the request say', async () => {
+describe('a preview of the file of a pipeline', () => {
+  it('uses the stored settings, or the settings of the request', async () => {
     const id = await withFile('a;b\n1;2\n')
     const { body } = await owner.post('/data-pipelines/preview').send({ type: 'CSV_UPLOAD', id }).expect(200)
     expect(body.rows).toEqual([[1, 2]])
@@ -186,12 +186,12 @@ describe('a preview of what a pipeline has', () => {
     expect(other.body.rows).toEqual([['1;2']])
   })
 
-  it('is for whoever may change it', async () => {
+  it('returns 404 to a user who may not see the pipeline', async () => {
     const id = await withFile('a\n1\n')
     await stranger.post('/data-pipelines/preview').send({ type: 'CSV_UPLOAD', id }).expect(404)
   })
 
-  it('needs a pipeline of that type, with a file', async () => {
+  it('is refused without a pipeline id, without a file, or for another type', async () => {
     const preview = (body: object) => owner.post('/data-pipelines/preview').send(body).expect(422)
     expect((await preview({ type: 'CSV_UPLOAD' })).body.errors[0].pointer).toBe('/id')
     const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema)).expect(201)
@@ -208,7 +208,7 @@ describe('the preview of a view', () => {
   const preview = (query: string, more: object = {}) =>
     owner.post('/views/preview').send({ schema: { id: place.schema }, query, ...more })
 
-  it('shows columns and rows of a query that is not saved, with names found as the view will find them', async () => {
+  it('returns columns and rows of an unsaved query, and resolves names as the view does', async () => {
     const { body } = await preview(`select id, region from ${place.table} order by id;`, { rows: 2 }).expect(200)
     expect(body).toMatchObject({
       rows: [
@@ -222,7 +222,7 @@ describe('the preview of a view', () => {
     await owner.post('/views/preview').send(saved).expect(200)
   })
 
-  it('changes nothing, and says what is wrong', async () => {
+  it('refuses a query that is not a single valid SELECT, or an unknown schema', async () => {
     for (const query of [
       'delete from x',
       `drop table ${place.table}`,

@@ -20,8 +20,8 @@ const somebody = async (changes = {}) => {
 }
 const asked = (person: Person) => service.as(person).get('/schemas')
 
-describe('whoever was let in', () => {
-  it('is refused within ten seconds of losing what let them in', async () => {
+describe('a user whose principal is cached', () => {
+  it('is refused within ten seconds after the user or organisation is deactivated or pipelines are switched off', async () => {
     const { identity } = service
     const [disabled, deactivated, unswitched, staying] = await Promise.all([
       somebody(),
@@ -49,14 +49,14 @@ describe('whoever was let in', () => {
     expect(off.body.detail).toBe('Data pipelines are switched off for your organisation.')
   })
 
-  it('is refused from the first request on where pipelines are switched off', async () => {
+  it('is refused at the first request if pipelines are already switched off', async () => {
     const { person } = await somebody({ pipelinesEnabled: false })
     await asked(person).expect(403)
   })
 })
 
-describe('while the identity service is down', () => {
-  it('whoever is known goes on, whoever is not has to wait, and all is well once it is back', async () => {
+describe('an outage of the identity service', () => {
+  it('does not affect cached users, gives 503 to others, and needs no restart after it', async () => {
     const { person } = await somebody()
     const { person: newcomer } = await somebody()
     await asked(person).expect(200)

@@ -39,7 +39,7 @@ const opened = async (metadata: boolean, data: boolean) => {
 const plain = ({ body }: { body: Record<string, unknown> }) => ({ ...body, instance: '', requestId: '' })
 
 describe('open data', () => {
-  it('is open as far as its owner says, and otherwise is not to be told from what does not exist', async () => {
+  it('is readable as far as its owner allows; otherwise it gives the same 404 as an unknown id', async () => {
     const absent = plain(await anybody(`/views/${randomUUID()}`).expect(404))
     for (const [metadata, data] of [
       [false, false],
@@ -68,7 +68,7 @@ describe('open data', () => {
     await anybody(`/views/${randomUUID()}/data?pageSize=1001`).expect(400)
   })
 
-  it('says neither who made it, nor how, nor what was measured in it', async () => {
+  it('contains no author, query, schema or column profile', async () => {
     const [pipeline, view] = await opened(true, true)
     const { body, headers } = await anybody(pipeline).expect(200)
     expect(Object.keys(body).toSorted()).toEqual(
@@ -81,14 +81,14 @@ describe('open data', () => {
       expect(said).not.toContain(secret)
   })
 
-  it('is closed as soon as its owner closes it', async () => {
+  it('returns 404 as soon as its owner closes it', async () => {
     const [pipeline] = await opened(true, true)
     await anybody(`${pipeline}/data`).expect(200)
     await opened(false, false)
     await anybody(`${pipeline}/data`).expect(404)
   })
 
-  it('is closed while its organisation is switched off here', async () => {
+  it('returns 404 while pipelines are switched off for its organisation', async () => {
     const { identity } = service
     const other = await identity.client()
     const admin = await identity.person(other.id, ['ROLE_SUPER_ADMIN'])
@@ -107,7 +107,7 @@ describe('open data', () => {
     }
   })
 
-  it('is read once for all who ask at the same time, and again for whoever comes later', async () => {
+  it('is read once for concurrent requests, and again for a later request', async () => {
     const asked: string[] = []
     const kept = responseCache<string>({ lifetime: 0, most: 3 })
     const fetch = async () => `${asked.push('')}`
@@ -120,7 +120,7 @@ describe('open data', () => {
     expect((await anybody(`${pipeline}/data`).expect(200)).body.rows).toEqual([[9, 'new']])
   })
 
-  it('keeps few answers, and none longer than it says', async () => {
+  it('is cached for the lifetime at most, in a limited number of entries, and not after an error', async () => {
     let now = 0
     let asked = 0
     const kept = responseCache<number>({ lifetime: 30_000, most: 2 }, () => now)
@@ -133,7 +133,7 @@ describe('open data', () => {
     expect(await kept('d', fetch)).toBe(6)
   })
 
-  it('is asked for by one network now and then', () => {
+  it('is rate-limited for each network', () => {
     let now = 0
     const admit = networkRateLimit(() => now)
     for (let asked = 0; asked < 100; asked += 1) admit(`2001:db8:1:2::${asked}`)

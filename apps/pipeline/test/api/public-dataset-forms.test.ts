@@ -13,7 +13,7 @@ import { librarians, limit, newKey, pointers, rows } from './public-dataset-setu
 const scene = librarians()
 const filesOnDisk = () => readdir(join(scene.service.stack.filesDirectory, 'uploads'))
 
-describe('a form', () => {
+describe('a multipart form', () => {
   const part = (name: string, value: string, file = '') =>
     `--x\r\nContent-Disposition: form-data; name="${name}"${file && `; filename="${file}"`}\r\n\r\n${value}\r\n`
   const head = (key: string) => part('key', key) + part('name', 'a')
@@ -23,12 +23,20 @@ describe('a form', () => {
 
   it.each([
     ['without a file', (key: string) => head(key) + end, ['/file']],
-    ['with text for a file', (key: string) => head(key) + part('file', rows) + end, ['/file']],
-    ['with a file of another name', (key: string) => head(key) + part('upload', rows, 'a.csv') + end, ['/upload']],
-    ['without its fields', () => part('file', rows, 'a.csv') + end, ['/key', '/name']],
-    ['with a field twice', (key: string) => head(key) + part('name', 'b') + part('file', rows, 'a') + end, ['/name']],
+    ['with a text field instead of a file', (key: string) => head(key) + part('file', rows) + end, ['/file']],
     [
-      'with a huge field',
+      'with a file in a part of another name',
+      (key: string) => head(key) + part('upload', rows, 'a.csv') + end,
+      ['/upload'],
+    ],
+    ['without its fields', () => part('file', rows, 'a.csv') + end, ['/key', '/name']],
+    [
+      'with a repeated field',
+      (key: string) => head(key) + part('name', 'b') + part('file', rows, 'a') + end,
+      ['/name'],
+    ],
+    [
+      'with a field that is too large',
       (key: string) => head(key) + part('source', 'a'.repeat(70_000)) + part('file', rows, 'a') + end,
       ['/source'],
     ],
@@ -37,14 +45,14 @@ describe('a form', () => {
       (key: string) => head(key) + part('__proto__', 'b') + part('file', rows, 'a') + end,
       ['/__proto__'],
     ],
-    ['with a key that is none', () => head('../../etc') + part('file', rows, 'a') + end, ['/key']],
+    ['with an invalid key', () => head('../../etc') + part('file', rows, 'a') + end, ['/key']],
     [
-      'with a field behind the file',
+      'with a field after the file',
       (key: string) => head(key) + part('file', rows, 'a') + part('owner', 'b') + end,
       ['/owner'],
     ],
     ['with two files', (key: string) => head(key) + part('file', rows, 'a') + part('file', rows, 'b') + end, ['/']],
-  ])('%s is refused, and leaves nothing', async (_what, form, wrong) => {
+  ])('%s is refused, and stores nothing', async (_what, form, wrong) => {
     const before = await filesOnDisk()
     const key = newKey()
     const answer = await sent(form(key)).expect(400)
@@ -53,7 +61,7 @@ describe('a form', () => {
     expect(await filesOnDisk()).toEqual(before)
   })
 
-  it('is refused with its fields after the file, and says to send them first', async () => {
+  it('is refused if its fields come after the file, and the error says to send them first', async () => {
     const { body } = await sent(part('file', rows, 'a.csv') + head(newKey()) + end).expect(400)
     const detail = 'is required before the file: send all fields before it'
     expect(body.errors).toEqual([
@@ -64,7 +72,7 @@ describe('a form', () => {
     expect(without.body.errors).toContainEqual({ pointer: '/key', detail: 'is required' })
   })
 
-  it('that ends before its end is refused, and leaves nothing', async () => {
+  it('is refused if it is truncated, and stores nothing', async () => {
     const before = await filesOnDisk()
     for (const cut of [head(newKey()), head(newKey()) + part('file', rows, 'a.csv').slice(0, -10), '--x\r\n', '']) {
       const { status } = await sent(cut)
@@ -73,20 +81,20 @@ describe('a form', () => {
     expect(await filesOnDisk()).toEqual(before)
   })
 
-  it('has to be one, in the open', async () => {
+  it('is refused with another content type or without a boundary', async () => {
     await sent('{}', 'application/json').expect(415)
     await sent('a', 'multipart/form-data').expect(415)
     await sent(head(newKey()) + end, 'multipart/mixed; boundary=x').expect(415)
   })
 
-  it('with an empty file, or one that is too large, is refused', async () => {
+  it('is refused if its file is empty or too large', async () => {
     const before = await filesOnDisk()
     await sent(head(newKey()) + part('file', '', 'a.csv') + end).expect(422)
     await sent(head(newKey()) + part('file', 'a\n'.repeat(limit), 'a.csv') + end).expect(413)
     expect(await filesOnDisk()).toEqual(before)
   })
 
-  it('names no place outside of the folder of uploads', async () => {
+  it('stores only the base name of the file, without path and control characters', async () => {
     const key = newKey()
     await sent(head(key) + part('file', rows, '../../../../tmp/evil\u0007.csv') + end).expect(201)
     const { name } = await scene.service.stack.db
@@ -98,7 +106,7 @@ describe('a form', () => {
     expect(name).toBe('evil.csv')
   })
 
-  it('whose sender goes away leaves nothing', async () => {
+  it('stores nothing if the sender disconnects', async () => {
     const before = await filesOnDisk()
     const key = newKey()
     const asking = request(`${scene.service.url}/api/v1/public-datasets`, {
@@ -113,7 +121,7 @@ describe('a form', () => {
     await scene.owner.get(`/public-datasets/${key}`).expect(404)
   })
 
-  it('is streamed: an answer comes though the file never ends', async () => {
+  it('is validated before the file has been received completely', async () => {
     const asking = request(`${scene.service.url}/api/v1/public-datasets`, {
       method: 'POST',
       headers: { authorization: `Bearer ${scene.token}`, 'content-type': 'multipart/form-data; boundary=x' },
@@ -130,8 +138,8 @@ describe('a form', () => {
   })
 })
 
-describe('publishing', () => {
-  it('takes the domain of the catalogue, a super admin, or an organisation that published before there was the rule', async () => {
+describe('the permission to publish datasets', () => {
+  it('requires the catalogue domain, a super admin, or an organisation that published before the rule existed', async () => {
     const { service } = scene
     const { identity, stack } = service
     const client = await identity.client()

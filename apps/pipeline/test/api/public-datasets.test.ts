@@ -28,7 +28,7 @@ const create = async (content = rows) => {
 }
 
 describe('a public dataset', () => {
-  it('is uploaded with what is said of it, and answered with its table', async () => {
+  it('is created with its metadata, and returned with its loaded table', async () => {
     const key = newKey()
     const answer = await scene.owner
       .post('/public-datasets')
@@ -67,7 +67,7 @@ describe('a public dataset', () => {
     expect(row).toHaveLength(1)
   })
 
-  it('is read, listed, searched and paged through by everybody', async () => {
+  it('is read, listed, searched and paged by a user of another organisation', async () => {
     const { key, body } = await create()
     expect((await scene.stranger.get(`/public-datasets/${key}`).expect(200)).body).toMatchObject({
       key,
@@ -81,7 +81,7 @@ describe('a public dataset', () => {
     await scene.stranger.get('/public-datasets/no_such_thing').expect(404)
   })
 
-  it('is changed by its own organisation only, and taken back as it was answered', async () => {
+  it('is changed only by its own organisation and in the version of If-Match, and keeps its key', async () => {
     const { key, body, headers } = await create()
     const changed = { ...body, description: 'More.', tags: ['a'] }
     const answer = await scene.owner
@@ -101,7 +101,7 @@ describe('a public dataset', () => {
     expect(pointers(other.body)).toEqual(['/key'])
   })
 
-  it('reads its first row as rows when told so, and gets new rows whole', async () => {
+  it('is loaded again if headerRow changes, and a new file replaces all rows', async () => {
     const { key, body } = await create()
     await scene.owner
       .put(`/public-datasets/${key}`)
@@ -117,7 +117,7 @@ describe('a public dataset', () => {
     expect(again.body).toMatchObject({ headerRow: false, table: { rowCount: 1 } })
   })
 
-  it('refuses a file with other columns until its upload says rebuild=true', async () => {
+  it('refuses a file with other columns unless the upload has rebuild=true', async () => {
     const { key } = await create()
     const replace = (query = '') =>
       scene.owner.post(`/public-datasets/${key}/file${query}`).type('text/csv').send('Year,Rain\n2026,7\n')
@@ -128,7 +128,7 @@ describe('a public dataset', () => {
     expect(body).toMatchObject({ status: { lastRunStatus: 'OK' }, table: { rowCount: 1 } })
   })
 
-  it('keeps its file if the new one has no table, and says why', async () => {
+  it('keeps its file if the new one contains no table, and returns the reason', async () => {
     const { key } = await create()
     const stored = () =>
       scene.service.stack.db
@@ -147,7 +147,7 @@ describe('a public dataset', () => {
     expect(await stored()).toEqual(before)
   })
 
-  it('does not advise changing settings that only pipelines have', async () => {
+  it('does not suggest settings that only pipelines have', async () => {
     const { key } = await create('id,seen\n1,31/01/2026\n')
     const replace = (seen: string) =>
       scene.owner.post(`/public-datasets/${key}/file`).type('text/csv').send(`id,seen\n1,${seen}\n`)
@@ -168,7 +168,7 @@ describe('a public dataset', () => {
     expect(widened.body.status.message).toMatch(/, send the file again with \?rebuild=true\.$/)
   })
 
-  it('tells its own organisation, and no other, why it was loaded with a warning', async () => {
+  it('returns the reason of a warning and the rejected rows only to its own organisation', async () => {
     const numbers = Array.from({ length: 2_000 }, (_, row) => `${row},${row}`).join('\n')
     const { key, body } = await create(`id,amount\n${numbers}\n1,2,3,4\n`)
     expect(body.status).toMatchObject({
@@ -189,7 +189,7 @@ describe('a public dataset', () => {
     await scene.owner.put(`/public-datasets/${key}`).send(body).expect(200)
   })
 
-  it('of one key is there once, and leaves nothing where its file cannot be loaded', async () => {
+  it('has a unique key, and is not created if its file cannot be loaded', async () => {
     const { key } = await create()
     expect(pointers((await uploaded(key).expect(409)).body)).toEqual(['/key'])
     expect(pointers((await uploaded(key, rows, scene.stranger).expect(409)).body)).toEqual(['/key'])
@@ -201,7 +201,7 @@ describe('a public dataset', () => {
     await uploaded(bad).expect(201)
   })
 
-  it('is loaded by pipelines of any organisation, with its labels, and stays while they do', async () => {
+  it('is loaded by pipelines of any organisation, and cannot be deleted while a pipeline uses it', async () => {
     const { key } = await create()
     const pipelineOf = async (by: Asking) => {
       const schema = (await by.post('/schemas').send(schemaBody()).expect(201)).body.id
@@ -245,7 +245,7 @@ describe('a public dataset', () => {
     await uploaded(key).expect(201)
   })
 
-  it('that there is not is loaded by no pipeline', async () => {
+  it('must exist before a pipeline can load it', async () => {
     const schema = (await scene.owner.post('/schemas').send(schemaBody()).expect(201)).body.id
     const body = pipelineBody(schema, { type: 'PUBLIC_DATASET', key: 'no_such_thing' })
     expect(pointers((await scene.owner.post('/data-pipelines').send(body).expect(422)).body)).toEqual(['/key'])
@@ -253,7 +253,7 @@ describe('a public dataset', () => {
     expect(tested.body).toMatchObject({ status: 'ERROR', errorCode: 'DATASET_MISSING' })
   })
 
-  it('is answered before it is loaded where nobody waits', async () => {
+  it('is returned before it is loaded if the request has wait=0', async () => {
     const key = newKey()
     const { body } = await uploaded(key, rows, scene.owner, '?wait=0').expect(201)
     expect(body).toMatchObject({ key, name: `About ${key}` })

@@ -105,7 +105,7 @@ const readings = (noun: string) => below(noun).filter(({ method }) => method ===
 const commands = (noun: string) =>
   below(noun).filter(({ at, effect }) => effect === 'write' && /^\/(run|start|cancel)$/.test(at))
 
-it('everything that people share is among these: by the contracts, and by the columns of the database', async () => {
+it('the tested resources are all that can be shared, by the contracts and by the columns of the database', async () => {
   const paths = sharedResources.map(([path]) => path)
   const shared = signatures.filter(({ path }) => path.endsWith('/:uid/access')).map(({ path }) => path.split('/')[1])
   expect(paths.toSorted()).toEqual([...new Set(shared)].toSorted())
@@ -134,43 +134,46 @@ describe.each(sharedResources)('%s with random grants', (noun, _manage, bodyOf) 
     }
   })
 
-  it.each([0, 1, 2, 3])('are listed, read, changed, shared and deleted as the rule says: person %#', async (index) => {
-    const person = people[index]!
-    const expected = things.map((thing) => ({ ...thing, level: level(thing, person) }))
-    const { body } = await person.asking.get(`/${noun}?paging=false`).expect(200)
-    const known = new Set(things.map(({ id }) => id))
-    const visible = expected.filter(({ level }) => level !== 'NONE').map(({ id }) => id)
-    // Workflows are answered with their pager.
-    const ids = ((body.results ?? body) as { id: string }[]).map(({ id }) => id)
-    expect(ids.filter((id) => known.has(id)).toSorted()).toEqual(visible.toSorted())
-    const search = { filter: [`id:in:[${[...known].join(',')}]`], paging: { paging: false } }
-    const { body: found } = await person.asking.post(`/${noun}/search`).send(search).expect(200)
-    expect((found.results ?? found).map(({ id }: { id: string }) => id).toSorted()).toEqual(visible.toSorted())
+  it.each([0, 1, 2, 3])(
+    'are listed, read, changed, shared and deleted as their access levels allow: user %#',
+    async (index) => {
+      const person = people[index]!
+      const expected = things.map((thing) => ({ ...thing, level: level(thing, person) }))
+      const { body } = await person.asking.get(`/${noun}?paging=false`).expect(200)
+      const known = new Set(things.map(({ id }) => id))
+      const visible = expected.filter(({ level }) => level !== 'NONE').map(({ id }) => id)
+      // Workflows are answered with their pager.
+      const ids = ((body.results ?? body) as { id: string }[]).map(({ id }) => id)
+      expect(ids.filter((id) => known.has(id)).toSorted()).toEqual(visible.toSorted())
+      const search = { filter: [`id:in:[${[...known].join(',')}]`], paging: { paging: false } }
+      const { body: found } = await person.asking.post(`/${noun}/search`).send(search).expect(200)
+      expect((found.results ?? found).map(({ id }: { id: string }) => id).toSorted()).toEqual(visible.toSorted())
 
-    const status = { NONE: [404, 404], READ: [200, 403], READ_WRITE: [200, 412] }
-    for (const { id, level } of expected) {
-      const stale = (method: 'put' | 'delete', path = '') =>
-        person.asking[method](`/${noun}/${id}${path}`).set('If-Match', '"999"')
-      const [read, ...writes] = await Promise.all([
-        person.asking.get(`/${noun}/${id}`),
-        stale('put').send(bodyOf(open)),
-        stale('put', '/access').send({ userAccess: [], userGroupAccess: [] }),
-        stale('delete'),
-      ])
-      const [reading, writing] = status[level]
-      expect([id, level, read.status, ...writes.map((write) => write.status)]).toEqual([
-        id,
-        level,
-        reading,
-        writing,
-        writing,
-        writing,
-      ])
-    }
-  })
+      const status = { NONE: [404, 404], READ: [200, 403], READ_WRITE: [200, 412] }
+      for (const { id, level } of expected) {
+        const stale = (method: 'put' | 'delete', path = '') =>
+          person.asking[method](`/${noun}/${id}${path}`).set('If-Match', '"999"')
+        const [read, ...writes] = await Promise.all([
+          person.asking.get(`/${noun}/${id}`),
+          stale('put').send(bodyOf(open)),
+          stale('put', '/access').send({ userAccess: [], userGroupAccess: [] }),
+          stale('delete'),
+        ])
+        const [reading, writing] = status[level]
+        expect([id, level, read.status, ...writes.map((write) => write.status)]).toEqual([
+          id,
+          level,
+          reading,
+          writing,
+          writing,
+          writing,
+        ])
+      }
+    },
+  )
 
   it.each([0, 1, 2, 3])(
-    'show nothing of themselves anywhere to whom they are not shared with: person %#',
+    'return 404 without access, and 403 for commands with read access, in every operation: user %#',
     async (index) => {
       const person = people[index]!
       const statusOf = async (id: string, { method, at }: { method: OperationSignature['method']; at: string }) => {

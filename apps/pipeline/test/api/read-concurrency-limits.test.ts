@@ -67,7 +67,7 @@ const abandon = (path: string, token?: string) => {
 }
 
 describe('pages of data', () => {
-  it('of one organisation leave those of others their slots', async () => {
+  it('of one organisation do not use up the slots of another', async () => {
     const slow = await slowView(greedy, 6)
     const flood = Array.from({ length: 30 }, () => greedy.ask.get(`/views/${slow}/data`).then(({ status }) => status))
     await until(async () => (await atWork(greedy)) >= 3)
@@ -79,7 +79,7 @@ describe('pages of data', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 503]))
   })
 
-  it('are dropped when their caller leaves, waiting or at work', async () => {
+  it('are cancelled if the client disconnects, both queued and running', async () => {
     const slow = await slowView(greedy, 25)
     const sent = Array.from({ length: 6 }, () => abandon(`/views/${slow}/data`, greedy.person.token))
     await until(async () => (await atWork(greedy)) >= 3)
@@ -89,10 +89,10 @@ describe('pages of data', () => {
   })
 })
 
-describe('open pages of data', () => {
+describe('pages of open data', () => {
   const open = { anonymousAccess: { metadata: true, data: true } }
 
-  it('have a smaller share: one of an organisation at a time', async () => {
+  it('are read one at a time for each organisation, and leave slots for its own users', async () => {
     const slow = await slowView(greedy, 3, open)
     const flood = Array.from({ length: 12 }, (_, at) =>
       service.http.get(`/api/v1/public/views/${slow}/data?page=${at + 1}`).then(({ status }) => status),
@@ -108,7 +108,7 @@ describe('open pages of data', () => {
     expect(new Set(await Promise.all(flood))).toEqual(new Set([200, 503]))
   })
 
-  it('take five seconds at most, and are dropped when all who wait for them left', async () => {
+  it('are cancelled after five seconds, or if all waiting clients disconnect', async () => {
     const slow = await slowView(greedy, 20, open)
     await until(async () => (await atWork(greedy)) === 0)
     const { body } = await service.http.get(`/api/v1/public/views/${slow}/data`).expect(422)
@@ -122,7 +122,7 @@ describe('open pages of data', () => {
 })
 
 describe('saves of views', () => {
-  it('hold no connection of the service while the warehouse works on them', async () => {
+  it('hold no database connection of the service while the warehouse runs their query', async () => {
     const query = `select id, pg_sleep(1)::text as slept from ${greedy.place.table}`
     const saving = Array.from({ length: 14 }, () =>
       greedy.ask
@@ -145,7 +145,7 @@ describe('saves of views', () => {
     expect(new Set(await Promise.all(saving))).toEqual(new Set([201, 503]))
   })
 
-  it('leave the stored view in the warehouse when they cannot be saved', async () => {
+  it('sent concurrently leave in the warehouse the version that is stored', async () => {
     const { ask, place } = other
     const made = viewBody(place.schema, 'select 1 as a')
     const { body: view } = await ask.post('/views').send(made).expect(201)
@@ -171,14 +171,14 @@ describe('uploads', () => {
     ask.post(`/data-pipelines/${place.pipeline}/file`).type('text/csv').send(content)
   const files = () => readdir(join(service.stack.filesDirectory, 'uploads'))
 
-  it('remove the file that they replace at once', async () => {
+  it('delete the replaced file at once', async () => {
     await upload(other, 'a\n1\n').expect(200)
     const before = await files()
     for (let at = 0; at < 5; at += 1) await upload(other, `a\n${at}\n`).expect(200)
     expect(await files()).toHaveLength(before.length)
   })
 
-  it('leave the file that a run under way reads', async () => {
+  it('keep the replaced file if a queued run reads it', async () => {
     await upload(greedy, 'a\n1\n').expect(200)
     await greedy.ask.post(`/data-pipelines/${greedy.place.pipeline}/run`).expect(202)
     const before = await files()
@@ -186,13 +186,13 @@ describe('uploads', () => {
     expect(await files()).toHaveLength(before.length + 1)
   })
 
-  it('of one organisation have a limit in all', async () => {
+  it('of one organisation are refused above its limit', async () => {
     await upload(other, `a\n${'x'.repeat(1_500)}\n`).expect(200)
     const { body } = await upload(other, `a\n${'x'.repeat(1_500)}\n`).expect(422)
     expect(body.code).toBe('files-limit-reached')
     await upload(greedy, 'a\n3\n').expect(200)
   })
-  it('of one organisation have a limit with the files that it retains and that its runs read', async () => {
+  it('count retained files, and files that queued runs read, in the limit of the organisation', async () => {
     const { db } = service.stack
     const retaining = await organisation()
     const { client, ask, place } = retaining
@@ -222,7 +222,7 @@ describe('uploads', () => {
   it.each([
     ['has announced', { 'content-length': 1_500 }],
     ['has sent', {}],
-  ])('of one organisation have a limit with what an upload under way %s', async (_what, headers) => {
+  ])('count in the limit what a concurrent upload %s', async (_what, headers) => {
     const busy = await organisation()
     const first = request(`${service.url}/api/v1/data-pipelines/${busy.place.pipeline}/file`, {
       method: 'POST',
@@ -242,7 +242,7 @@ describe('uploads', () => {
     await upload(busy, 'x'.repeat(1_500)).expect(200)
   })
 
-  it('of one organisation share its limit with uploads in other processes', async () => {
+  it('count in the limit the uploads of other processes, unless these have stopped renewing', async () => {
     const { db } = service.stack
     const busy = await organisation()
     const uid = randomUUID()
@@ -259,7 +259,7 @@ describe('uploads', () => {
     expect(await db.selectFrom('running_uploads').select('uid').execute()).toEqual([])
   })
 
-  it('of public datasets count for the organisation that publishes them', async () => {
+  it('of public datasets count in the limit of the publishing organisation', async () => {
     const { id: client } = await service.identity.client({ domain: 'PUBLIC_DATASET_CATALOG' })
     const publisher = await service.identity.person(client, ['ROLE_MANAGE_PUBLIC_DATASET_CATALOG'])
     const publish = (bytes: number) =>
@@ -279,7 +279,7 @@ describe('uploads', () => {
     await upload(other, 'a\n1\n').expect(200)
   })
 
-  it('whose length was not announced are refused where they exceed the limit', async () => {
+  it('without Content-Length are refused if they exceed the limit', async () => {
     const busy = await organisation()
     const before = await files()
     const sent = request(`${service.url}/api/v1/data-pipelines/${busy.place.pipeline}/file`, {

@@ -50,20 +50,20 @@ async function answerToHalf(path: string, authorization: string, sent: Buffer, a
   }
 }
 
-describe('a body', () => {
+describe('a request body', () => {
   it.each([
-    ['nothing at all', '', 400, 'malformed'],
-    ['broken off', '{"name":', 400, 'unreadable-body'],
+    ['empty', '', 400, 'malformed'],
+    ['truncated', '{"name":', 400, 'unreadable-body'],
     ['not JSON', 'name=a', 400, 'unreadable-body'],
     ['two values', '{} {}', 400, 'unreadable-body'],
-    ['bytes that are no text', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 400, 'unreadable-body'],
+    ['not valid UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 400, 'unreadable-body'],
     ['a NUL byte', '{"name":"a\0"}', 400, 'unreadable-body'],
     ['a NUL character', String.raw`{"name":"a\u0000"}`, 400, 'unreadable-body'],
-    ['as deep as is taken', nested(32), 400, 'malformed'],
-    ['deeper', nested(33), 400, 'unreadable-body'],
-    ['very deep', nested(400_000), 400, 'unreadable-body'],
-    ['deep inside a name', `{"a":${nested(40)}}`, 400, 'unreadable-body'],
-    ['brackets in text only', JSON.stringify({ name: '['.repeat(200) + '\\"' }), 400, 'malformed'],
+    ['at the nesting limit, but not an object', nested(32), 400, 'malformed'],
+    ['one level above the nesting limit', nested(33), 400, 'unreadable-body'],
+    ['nested very deeply', nested(400_000), 400, 'unreadable-body'],
+    ['nested too deeply inside a field', `{"a":${nested(40)}}`, 400, 'unreadable-body'],
+    ['invalid, with brackets only in a text', JSON.stringify({ name: '['.repeat(200) + '\\"' }), 400, 'malformed'],
     ['too large', JSON.stringify({ name: 'x'.repeat(1_048_576) }), 413, 'too-large'],
   ])('that is %s is refused', async (_what, content, status, code) => {
     const answer = await json(content)
@@ -71,7 +71,7 @@ describe('a body', () => {
     expect(answer.headers['content-type']).toMatch('application/problem+json')
   })
 
-  it('is refused when it is compressed or in another encoding than UTF-8', async () => {
+  it('is refused if it is compressed or not in UTF-8', async () => {
     for (const encoding of ['gzip', 'deflate', 'br', 'zip']) {
       const { body } = await json(gzipSync(JSON.stringify(schemaBody())), { 'Content-Encoding': encoding }).expect(415)
       expect(body.code).toBe('unsupported-media-type')
@@ -84,12 +84,12 @@ describe('a body', () => {
     ['with an invalid token', '/api/v1/schemas', () => 'Bearer x', 401],
     ['without the role', '/api/v1/schemas', () => `Bearer ${powerless}`, 403],
     ['to an unknown address', '/api/v1/x', () => 'x', 404],
-  ])('%s is not read before it is answered', async (_what, path, authorization, status) => {
+  ])('%s is not read before the response', async (_what, path, authorization, status) => {
     // All but the last byte: a server that reads the body first never answers.
     expect(await answerToHalf(path, authorization(), Buffer.alloc(1_000, ' '), 1_001)).toBe(status)
   })
 
-  it('of an operation for anybody has 16 KiB at most', async () => {
+  it('of a public operation is limited to 16 KiB', async () => {
     const uid = '00000000-0000-4000-8000-000000000000'
     const send = (size: number) =>
       service.http
@@ -100,7 +100,7 @@ describe('a body', () => {
     await send(17_000).expect(413)
   })
 
-  it('that breaks off is answered as one that did', async () => {
+  it('that ends before its Content-Length gets 400', async () => {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     const head = [
       'POST /api/v1/schemas HTTP/1.1',
@@ -114,7 +114,7 @@ describe('a body', () => {
   })
 })
 
-describe('an address', () => {
+describe('an unknown or malformed path', () => {
   it.each([
     ['/api/v1/nothing', 404],
     ['/api/v1/schemas/', 404],
@@ -127,21 +127,21 @@ describe('an address', () => {
     [`/api/v1/schemas?query=${'x'.repeat(201)}`, 400],
     ['/docs/assets/..%2f..%2fpackage.json', 404],
     ['/.env', 404],
-  ])('that is none is a problem, such as %s', async (path, status) => {
+  ])('returns a problem: %s', async (path, status) => {
     const { status: answered, body } = await service.http.get(path).set('authorization', `Bearer ${token}`)
     expect([answered, body.status]).toEqual([status, status])
   })
 })
 
-describe('a host', () => {
-  it('that is not ours is told so', async () => {
+describe('a request', () => {
+  it('to another host gets 421', async () => {
     const { body } = await owner.get('/schemas').set('Host', 'evil.example').expect(421)
     expect(body.code).toBe('misdirected')
   })
 })
 
-describe('a problem', () => {
-  it('tells nothing of what is inside: no stack, no SQL, no secret', async () => {
+describe('an error response', () => {
+  it('contains no stack trace, SQL or secret', async () => {
     const { db } = service.stack
     await sql`alter table schemas rename column permanent to perm`.execute(db)
     const broken = [

@@ -58,7 +58,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
         .expect(201)
     ).body
 
-  it('keeps all that it was given, says where it is, and who made it', async () => {
+  it('returns all sent fields, the location, the ETag and the author after POST', async () => {
     const sent = everything()
     const { body, headers } = await owner.post(path).send(sent).expect(201)
     expect(headers).toMatchObject({ location: `/api/v1${path}/${body.id}`, etag: '"1"' })
@@ -70,7 +70,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     expect(read.headers['etag']).toBe('"1"')
   })
 
-  it('takes with PUT what was read with GET, and stays as it was', async () => {
+  it('accepts in PUT the body of GET, and keeps all fields', async () => {
     const { id } = await create()
     const { body, headers } = await owner.get(`${path}/${id}`).expect(200)
     const put = await owner.put(`${path}/${id}`).set('If-Match', headers['etag']!).send(body).expect(200)
@@ -78,7 +78,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     expect(put.headers['etag']).toBe('"2"')
   })
 
-  it('replaces with PUT: what is left out goes, but for how it is shared', async () => {
+  it('removes fields that PUT omits, except for access', async () => {
     const { id, name, access } = await create()
     const small = noun === 'schemas' ? schemaBody({ name }) : pipelineBody(schema, { name })
     const { body } = await owner.put(`${path}/${id}`).send(small).expect(200)
@@ -87,7 +87,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     expect(body).not.toHaveProperty('csvOptions')
   })
 
-  it('names fields that nobody knows, also inside', async () => {
+  it('reports unknown fields, also in nested objects', async () => {
     const sent = { ...everything(), colour: 'red', access: { shade: 1 }, translations: [{ hue: 2 }] }
     const { body } = await owner.post(path).send(sent).expect(400)
     expect(pointers(body)).toEqual(expect.arrayContaining(['/colour', '/access/shade', '/translations/0/hue']))
@@ -96,7 +96,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     expect(pointers(proto.body)).toEqual(expect.arrayContaining(['/__proto__', '/constructor', '/name']))
   })
 
-  it('changes only the version that If-Match names', async () => {
+  it('changes only the version in If-Match, otherwise returns 412', async () => {
     const made = await create()
     const one = `${path}/${made.id}`
     const grants = { userAccess: [], userGroupAccess: [] }
@@ -112,7 +112,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     await owner.get(one).expect(404)
   })
 
-  it('lets one of two win who change the same version', async () => {
+  it('accepts one of several concurrent changes of the same version', async () => {
     const made = await create()
     const put = (description: string) =>
       owner
@@ -123,7 +123,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412, 412])
   })
 
-  it('lets one of two have a name, and tells the others', async () => {
+  it('accepts one of several concurrent requests with the same name, and returns 409 to the others', async () => {
     const twin = everything()
     const answers = await Promise.all([1, 2, 3].map(() => owner.post(path).send(twin)))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409])
@@ -136,7 +136,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     expect(body).toMatchObject({ code: 'conflict', errors: [{ pointer: '/name' }] })
   })
 
-  it('takes any text, and refuses what is none', async () => {
+  it('accepts any valid Unicode text, and refuses lone surrogates, NUL and blank names', async () => {
     const { id } = await create({ name: `🜲 'quoted' \\u0000 "x" ${randomUUID()} %00 \u{10ffff}`, description: '\t\n' })
     const { body } = await owner.get(`${path}/${id}`).expect(200)
     expect(body).toMatchObject({ description: '\t\n', name: expect.stringMatching(/^🜲 'quoted' \\u0000/) })
@@ -154,7 +154,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
     expect(blank.errors).toEqual([{ pointer: '/name', detail: 'must not be blank' }])
   })
 
-  it('leaves one audit row for each change, and none for a refusal', async () => {
+  it('writes one audit row for each change, and none for a refused request', async () => {
     const made = await create()
     await owner.put(`${path}/${made.id}`).set('x-request-id', 'audited-7').send(made).expect(200)
     await owner.put(`${path}/${made.id}`).set('If-Match', '"1"').send(made).expect(412)
@@ -176,7 +176,7 @@ describe.each(Object.entries(kinds))('%s', (noun, everything) => {
 })
 
 describe('schemas', () => {
-  it('are named for the warehouse by their name, once and for all', async () => {
+  it('derive their schema name from the first name, and do not change it', async () => {
     const { body } = await owner
       .post('/schemas')
       .send(schemaBody({ name: 'Größe der Welt' }))
@@ -195,14 +195,14 @@ describe('schemas', () => {
   })
 
   it.each(['public', 'pg_mine', 'sluice', 'Upper', 'has space', '1st', 'a"b', 'a.b', 'ä'.repeat(32), 'x;drop table y'])(
-    'may not be called %j in the warehouse',
+    'refuse %j as their schema name',
     async (schemaName) => {
       const { body } = await owner.post('/schemas').send(schemaBody({ schemaName })).expect(422)
       expect(pointers(body)).toEqual(['/schemaName'])
     },
   )
 
-  it('are in the PostgreSQL warehouse or in none', async () => {
+  it('refuse a warehouse that is not configured, and accept no pipelines without a warehouse', async () => {
     const { body } = await owner
       .post('/schemas')
       .send(schemaBody({ providerSchema: 'WAREHOUSE_A' }))
@@ -218,7 +218,7 @@ describe('schemas', () => {
     expect(pointers(refused.body)).toEqual(['/dataWarehouseTarget/schema/id'])
   })
 
-  it('stay in their warehouse while pipelines or views are in them', async () => {
+  it('cannot change their warehouse while they contain pipelines', async () => {
     const used = await newSchema()
     const { body: pipeline } = await owner.post('/data-pipelines').send(pipelineBody(used)).expect(201)
     const { body: schema } = await owner.get(`/schemas/${used}`).expect(200)
@@ -230,7 +230,7 @@ describe('schemas', () => {
     await owner.put(`/schemas/${used}`).send(schema).expect(200)
   })
 
-  it('are not deleted while pipelines load into them, which are named, nor while they are permanent', async () => {
+  it('cannot be deleted while pipelines load into them, or if they are permanent', async () => {
     const used = await newSchema()
     const { body: pipeline } = await owner.post('/data-pipelines').send(pipelineBody(used)).expect(201)
     const { body } = await owner.delete(`/schemas/${used}`).expect(409)
@@ -244,7 +244,7 @@ describe('schemas', () => {
 })
 
 describe('data pipelines', () => {
-  it('name their table by their name, and not one that is taken', async () => {
+  it('derive their table name from their name, and refuse a name that is taken or invalid', async () => {
     const { body } = await owner
       .post('/data-pipelines')
       .send(pipelineBody(schema, { name: 'Ärzte / Ort' }))
@@ -266,7 +266,7 @@ describe('data pipelines', () => {
     ])
   })
 
-  it('load into a schema that there is, of the same client', async () => {
+  it('are refused with a schema that does not exist or belongs to another organisation', async () => {
     const { id: client } = await service.identity.client()
     const stranger = service.as(await service.identity.person(client, ['ROLE_MANAGE_DATA_PIPELINE']))
     for (const [asking, id] of [
@@ -283,7 +283,7 @@ describe('data pipelines', () => {
     }
   })
 
-  it('take a schedule also where they load files', async () => {
+  it('of uploaded files accept a schedule', async () => {
     const { body } = await owner
       .post('/data-pipelines')
       .send(pipelineBody(schema, { runTrigger: 'EVERY_HOUR' }))
@@ -291,7 +291,7 @@ describe('data pipelines', () => {
     expect(body).toMatchObject({ runTrigger: 'EVERY_HOUR' })
   })
 
-  it('can be changed by whoever may write to them, also where the schema is not theirs', async () => {
+  it('can be changed by a user with write access, but not moved to a schema without it', async () => {
     const grants = (access: string) => ({ userAccess: [{ id: colleague.id, access }] })
     const colleague = await service.identity.person(person.client, ['ROLE_MANAGE_DATA_PIPELINE'])
     const uid = await newPipeline({ access: grants('READ_WRITE') })

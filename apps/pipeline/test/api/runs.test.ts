@@ -24,14 +24,14 @@ const uploaded = async (changes = {}) => {
 }
 
 describe('a run', () => {
-  it('needs a file, and a pipeline that is not disabled', async () => {
+  it('is refused without a file, or if the pipeline is disabled', async () => {
     const { body } = await owner.post(`${await newPipeline()}/run`).expect(422)
     expect(body).toMatchObject({ code: 'refused', errors: [{ pointer: '/file' }] })
     const disabled = await owner.post(`${await uploaded({ disabled: true })}/run`).expect(422)
     expect(disabled.body.errors[0].pointer).toBe('/disabled')
   })
 
-  it('names the file that it loads, even after another upload', async () => {
+  it('keeps the file of its start after another upload', async () => {
     const one = await newPipeline()
     const { body: file } = await owner.post(`${one}/file?name=stock.csv`).type('text/csv').send('a\n1\n').expect(200)
     await owner.post(`${one}/run`).expect(202)
@@ -42,7 +42,7 @@ describe('a run', () => {
     expect(body[0].file.name).toBe('stock.csv')
   })
 
-  it('is one, however often it is asked for while it is under way', async () => {
+  it('is created once for concurrent requests while it is queued', async () => {
     const one = await uploaded()
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => owner.post(`${one}/run`).expect(202)))
     expect(new Set(answers.map(({ body }) => body.data.taskId)).size).toBe(1)
@@ -55,7 +55,7 @@ describe('a run', () => {
     expect(read.body.status).toMatchObject({ lastRunStatus: 'QUEUED', taskId: body[0].taskId, tables: [] })
   })
 
-  it('tells how far it is, also in the status of its pipeline, while it lasts', async () => {
+  it('reports its progress while it is running, also in the status of its pipeline', async () => {
     const one = await uploaded()
     const { body } = await owner.post(`${one}/run`).expect(202)
     const change = (values: object) =>
@@ -74,7 +74,7 @@ describe('a run', () => {
     expect((await owner.get(`${one}/runs`).expect(200)).body[0].progress).not.toHaveProperty('estimatedEnd')
   })
 
-  it('leaves a table in the status of its pipeline, with the description of the pipeline', async () => {
+  it('adds its table to the status of its pipeline, with the description of the pipeline', async () => {
     const one = await uploaded({ description: 'Cases by day.' })
     const { body } = await owner.post(`${one}/run`).expect(202)
     const ended = { state: 'OK', finished_at: new Date(), rows_written: 1, bytes_written: 8_192 }
@@ -83,7 +83,7 @@ describe('a run', () => {
     expect(read.status.tables).toMatchObject([{ displayName: read.name, description: 'Cases by day.', rowCount: 1 }])
   })
 
-  it('is cancelled at once, and then another can be asked for', async () => {
+  it('is cancelled at once, after which another run can be started', async () => {
     const one = await uploaded()
     const { body: first } = await owner.post(`${one}/run`).expect(202)
     const { body } = await owner.post(`${one}/cancel`).expect(202)
@@ -101,7 +101,7 @@ describe('a run', () => {
     expect(second.data.taskId).not.toBe(first.data.taskId)
   })
 
-  it('keeps its pipeline from being deleted or moved while it is under way', async () => {
+  it('prevents the deletion and the move of its pipeline while it is queued', async () => {
     const one = await uploaded()
     await owner.post(`${one}/run`).expect(202)
     const { body } = await owner.delete(one).expect(409)
@@ -121,7 +121,7 @@ describe('a run', () => {
     await owner.get(`${one}/runs`).expect(404)
   })
 
-  it('is for those who may write, its history for those who may read', async () => {
+  it('requires write access to start and cancel, and read access for its history and logs', async () => {
     const one = await uploaded({ access: { publicAccess: 'READ' } })
     const { body } = await owner.post(`${one}/run`).expect(202)
     const reader = service.as(await service.identity.person(client, ['ROLE_MANAGE_DATA_PIPELINE']))
@@ -132,7 +132,7 @@ describe('a run', () => {
     await reader.get(`${one}/runs/${body.data.taskId}/rejected-rows`).expect(200, [])
   })
 
-  it('has a table only once it has loaded one', async () => {
+  it('is required before its pipeline has a table or data; an unknown run id gives 404', async () => {
     const one = await uploaded()
     for (const what of ['table', 'data']) {
       const { body } = await owner.get(`${one}/${what}`).expect(404)
@@ -142,7 +142,7 @@ describe('a run', () => {
     await owner.get(`${one}/runs/${client}/rejected-rows`).expect(404)
   })
 
-  it('takes nothing but what its contract says', async () => {
+  it('refuses invalid values for the mode, the log filters and the page size', async () => {
     const one = await uploaded()
     await owner.post(`${one}/run`).send({ mode: 'HALF' }).expect(400)
     await owner.get(`${one}/logs?logLevel=LOUD`).expect(400)

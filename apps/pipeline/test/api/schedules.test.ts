@@ -34,14 +34,14 @@ describe('a schedule', () => {
       { runTrigger: 'EVERY_SATURDAY', continuouslyUpdated: true, continuousUpdateInterval: 1, fullRefreshInterval: 24 },
       /^every minute; full load at 0 0 \* \* 6 \(Europe\/Oslo\) and every 24 hours$/,
     ],
-  ])('like %j says when it comes, in the zone of the client', async (changes, expression) => {
+  ])('like %j returns its trigger expression in the time zone of the organisation', async (changes, expression) => {
     const made = await create(changes)
     expect(made).toMatchObject({ ...changes, triggerExpression: expect.stringMatching(expression) })
     const { body: put } = await owner.put(`/data-pipelines/${made.id}`).send(made).expect(200)
     expect(put.triggerExpression).toBe(made.triggerExpression)
   })
 
-  it('of an uploaded file takes every value', async () => {
+  it('of an uploaded file accepts every trigger', async () => {
     for (const runTrigger of runTriggers) {
       const cron = runTrigger === 'CUSTOM' ? { cronExpression: '0 6 * * *' } : {}
       const given = pipelineBody(schema, { runTrigger, ...cron })
@@ -52,7 +52,7 @@ describe('a schedule', () => {
     await owner.post('/data-pipelines').send(pipelineBody(schema, continuous)).expect(201)
   })
 
-  it('of what runs only when it is asked to says nothing', async () => {
+  it('with the trigger NEVER has no trigger expression', async () => {
     expect(await create({ runTrigger: 'NEVER' })).not.toHaveProperty('triggerExpression')
   })
 
@@ -73,7 +73,7 @@ describe('a schedule', () => {
     expect(answer.body.errors).toEqual([{ pointer, detail: expect.stringMatching(detail) }])
   })
 
-  it('is planned by a worker, and follows its client into another zone within a minute', async () => {
+  it('is planned by a worker, and planned again if the time zone of the organisation changes', async () => {
     const made = await create({ runTrigger: 'EVERY_DAY_2AM' })
     const row = await idOf(made.id)
     await using _worker = await spawnWorker(service.environment)

@@ -43,7 +43,7 @@ async function load(id: string, content: string | Buffer, run: object = {}) {
 const columnsOf = async (id: string) => (await owner.get(`/data-pipelines/${id}/table`).expect(200)).body.columns
 
 describe('schemaChanges of a pipeline', () => {
-  it('is EVOLVE unless something else is said, and comes back as it was sent', async () => {
+  it('is EVOLVE by default, and is stored and returned', async () => {
     const { id, schemaChanges } = await made()
     expect(schemaChanges).toBe('EVOLVE')
     const { body } = await owner.get(`/data-pipelines/${id}`).expect(200)
@@ -58,7 +58,7 @@ describe('schemaChanges of a pipeline', () => {
       .expect(400)
   })
 
-  it('decides what a load does with other columns', async () => {
+  it('determines how a load treats added and missing columns', async () => {
     const outcomes: Record<string, [string, string[]]> = {
       EVOLVE: ['WARNING', ['id', 'a', 'b', 'new']],
       IGNORE_NEW: ['WARNING', ['id', 'a', 'b']],
@@ -88,9 +88,9 @@ describe('schemaChanges of a pipeline', () => {
 
 describe('a file without records', () => {
   it.each([
-    ['an empty list', '[]'],
-    ['a header alone', 'id,v\n'],
-  ])('such as %s empties the table, and its upload says so', async (_what, content) => {
+    ['an empty JSON array', '[]'],
+    ['only a header', 'id,v\n'],
+  ])('such as %s empties the table, and the upload response reports it', async (_what, content) => {
     const { id } = await made()
     await load(id, 'id,v\n1,abc\n')
     const { file, run } = await load(id, content)
@@ -99,8 +99,8 @@ describe('a file without records', () => {
   })
 })
 
-describe('a column that lost all its values', () => {
-  it('is named by the upload and by the run, once', async () => {
+describe('a column whose values are all missing in the new load', () => {
+  it('is named in the upload response and in the run, but not again after the next load', async () => {
     const { id, dataWarehouseTarget } = await made()
     const loads = [await load(id, 'id,v\n1,7\n2,\n')]
     for (let time = 0; time < 2; time++) loads.push(await load(id, 'id,v\n1,\n2,\n'))
@@ -120,21 +120,26 @@ describe('a column that lost all its values', () => {
   })
 })
 
-describe('the check of an upload', () => {
+describe('the schema check of an upload', () => {
   const mixed =
     '[{"id":1,"day":"2026-01-31","n":1.5,"big":12345678901,"on":true,"none":null,"list":[1]},{"id":2,"n":2e30,"text":"x"}]'
   it.each<[what: string, first: string, next: string | Buffer, fails?: boolean]>([
-    ['ragged rows', 'id,note\nk1,a\nk2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],
+    ['rows with varying numbers of values', 'id,note\nk1,a\nk2,b\n', 'id,note\n1;2,a\n3;4\n5;6\n7;8\n'],
     ['dates with the month first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,12/25/2024\n', true],
     ['dates with the day first', 'id,day\n1,31/01/2024\n', 'id,day\n1,01/02/2024\n2,03/04/2024\n'],
     ['a decimal comma', 'id;n\n1;1.5\n', 'id;n\n1;1,5\n2;2,75\n', true],
-    ['rows in Latin-1', 'id,name\n1,Bern\n', Buffer.from('id,name\n1,Z\xfcrich\n2,Gen\xe8ve\n', 'latin1'), true],
+    [
+      'rows encoded in Latin-1',
+      'id,name\n1,Bern\n',
+      Buffer.from('id,name\n1,Z\xfcrich\n2,Gen\xe8ve\n', 'latin1'),
+      true,
+    ],
     ['another delimiter', 'id,name\n1,Bern\n', 'id;name\n1;Bern\n2;Basel\n'],
-    ['a wider number in a column of decimals', 'id,n\n1,1.5\n', 'id,n\n1,123456.75\n'],
-    ['dates in a column of texts', 'id,v\n1,abc\n', 'id,v\n1,2026-01-31\n'],
+    ['a larger number in a column of decimals', 'id,n\n1,1.5\n', 'id,n\n1,123456.75\n'],
+    ['dates in a text column', 'id,v\n1,abc\n', 'id,v\n1,2026-01-31\n'],
     ['the same JSON', mixed, mixed],
-    ['values in a column that was empty', 'id,v\n1,\n', 'id,v\n1,5\n'],
-  ])('agrees with the run on %s', async (_what, first, next, fails = false) => {
+    ['values in a column that was empty before', 'id,v\n1,\n', 'id,v\n1,5\n'],
+  ])('reports a mismatch if and only if the run fails: %s', async (_what, first, next, fails = false) => {
     const { id } = await made()
     expect((await load(id, first)).run.status).toBe('OK')
     const { file, run } = await load(id, next)
@@ -144,49 +149,49 @@ describe('the check of an upload', () => {
   })
 })
 
-describe('the check of an upload agrees with the run on', () => {
+describe('the upload response and the run both report', () => {
   const rows = Array.from({ length: 30 }, (_, index) => `001,Hôpital ${index + 1},3,1.5,15/02/2026`)
   const file = (...lines: string[]) => ['facility,name,visits,rate,day', ...lines].join('\n')
   const good = file(...rows)
 
   it.each<[what: string, first: string, next: string, code: string, mismatch: RegExp, changes?: object]>([
     [
-      'a file whose line ends are lost',
+      'a file without line breaks',
       good,
       good.replaceAll('\n', ' '),
       'SCHEMA_MISMATCH',
       /^A run would fail, because the source has no rows and \d+ of its \d+ columns are new\. Check the line ends of the file\. /,
     ],
     [
-      'a header of which half is new, without rows',
+      'a header with half of its columns new and without rows',
       'a,b,c,d\n1,2,3,4\n',
       'a,b,x,y\n',
       'SCHEMA_MISMATCH',
       /^A run would fail, because the source has no rows and 2 of its 4 columns are new\. (?!.*would empty)/,
     ],
     [
-      'a header with too few columns, without rows',
+      'a header with too few columns and without rows',
       'a,b,c,d\n1,2,3,4\n',
       'a\n',
       'SCHEMA_MISMATCH',
       /^A run would fail, because the source has one column where the last load had 4\. (?!.*would empty)/,
     ],
     [
-      'ambiguous dates in a column of dates',
+      'ambiguous dates in a date column',
       'a,d\n1,2026-01-31\n',
       'a,d\n1,01/02/2026\n',
       'DATES_AMBIGUOUS',
       /^A run would fail, because column "d" is date in the table, .* ambiguous\. Write its dates as YYYY-MM-DD\.$/,
     ],
     [
-      'ambiguous dates in a column of numbers',
+      'ambiguous dates in a number column',
       'a,d\n1,7\n',
       'a,d\n1,01/02/2026\n',
       'DATES_AMBIGUOUS',
       /^A run would fail, because column "d" is smallint in the table, /,
     ],
     [
-      'another type where schemaChanges is FAIL',
+      'a changed type if schemaChanges is FAIL',
       good,
       file(...rows, '001,Hôpital 31,n/a,1.5,15/02/2026'),
       'SCHEMA_MISMATCH',
@@ -201,7 +206,7 @@ describe('the check of an upload agrees with the run on', () => {
     expect(uploaded.mismatch).toMatch(mismatch)
   })
 
-  it('another type', async () => {
+  it('a changed type, which the run applies and then keeps', async () => {
     const { id } = await made()
     await load(id, good)
     const types = async () => (await columnsOf(id)).map(({ dataType }: { dataType: string }) => dataType)
@@ -215,7 +220,7 @@ describe('the check of an upload agrees with the run on', () => {
 })
 
 describe('a run with "rebuild"', () => {
-  it('takes columns and types from its load alone', async () => {
+  it('takes columns and types only from its own load', async () => {
     const { id } = await made()
     await load(id, 'id,v\n1,abc\n')
     const { file, run } = await load(id, 'x,y\n7,8\n')
@@ -228,7 +233,7 @@ describe('a run with "rebuild"', () => {
     expect(types).toEqual(['SMALLINT', 'SMALLINT'])
   })
 
-  it('is refused where nothing can be rebuilt', async () => {
+  it('is refused for an incremental run of an uploaded file', async () => {
     const { id } = await made()
     await owner.post(`/data-pipelines/${id}/file`).type('text/csv').send('a\n1\n').expect(200)
     const { body } = await owner
@@ -239,7 +244,7 @@ describe('a run with "rebuild"', () => {
   })
 })
 
-describe('a column that the source does not have any more', () => {
+describe('a column that the source no longer contains', () => {
   it('is marked as deleted', async () => {
     const { id } = await made()
     await load(id, 'id,a,b\n1,2,3\n')
@@ -259,7 +264,7 @@ describe('a workbook', () => {
   const cover = table(['Ministry'], ['Malaria'])
   const data = table(['id', 'cases'], ['1', '5'], ['2', '7'])
 
-  it('with a sheet that nobody chose to leave out makes the run a WARNING, at each load', async () => {
+  it('with a sheet of rows that was not read gives a WARNING at each load until a sheet is configured', async () => {
     const { id } = await made()
     const unread = 'Sheets with rows that were not read: "Data" (number 2).'
     for (let time = 0; time < 2; time++) {
@@ -288,7 +293,7 @@ describe('a workbook', () => {
     })
   })
 
-  it('whose sheet was renamed is refused by that name, and the old rows stay', async () => {
+  it('without the configured sheet fails, and the old rows stay', async () => {
     const { id } = await made({ csvOptions: { sheet: '2026' } })
     expect((await load(id, makeWorkbook({ sheets: { Cover: cover, '2026': data } }))).run.status).toBe('OK')
     const { run } = await load(id, makeWorkbook({ sheets: { Cover: cover, '2027': data } }))
@@ -298,7 +303,7 @@ describe('a workbook', () => {
 })
 
 describe('a transformation', () => {
-  it('that leaves no rows is told as the reason why there are none', async () => {
+  it('that removes all rows is named as the reason of the empty table', async () => {
     const { id, dataWarehouseTarget } = await made()
     const statement = `delete from ${dataWarehouseTarget.tableName}`
     const { body: pipeline } = await owner.get(`/data-pipelines/${id}`).expect(200)
@@ -317,8 +322,8 @@ describe('a transformation', () => {
   })
 })
 
-describe('a column', () => {
-  it('says since when the table has it, also while the source does not', async () => {
+describe('the creation time of a column', () => {
+  it('stays the same while the source lacks the column, and after it returns', async () => {
     const created = async (id: string): Promise<Record<string, string>> =>
       Object.fromEntries((await columnsOf(id)).map((column: any) => [column.name, column.created]))
     const { id } = await made()

@@ -31,7 +31,7 @@ const listed = async (query: string) => namesOf((await owner.get(`/schemas?${que
 const encoded = encodeURIComponent
 
 describe('a list', () => {
-  it('tells in headers how much there is, and where the other pages are', async () => {
+  it('returns the total and the links to other pages in its headers', async () => {
     const { headers, body } = await owner.get('/schemas?pageSize=3&page=2&order=name:asc').expect(200)
     expect(body).toHaveLength(3)
     expect(headers).toMatchObject({
@@ -47,7 +47,7 @@ describe('a list', () => {
     expect(whole.body).toHaveLength(names.length)
   })
 
-  it('is walked by its links from the first page to the last, without a gap or a repetition', async () => {
+  it('can be read completely by its next links, without missing or repeated items', async () => {
     const seen: string[] = []
     let next: string | undefined = '/api/v1/schemas?pageSize=4&order=permanent:asc'
     while (next) {
@@ -61,14 +61,14 @@ describe('a list', () => {
     expect(new Set(seen).size).toBe(names.length)
   })
 
-  it('is ordered by name without regard to case unless something else is asked for', async () => {
+  it('is ordered by name without regard to case by default, and by the requested property otherwise', async () => {
     const all = await listed('')
     expect(all.slice(0, 5)).toEqual(['anaemia', 'Beds', 'births', 'Cases%2', 'Cases_1'])
     expect(await listed('order=name:idesc')).toEqual(all.toReversed())
     expect(await listed('order=created:desc')).toEqual(names.toReversed())
   })
 
-  it('finds by filters, all of them or any of them, and by text', async () => {
+  it('is filtered by all or any of the filters, and by text', async () => {
     expect(await listed('filter=name:eq:Beds')).toEqual(['Beds'])
     expect(await listed(`filter=name:ilike:M&filter=description:null&rootJunction=AND&order=name:asc`)).toEqual(
       expect.arrayContaining(['Malaria', 'anaemia', 'measles']),
@@ -80,7 +80,7 @@ describe('a list', () => {
     expect(await listed(`query=${encoded("' or 1=1 --")}`)).toEqual([])
   })
 
-  it('answers the same by POST, with links to the same pages by GET', async () => {
+  it('returns the same by POST search as by GET, with the same links', async () => {
     const asked = { filter: ['name:ilike:a'], order: ['name:idesc'], paging: { page: 2, pageSize: 2 } }
     const posted = await owner.post('/schemas/search').send(asked).expect(200)
     const got = await owner.get('/schemas?filter=name:ilike:a&order=name:idesc&page=2&pageSize=2').expect(200)
@@ -94,7 +94,7 @@ describe('a list', () => {
     expect(targets(posted.headers['link']!)).toEqual(targets(got.headers['link']!))
   })
 
-  it('names every bad term at once', async () => {
+  it('reports all invalid filters and orders at once', async () => {
     const query = [
       'filter=name:eq:x',
       'filter=password:eq:x',
@@ -132,21 +132,24 @@ describe.each([
     strings: '1',
   }
 
-  it.each(Object.entries(properties))('can be searched and ordered by: %s', async (name, property) => {
-    const value =
-      property.type === 'enum'
-        ? property.values[0]
-        : property.type === 'date-time'
-          ? '2026-01-31'
-          : values[property.type]
-    const query = `filter=${name}:!null&filter=${name}:eq:${encoded(value!)}&filter=${name}:in:[${encoded(value!)}]`
-    await owner.get(`/${noun}?${query}`).expect(200)
-    await owner.get(`/${noun}?order=${name}:desc`).expect(property.type === 'strings' ? 400 : 200)
-    await owner.get(`/${noun}?filter=${name}:null&rootJunction=OR`).expect(200)
-  })
+  it.each(Object.entries(properties))(
+    'can be filtered, and ordered unless it is a list: %s',
+    async (name, property) => {
+      const value =
+        property.type === 'enum'
+          ? property.values[0]
+          : property.type === 'date-time'
+            ? '2026-01-31'
+            : values[property.type]
+      const query = `filter=${name}:!null&filter=${name}:eq:${encoded(value!)}&filter=${name}:in:[${encoded(value!)}]`
+      await owner.get(`/${noun}?${query}`).expect(200)
+      await owner.get(`/${noun}?order=${name}:desc`).expect(property.type === 'strings' ? 400 : 200)
+      await owner.get(`/${noun}?filter=${name}:null&rootJunction=OR`).expect(200)
+    },
+  )
 })
 
-describe('names in other languages', () => {
+describe('translated names', () => {
   const shown = async (headers: Record<string, string>, query = '') =>
     (await owner.get(`/schemas?filter=name:eq:Beds${query}`).set(headers).expect(200)).body[0]
 
@@ -161,7 +164,7 @@ describe('names in other languages', () => {
     expect(await shown({ 'Accept-Language': language })).toMatchObject({ name: 'Beds', displayName })
   })
 
-  it('follow ?locale= before everything else, also inside other things', async () => {
+  it('follow the locale parameter rather than Accept-Language, also in nested objects', async () => {
     expect(await shown({ 'Accept-Language': 'de' }, '&locale=fr_CA')).toMatchObject({ displayName: 'Beds (québécois)' })
     const { body } = await owner.get('/data-pipelines?locale=de&order=name:asc&pageSize=1').expect(200)
     expect(body[0].dataWarehouseTarget.schema.displayName).toBe('Water (deutsch)')

@@ -103,8 +103,8 @@ async function ran(path: string, uid: string): Promise<{ status: string; errorCo
   return run
 }
 
-describe('a secret, wherever it was planted', () => {
-  it('does its work where it belongs', async () => {
+describe('a secret', () => {
+  it('works in connection tests, previews, look-ups and runs', async () => {
     await secured('SOURCE_PASSWORD', canaries.get('the password of the source')!)
     await ask(owner.put('/variables').send([{ name: 'LIMIT', secured: false, value: '2' }]))
     const sqlQuery = 'select n from generate_series(1, 10) n where n <= ${LIMIT}'
@@ -125,7 +125,7 @@ describe('a secret, wherever it was planted', () => {
     ],
     ['the user', () => ({ jdbcSource: atHome({ username: '${WRONG}' }).jdbcSource, sqlQuery: 'select 1' })],
     ['the query', () => ({ ...atHome(), sqlQuery: "select '${WRONG}'::int" })],
-  ])('is not repeated when it is wrong: in %s', async (where, changes) => {
+  ])('makes the preview and the run fail if its value is wrong: in %s', async (where, changes) => {
     await secured('WRONG', canary(`a variable as ${where}`))
     const body = { type: 'SQL_DATABASE_D', ...changes() }
     await ask(owner.post('/data-pipelines/test-connection').send(body))
@@ -135,7 +135,7 @@ describe('a secret, wherever it was planted', () => {
     expect(await ran('/data-pipelines', uid)).toMatchObject({ status: 'FAILED', message: expect.any(String) })
   })
 
-  it('is not repeated when its variable is gone', async () => {
+  it('makes the run fail with the name of the variable if the variable does not exist', async () => {
     const uid = await made(
       '/data-pipelines',
       pipelineBody(schema, { ...atHome({ password: '${NOBODY}' }), sqlQuery: 'select 1' }),
@@ -148,7 +148,7 @@ describe('a secret, wherever it was planted', () => {
   })
 
   it.each(Object.entries(samples).filter(([, { secrets }]) => secrets))(
-    'is not seen in a pipeline of type %s',
+    'is saved and read in a pipeline of type %s',
     async (type, sample) => {
       const uid = await made('/data-pipelines', pipelineBody(schema, { type, ...withSecrets(sample, canary(type)) }))
       await ask(owner.get(`/data-pipelines/${uid}`))
@@ -156,7 +156,7 @@ describe('a secret, wherever it was planted', () => {
     },
   )
 
-  it('is not seen in a check that stumbles over it, alone or in a group', async () => {
+  it('is used in checks that fail, alone and in a group', async () => {
     await secured('CHECK_SECRET', canary('a variable of a check'))
     const given = canary('a variable given to a run')
     const checks = [
@@ -178,7 +178,7 @@ describe('a secret, wherever it was planted', () => {
     await ran('/data-quality-check-groups', group).catch(() => {})
   })
 
-  it('is not seen in a destination that cannot be reached', async () => {
+  it('is used in a destination that cannot be reached', async () => {
     const view = await viewOf(service.stack, client, 'select 1 as value')
     for (const target of [
       { apiTokenTarget: { url: 'http://127.0.0.1:1', authToken: canary('the token of a destination') } },
@@ -195,24 +195,24 @@ describe('a secret, wherever it was planted', () => {
   })
 })
 
-describe('afterwards', () => {
-  it('no answer holds it', () => {
+describe('the secrets used above', () => {
+  it('are in no response', () => {
     expect(answers.length).toBeGreaterThan(100)
     expect(seenIn(answers.join('\n'))).toEqual([])
   })
 
-  it('no log line holds it', () => {
+  it('are in no log line', () => {
     expect(worker.output().length).toBeGreaterThan(1_000)
     expect(seenIn(service.log() + worker.output())).toEqual([])
   })
 
-  it('no list of processes holds it', async () => {
+  it('are in no process arguments', async () => {
     const { stdout } = await promisify(execFile)('ps', ['-eo', 'args'], { maxBuffer: 64 * 1024 * 1024 })
     expect(stdout).toMatch(/\/run-worker\.[jt]s$/m)
     expect(seenIn(stdout)).toEqual([])
   })
 
-  it('no table of the service’s database holds it: what is kept is sealed', async () => {
+  it('are in no table of the service’s database as plain text', async () => {
     await using inside = await connected(service.environment['PIPELINE_DATABASE_URL']!)
     const { rows: tables } = await inside.query(
       `select quote_ident(nspname) || '.' || quote_ident(relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -230,7 +230,7 @@ describe('afterwards', () => {
     }
   })
 
-  it('the warehouse’s server shows it to nobody', async () => {
+  it('are in no query in pg_stat_activity of the warehouse', async () => {
     await using inside = await connected(superuserUrl())
     const { rows } = await inside.query('select query from pg_stat_activity')
     expect(seenIn(JSON.stringify(rows))).toEqual([])

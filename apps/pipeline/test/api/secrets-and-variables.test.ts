@@ -71,8 +71,8 @@ async function ran(uid: string): Promise<{ status: string; errorCode?: string; m
   })
 }
 
-describe('a secret that was given for an address with a variable', () => {
-  it('goes there, and nowhere else when the variable is changed: no run, test or preview asks', async () => {
+describe('a secret of a source whose address contains a variable', () => {
+  it('is not sent by runs, tests or previews after the variable has changed', async () => {
     const name = newName()
     await set(name, meant.host)
     const body = functionAt(name, { authToken: token })
@@ -96,7 +96,7 @@ describe('a secret that was given for an address with a variable', () => {
     expect(evil.seen).toEqual([])
   })
 
-  it('is not taken along when the pipeline is saved without it, and goes to the new address once it is given again', async () => {
+  it('is refused for a changed address until it is sent again', async () => {
     const name = newName()
     await set(name, meant.host, true)
     const uid = await save(functionAt(name, { authToken: token }))
@@ -117,7 +117,7 @@ describe('a secret that was given for an address with a variable', () => {
     await owner.post(`/data-pipelines/${uid}/test-connection`).expect(422)
   })
 
-  it('waits for whoever gives it where the variable came later', async () => {
+  it('is not sent if the variable was created after the secret was stored', async () => {
     const name = newName()
     const uid = await save(functionAt(name, { authToken: token }))
     const test = async () => (await owner.post(`/data-pipelines/${uid}/test-connection`).expect(422)).body.code
@@ -127,7 +127,7 @@ describe('a secret that was given for an address with a variable', () => {
     expect(evil.seen).toEqual([])
   })
 
-  it('that an earlier version stored goes on, until the pipeline is saved again', async () => {
+  it('stored by an earlier version is bound to the address at the next save of the pipeline', async () => {
     const name = newName()
     await set(name, meant.host)
     const uid = await save(functionAt(name, { authToken: token }))
@@ -145,7 +145,7 @@ describe('a secret that was given for an address with a variable', () => {
     expect(evil.seen).toEqual([])
   })
 
-  it('is no matter of variables elsewhere in the pipeline', async () => {
+  it('is still sent if a variable outside the address changes', async () => {
     const [host, country] = [newName(), newName()]
     await set(host, meant.host)
     await set(country, 'KE')
@@ -161,7 +161,7 @@ describe('a secret that was given for an address with a variable', () => {
     functionSource: 'url',
   }
   const withAddress = Object.entries(samples).filter(([, { secrets }]) => secrets && secrets[0] in addresses)
-  it.each(withAddress)('stays in a pipeline of type %s when the variable is changed', async (type, sample) => {
+  it.each(withAddress)('is not sent by a pipeline of type %s after the variable has changed', async (type, sample) => {
     const name = newName()
     await set(name, 'data.example.org')
     const field = sample.secrets![0] as keyof typeof addresses
@@ -172,7 +172,7 @@ describe('a secret that was given for an address with a variable', () => {
     expect(body).toMatchObject({ code: 'secret-for-other-address', detail: expect.stringContaining(name) })
   })
 
-  it('stays in a bucket whose region is a variable, since that is a part of the host', async () => {
+  it('is not sent to a bucket whose region variable has changed, because the region is part of the host', async () => {
     const name = newName()
     await set(name, 'eu-west-1')
     const bucket = { bucket: 'my-bucket', region: `\${${name}}`, accessKey: 'a value', secretKey: 'a value' }
@@ -184,7 +184,7 @@ describe('a secret that was given for an address with a variable', () => {
   })
 
   it.each(Object.entries(samples).filter(([, { secrets }]) => secrets?.[0] === 'jdbcSource'))(
-    'is for no host of a database of type %s: that is no place for variables',
+    'cannot exist for a database of type %s: variables are refused in the hostname',
     async (type, sample) => {
       const own = { ...sample.own, jdbcSource: { ...(sample.own['jdbcSource'] as object), hostname: '${HOST}' } }
       const { body } = await owner
@@ -195,7 +195,7 @@ describe('a secret that was given for an address with a variable', () => {
     },
   )
 
-  it('is looked up with at that address alone', async () => {
+  it('is not sent by a look-up after the variable has changed', async () => {
     const name = newName()
     await set(name, meant.host)
     const url = `http://\${${name}}`

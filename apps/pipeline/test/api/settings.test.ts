@@ -17,7 +17,7 @@ afterAll(() => service?.stop())
 const put = (key: string, value: unknown, more: object = {}) => owner.put(`/settings/${key}`).send({ value, ...more })
 
 describe('settings', () => {
-  it('have defaults before anybody changes them, and are all listed', async () => {
+  it('have default values, and are all listed', async () => {
     const { client } = person
     const defaults = {
       ALERT_EMAIL: '',
@@ -32,7 +32,7 @@ describe('settings', () => {
     expect([body, headers['etag']]).toEqual([expected[4], '"0"'])
   })
 
-  it('take with PUT what was read with GET, and count their versions', async () => {
+  it('accept in PUT the body of GET, and increment their version', async () => {
     const read = await owner.get('/settings/THEME').expect(200)
     const first = await put('THEME', 'dark-2', read.body.id).set('If-Match', '"0"').expect(200)
     expect(first.body).toMatchObject({ key: 'THEME', value: 'dark-2', id: expect.any(String), client: person.client })
@@ -59,12 +59,12 @@ describe('settings', () => {
     ['DATA_PIPELINE_ERROR_ACTION_STAGING_TABLES', 'KEEP'],
     ['RETAIN_TEMP_FILES', 'yes'],
     ['THEME', '<script>'],
-  ])('do not take %s = %j', async (key, value) => {
+  ])('refuse %s = %j', async (key, value) => {
     const { body } = await put(key, value).expect(422)
     expect(body.errors).toMatchObject([{ pointer: '/value', detail: expect.stringMatching(/\.$/) }])
   })
 
-  it('keep addresses in one form', async () => {
+  it('normalise lists of addresses', async () => {
     const { body } = await put('ALERT_EMAIL', ' a@example.org , b@example.org,a@example.org').expect(200)
     expect(body.value).toBe('a@example.org,b@example.org')
     const { addresses } = await readAlertSetting(service.stack.db, person.client)
@@ -73,20 +73,20 @@ describe('settings', () => {
     expect(await readAlertSetting(service.stack.db, person.client)).toEqual({ addresses: [], warnings: false })
   })
 
-  it('take an address with an international domain as it is written', async () => {
+  it('accept addresses with an international domain unchanged', async () => {
     const { body } = await put('ALERT_EMAIL', 'a@müller.example,b@हिन्दी.example').expect(200)
     expect(body.value).toBe('a@müller.example,b@हिन्दी.example')
   })
 
   it.each(['jürgen@example.org', 'a@xn--ü.example', 'a@example.org-', `${'a'.repeat(65)}@example.org`])(
-    'refuse %s, to which no mail can be sent, and say so in a sentence',
+    'refuse the address %s, to which no mail can be sent',
     async (address) => {
       const { body } = await put('ALERT_EMAIL', `a@example.org,${address}`).expect(422)
       expect(body.errors[0].detail).toMatch(/^Mail cannot be sent to "[^"]+": use up to 64 [^.]*\.$/)
     },
   )
 
-  it('say with the addresses which other mails they get', async () => {
+  it('store the options WARNING and NO_SUCCESS_n_HOURS with the addresses', async () => {
     const { body } = await put('ALERT_EMAIL', 'no_success_026_hours, a@example.org, warning').expect(200)
     expect(body.value).toBe('a@example.org,WARNING,NO_SUCCESS_26_HOURS')
     expect((await owner.put('/settings/ALERT_EMAIL').send(body).expect(200)).body.value).toBe(body.value)
@@ -94,14 +94,14 @@ describe('settings', () => {
     expect(await readAlertSetting(service.stack.db, person.client)).toEqual(expected)
   })
 
-  it('know no other keys, and not that of another address', async () => {
+  it('refuse an unknown key, and a key in the body that differs from the path', async () => {
     await put('COLOUR', 'red').expect(404)
     await owner.get('/settings/toString').expect(404)
     expect((await put('THEME', 'a', { key: 'ALERT_EMAIL' }).expect(422)).body.errors[0].pointer).toBe('/key')
     await put('THEME', 7).expect(400)
   })
 
-  it('are refused where the body names another client, unless it was read before the last change', async () => {
+  it('are refused if the body names another organisation, unless its lastUpdated is older than the setting', async () => {
     await put('THEME', 'a').expect(200)
     const { body: read } = await owner.get('/settings/THEME').expect(200)
     const { id: client } = await service.identity.client()
@@ -113,7 +113,7 @@ describe('settings', () => {
     await put('THEME', 'c', { client: person.client }).expect(200)
   })
 
-  it('are those of one client', async () => {
+  it('are separate for each organisation', async () => {
     await put('RETAIN_TEMP_FILES', 'true').expect(200)
     const { id } = await service.identity.client()
     const stranger = service.as(await service.identity.person(id, ['ROLE_MANAGE_SETTING']))
@@ -121,7 +121,7 @@ describe('settings', () => {
     expect(await readSetting(service.stack.db, person.client, 'RETAIN_TEMP_FILES')).toBe('true')
   })
 
-  it('are changed by two at once without losing either', async () => {
+  it('receive the versions 1 and 2 if the same setting is saved twice at once', async () => {
     const { id } = await service.identity.client()
     const other = service.as(await service.identity.person(id, ['ROLE_MANAGE_SETTING']))
     const both = await Promise.all(['a', 'b'].map((value) => other.put('/settings/THEME').send({ value })))
@@ -129,7 +129,7 @@ describe('settings', () => {
   })
 })
 
-it('DEFAULT_ACCESS_LEVEL says who may see what is new and says nothing about it itself', async () => {
+it('DEFAULT_ACCESS_LEVEL sets the access of new objects that are sent without access', async () => {
   const publicAccess = async (access?: object) => {
     const schema = (
       await owner

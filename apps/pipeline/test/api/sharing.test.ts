@@ -49,7 +49,7 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
   const readable = [1, 200, 403, 403, 403]
   const writable = [1, 200, 412, 412, 412]
 
-  it('are private at first, then shared for reading, then for writing, then private again', async () => {
+  it('are private at first, and can be shared with a user for reading and writing', async () => {
     expect(await tried(friend)).toEqual(hidden)
     const unnamed = grants({ userAccess: [{ access: 'READ' }] })
     expect((await owner.put(`${one}/access`).send(unnamed).expect(400)).body.errors).toEqual([
@@ -64,7 +64,7 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
     expect(await tried(friend)).toEqual(hidden)
   })
 
-  it('can be open to the whole organisation, and never to another', async () => {
+  it('can be shared with the whole organisation, but not with another organisation', async () => {
     const { id: elsewhere } = await service.identity.client()
     const stranger = await service.identity.person(elsewhere, [...roles])
     const read = await share({ publicAccess: 'READ' })
@@ -87,12 +87,12 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
     await share({})
   })
 
-  it('are within reach of a super admin of the organisation', async () => {
+  it('are writable for a super admin of the organisation', async () => {
     const admin = await service.identity.person(client, ['ROLE_SUPER_ADMIN'])
     expect(await tried(admin)).toEqual(writable)
   })
 
-  it('take more than the right to see from whoever has no more than that', async () => {
+  it('cannot be changed by a user with write access who has only the roles to see them', async () => {
     const viewer = service.as(await service.identity.person(client, ['ROLE_SEE_SCHEMA', 'ROLE_SEE_DATA_PIPELINE']))
     await share({ publicAccess: 'READ_WRITE' })
     const { body } = await viewer.get(one).expect(200)
@@ -100,7 +100,7 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
     await share({})
   })
 
-  it('are not shared with whom the organisation does not have, in any way of saying it', async () => {
+  it('cannot be shared with users and groups that the organisation does not have', async () => {
     const { id: elsewhere } = await service.identity.client()
     const stranger = await service.identity.person(elsewhere, [])
     const strangers = await service.identity.group(elsewhere, [stranger])
@@ -126,8 +126,8 @@ describe.each(Object.entries(bodies))('%s', (noun, bodyOf) => {
   })
 })
 
-describe('while the identity service is down', () => {
-  it('reading goes on, and sharing with somebody new says that it has to wait', async () => {
+describe('an outage of the identity service', () => {
+  it('allows reading and saving; sharing with an unknown user gives 503', async () => {
     const newcomer = await service.identity.person(client, [])
     await owner.get('/schemas').expect(200)
     await service.identityGate.shut()

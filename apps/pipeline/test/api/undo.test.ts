@@ -66,7 +66,7 @@ const hidden = async () => {
 }
 
 describe('a dry run', () => {
-  it('answers columns, rows, rejected rows and checks, and publishes nothing', async () => {
+  it('returns columns, row counts, rejected rows and check results, and publishes nothing', async () => {
     const query = 'select id from cases where n < 0'
     const check = await make('data-quality-checks', checkBody({ query }))
     const dataQualityCheckGroup = await make('data-quality-check-groups', groupBody({ dataQualityChecks: [check] }))
@@ -117,7 +117,7 @@ describe('a dry run', () => {
     expect(await hidden()).toEqual([])
   })
 
-  it('is for data pipelines, and none is refused a load because of it', async () => {
+  it('works before the first load, and is refused for workflows', async () => {
     const path = await made()
     await upload(path, 'a\n1\n')
     const workflow = await make(
@@ -134,7 +134,7 @@ describe('a dry run', () => {
     await owner.get(`${path}/data`).expect(404)
   })
 
-  it('makes no schema, and writes to no other table', async () => {
+  it('creates no schema, and fails if its transformation writes to another table', async () => {
     const other = (await owner.post('/schemas').send(schemaBody()).expect(201)).body
     const history = await made({ dataWarehouseTarget: { schema: { id: schema.id }, tableName: 'history' } })
     await load(history, 'a\n1\n')
@@ -159,10 +159,10 @@ describe('a dry run', () => {
   })
 })
 
-describe('a run that begins while', () => {
+describe('a request for a run', () => {
   const queued = async (path: string, body: object) => (await owner.post(`${path}/run`).send(body)).body
 
-  it('a dry run is under way cancels that, and a dry run waits for no run', async () => {
+  it('cancels a running dry run; a dry run is refused while a run is running', async () => {
     // Nobody takes them: this client's runs wait for one that is held.
     const path = await made()
     await upload(path, 'a\n1\n')
@@ -203,14 +203,14 @@ describe('a run that begins while', () => {
   })
 })
 
-describe('restoring', () => {
+describe('a restore', () => {
   const restore = async (path: string) => {
     const { body } = await owner.post(`${path}/restore`).expect(202)
     return ended(path, body.data.taskId)
   }
   const tableOf = async (path: string) => (await owner.get(`${path}/table`).expect(200)).body
 
-  it('publishes what the last load replaced, by a run of its own, and is undone by another', async () => {
+  it('publishes the previous version as a run of its own, and can be undone by another restore', async () => {
     const path = await made({ disabled: false })
     expect((await owner.post(`${path}/restore`).expect(422)).body.detail).toMatch(
       /^The warehouse has no previous version of the table/,
@@ -263,7 +263,7 @@ describe('restoring', () => {
     expect(await hidden()).toEqual([])
   })
 
-  it('is for those who may write, in warehouses that keep something, and not while a run is under way', async () => {
+  it('requires write access, a warehouse that keeps previous versions, and no other active run', async () => {
     const path = await made({ access: { publicAccess: 'READ' } })
     await load(path, 'a\n1\n')
     await load(path, 'a\n2\n')
@@ -307,7 +307,7 @@ describe('restoring', () => {
     await until(async () => (await kept()) === 0)
   })
 
-  it('brings back no rows of a deleted pipeline whose table waits to be dropped', async () => {
+  it('fails if the table of a deleted pipeline is waiting to be dropped', async () => {
     const path = await made()
     await load(path, 'a\n1\n')
     await load(path, 'a\n2\n')
@@ -335,7 +335,7 @@ describe('restoring', () => {
   })
 
   const points = ['in-publication', 'published'] as const
-  it.each(isLongRun ? points : points.slice(1))('happens once where its worker is killed: %s', async (point) => {
+  it.each(isLongRun ? points : points.slice(1))('is applied once if its worker is killed: %s', async (point) => {
     const path = await made()
     await load(path, 'a\n1\n')
     await load(path, 'a\n2\n')

@@ -48,7 +48,7 @@ async function load(content: Buffer, changes: object = {}, name = 'cases') {
 }
 
 describe('an uploaded file', () => {
-  it('may be text in any encoding, packed, with a dialect of its own', async () => {
+  it('can be compressed text in another encoding with its own CSV options', async () => {
     const text = Buffer.from('Stand 2026\nÄmter;Wert\nKöln;1,5\nn.v.;2,25\n', 'latin1')
     const csvOptions = { encoding: 'windows-1252', skipLines: 1, decimal: 'COMMA', nullValues: ['n.v.'] }
     const { run, columns, rows } = await load(gzipSync(text), { csvOptions })
@@ -60,7 +60,7 @@ describe('an uploaded file', () => {
     ])
   })
 
-  it('may be JSON, or one document in each line', async () => {
+  it('can be a JSON array or JSON lines', async () => {
     const documents = [
       { id: 1, name: 'Ä', more: { a: [1] } },
       { id: 2, name: null, more: null },
@@ -77,7 +77,7 @@ describe('an uploaded file', () => {
     expect([lines.columns, lines.rows]).toEqual([whole.columns, whole.rows])
   })
 
-  it('may be Parquet', async () => {
+  it('can be Parquet', async () => {
     const file = parquetWriteBuffer({
       columnData: [
         { name: 'id', data: [1, 2, 3], type: 'INT32' },
@@ -94,7 +94,7 @@ describe('an uploaded file', () => {
     ])
   })
 
-  it('that is not for this type of pipeline is refused with the reason', async () => {
+  it('of another kind than the type of the pipeline is refused with the reason', async () => {
     const csv = await upload(Buffer.from('a,b\n1,2\n'), { type: 'PARQUET_UPLOAD' })
     await csv.answer.expect(422)
     const file = parquetWriteBuffer({ columnData: [{ name: 'id', data: [1], type: 'INT32' }] })
@@ -106,7 +106,7 @@ describe('an uploaded file', () => {
     })
   })
 
-  it('is changed by SQL before anybody sees it', async () => {
+  it('is transformed by SQL before it is published', async () => {
     const sqlStatements = [{ description: 'Only the good ones.', statement: `delete from "cases" where b < 3` }]
     const target = {
       dataWarehouseTarget: { schema: { id: schema }, tableName: 'cases' },

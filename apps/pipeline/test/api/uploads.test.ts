@@ -66,7 +66,7 @@ function opened(uid: string, headers: Record<string, string | number> = {}, toke
 }
 
 describe('an upload', () => {
-  it('is kept byte for byte, streamed without a length, and named as it was', async () => {
+  it('is stored byte for byte, also without Content-Length, and named upload.csv by default', async () => {
     const uid = await newPipeline()
     const content = Buffer.from(`a\n${`${randomBytes(49).toString('hex')}\n`.repeat(3_100)}`).subarray(0, 300_000)
     const { sent, answer } = opened(uid)
@@ -87,7 +87,7 @@ describe('an upload', () => {
     expect((await readFile(join(service.stack.filesDirectory, 'uploads', stored))).equals(content)).toBe(true)
   })
 
-  it('is removed from the disk with its pipeline, as are the files that its runs read', async () => {
+  it('is deleted from disk with its pipeline, as are the files of its runs', async () => {
     const uid = await newPipeline()
     const before = await filesOnDisk()
     await csv(owner, uid, 'a\n1\n').expect(200)
@@ -105,7 +105,7 @@ describe('an upload', () => {
     expect((await filesOnDisk()).toSorted()).toEqual(before.toSorted())
   })
 
-  it('keeps any name as a name only', async () => {
+  it('accepts any file name without using it as a path, and refuses names that are too long or contain NUL', async () => {
     const uid = await newPipeline()
     const before = await filesOnDisk()
     const name = '../../etc/pass"wd\r\nX: y ü.csv'
@@ -117,7 +117,7 @@ describe('an upload', () => {
     await csv(owner, uid, 'a\n', '?name=a%00b').expect(400)
   })
 
-  it('replaces the file before, and of many at once one stays', async () => {
+  it('replaces the previous file; of concurrent uploads one file remains', async () => {
     const uid = await newPipeline()
     await csv(owner, uid, 'a\n1\n').expect(200)
     const contents = ['a\n2\n', 'a\n22\n', 'a\n222\n']
@@ -127,7 +127,7 @@ describe('an upload', () => {
     expect(contents.map((content) => content.length)).toContain(file.size)
   })
 
-  it('keeps its file where the connection breaks before the COMMIT is answered', async () => {
+  it('keeps its file if the connection is lost during COMMIT', async () => {
     const uid = await newPipeline()
     await csv(owner, uid, 'a\n1\n').expect(200)
     service.databaseGate.loseAnswer({ first: 'insert into "uploaded_files"', last: 'commit' })
@@ -144,7 +144,7 @@ describe('an upload', () => {
     expect(await readFile(join(service.stack.filesDirectory, 'uploads', stored), 'utf8')).toBe(content)
   })
 
-  it('that the settings cannot read is kept, and the response says that a run would fail', async () => {
+  it('that its settings cannot read is stored, and the response says that a run would fail', async () => {
     const uid = await newPipeline({ csvOptions: { rowsUnder: 'rows' } })
     const { body } = await csv(owner, uid, '{"other":[{"a":1}]}').expect(200)
     expect(body.mismatch).toMatch(/^A run would fail: .*under the key rows/)
@@ -156,7 +156,7 @@ describe('an upload', () => {
     ['rowsUnder', {}, '{"rows":[]}', /rowsUnder/],
     ['sheet', { sheet: 'Cover' }, workbook, /Sheets with rows: "Data"/],
   ])(
-    'without rows because of %s is kept, and the response names the setting',
+    'without rows because of %s is stored, and the response names the setting',
     async (_what, csvOptions, content, why) => {
       const uid = await newPipeline({ csvOptions })
       const { body } = await csv(owner, uid, content).expect(200)
@@ -165,7 +165,7 @@ describe('an upload', () => {
     },
   )
 
-  it('is checked with the settings that the pipeline has when the body has arrived', async () => {
+  it('is checked with the settings that are stored when its body is complete', async () => {
     const uid = await newPipeline()
     const { sent, answer } = opened(uid)
     sent.write('{"other":[{"a":1}')
@@ -179,7 +179,7 @@ describe('an upload', () => {
     expect((await answer).body.mismatch).toMatch(/under the key rows/)
   })
 
-  it('waits for a run that is being queued, and keeps the file of this run', async () => {
+  it('waits for a run that is being queued, and keeps the file of that run', async () => {
     const uid = await newPipeline()
     await csv(owner, uid, 'a\n1\n').expect(200)
     const { db } = service.stack
@@ -202,7 +202,7 @@ describe('an upload', () => {
     expect(await filesOnDisk()).toContain(file)
   })
 
-  it('takes part in versions', async () => {
+  it('returns 412 if If-Match does not name the version of the pipeline', async () => {
     const uid = await newPipeline()
     const { headers } = await owner.get(`/data-pipelines/${uid}`).expect(200)
     await csv(owner, uid, 'a\n1\n').set('If-Match', '"999"').expect(412)
@@ -210,7 +210,7 @@ describe('an upload', () => {
   })
 })
 
-describe('an upload that is refused', () => {
+describe('a refused upload', () => {
   let uid: string
   let before: string[]
   let file: object
@@ -225,7 +225,7 @@ describe('an upload that is refused', () => {
     expect(await fileOf(uid)).toEqual(file)
   }
 
-  it('for its size says so, before the body is read or in the middle of it, and leaves nothing', async () => {
+  it('returns 413 above the size limit, before or while the body is read, and stores nothing', async () => {
     const announced = opened(uid, { 'content-length': limit + 1 })
     announced.sent.flushHeaders()
     const early = await announced.answer
@@ -242,7 +242,7 @@ describe('an upload that is refused', () => {
     await untouched()
   })
 
-  it('for being empty says so', async () => {
+  it('returns 422 if the file is empty', async () => {
     const { body } = await csv(owner, uid, '').expect(422)
     expect(body).toMatchObject({ code: 'refused', detail: 'The file is empty.' })
     await untouched()
@@ -250,18 +250,18 @@ describe('an upload that is refused', () => {
 
   it.each([
     ['a PDF', '%PDF-1.7\n', /is a PDF document/],
-    ['an error page', '<!DOCTYPE html><title>502</title>', /is a web page/],
-    ['a broken archive', 'PK\u0003\u0004 no workbook', /./],
-    ['JSON that breaks off', '[{"a":1},{"a":', /./],
-    ['nothing but line breaks', '\n\n', /is empty/],
-  ])('because it is %s says so', async (_what, content, why) => {
+    ['an HTML page', '<!DOCTYPE html><title>502</title>', /is a web page/],
+    ['a damaged archive', 'PK\u0003\u0004 no workbook', /./],
+    ['truncated JSON', '[{"a":1},{"a":', /./],
+    ['only line breaks', '\n\n', /is empty/],
+  ])('returns 422 with the reason for %s', async (_what, content, why) => {
     const { body } = await csv(owner, uid, content, '?name=stock.csv').expect(422)
     expect(body).toMatchObject({ code: 'source-unreadable', detail: expect.stringMatching(why) })
     expect(body.detail).toMatch(/The upload was discarded; any earlier file stays\.$/)
     await untouched()
   })
 
-  it('gets an error about its content, also if the settings name a variable', async () => {
+  it('returns an error about its content even if its settings use a variable', async () => {
     await owner.post('/variables').send({ name: 'sheet', secured: true, value: 'Stock' }).expect(201)
     const csvOptions = { sheet: '${sheet}' }
     const { body: other } = await owner.post('/data-pipelines').send(pipelineBody(schema, { csvOptions })).expect(201)
@@ -274,7 +274,7 @@ describe('an upload that is refused', () => {
     ['Application/JSON; charset=utf-8', {}],
     ['multipart/form-data; boundary=x', {}],
     ['text/csv', { 'Content-Encoding': 'gzip' }],
-  ])('for its type %s %j says how it should come', async (type, headers) => {
+  ])('returns 415 with the accepted types for %s %j', async (type, headers) => {
     const content = 'Content-Encoding' in headers ? gzipSync('a\n1\n') : '{"a":1}'
     const { body } = await owner
       .post(`/data-pipelines/${uid}/file`)
@@ -285,7 +285,7 @@ describe('an upload that is refused', () => {
     await untouched()
   })
 
-  it('because it broke off leaves nothing', async () => {
+  it('stores nothing if the connection is closed', async () => {
     const broken = opened(uid)
     broken.sent.write(Buffer.alloc(200_000, 'a'))
     await until(async () => (await filesOnDisk()).some((name) => name.endsWith('.partial')))
@@ -299,7 +299,7 @@ describe('an upload that is refused', () => {
     await untouched()
   })
 
-  it('because it may only be read is refused before the body is taken', async () => {
+  it('returns 403 with read access only, before the body is read', async () => {
     const access = { publicAccess: 'READ', userAccess: [], userGroupAccess: [] }
     await owner.put(`/data-pipelines/${uid}/access`).send(access).expect(200)
     const reader = await service.identity.person(person.client, ['ROLE_MANAGE_DATA_PIPELINE'])

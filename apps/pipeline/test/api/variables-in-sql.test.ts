@@ -72,7 +72,7 @@ async function ran(uid: string) {
 const rowsOf = async (uid: string) => (await owner.get(`/data-pipelines/${uid}/data`).expect(200)).body.rows
 
 describe('a variable in the query of a source', () => {
-  it('is a value, whatever is in it', async () => {
+  it('is passed as a value, list or identifier, and never as SQL', async () => {
     const all = await variable('1 or 1=1')
     const union = await variable(`x' union select 9, 'stolen' where 'a'='a`)
     const brien = await variable(`o'brien`)
@@ -101,7 +101,7 @@ describe('a variable in the query of a source', () => {
     expect(await rowsOf(uid)).toEqual([[2]])
   }, 60_000)
 
-  it('is hidden in a preview where it is secured', async () => {
+  it('is redacted in a preview if it is secured', async () => {
     const secret = await variable('s3cret-value', true)
     const { body } = await owner
       .post('/data-pipelines/preview')
@@ -110,7 +110,7 @@ describe('a variable in the query of a source', () => {
     expect(body.rows).toEqual([['[redacted]', 'in [redacted]']])
   })
 
-  it('is refused beside other text in quotes, and such a text that is stored already is a WARNING', async () => {
+  it('is refused in quotes with other text; if already stored, the run is a WARNING and keeps the rows', async () => {
     const name = await variable('Ann')
     const misplaced = `select id from cases where name like '%\${${name}}%'`
     const { body } = await owner
@@ -134,7 +134,7 @@ describe('a variable in the query of a source', () => {
 })
 
 describe('a variable in a transformation', () => {
-  it('is a value as well, in statements of every kind', async () => {
+  it('is replaced as a value or identifier in all kinds of statements', async () => {
     const [text, from, column] = [await variable(`it's ü`), await variable('2'), await variable('Added here')]
     const tableName = word('transformed_')
     const statements = [
@@ -159,7 +159,7 @@ describe('a variable in a transformation', () => {
 })
 
 describe('a variable in the password of a destination', () => {
-  it('is replaced when it pushes and when it is tried, and is not deleted meanwhile', async () => {
+  it('is replaced in runs and connection tests, and cannot be deleted while in use', async () => {
     const dhis2 = await startDhis2()
     servers.push(dhis2)
     const secret = await variable('District1-sesame', true)

@@ -47,8 +47,8 @@ const pipeline = async (changes: object) =>
 const refused = async ({ id }: { id: string }) =>
   (await owner.delete(`/variables/${id}`).expect(409)).body as { detail: string; errors: object[] }
 
-describe('a variable that is used', () => {
-  it('by checks is not deleted: they are named, five at most, and those that only speak of it are not', async () => {
+describe('a variable in use', () => {
+  it('in checks cannot be deleted; the error names at most five checks, without those that only mention it', async () => {
     const one = await variable()
     const used = [1, 2, 3, 4, 5, 6].map((number) => `${number} uses ${one.name}`)
     for (const name of used.toReversed()) await check(`select 1 where 2 > \${ ${one.name} }`, name)
@@ -63,7 +63,7 @@ describe('a variable that is used', () => {
     )
   })
 
-  it('by the settings or the sealed secrets of a pipeline is not deleted either', async () => {
+  it('in the settings or the encrypted secrets of a pipeline cannot be deleted', async () => {
     const [host, password, escaped] = [await variable(), await variable(), await variable('a "b" \\ c')]
     const first = await pipeline(database({ sqlQuery: `select * from t where year = \${${host.name}}` }))
     const jdbcSource = { hostname: 'h.example.org', database: 'd', username: 'u', password: `\${${password.name}}` }
@@ -87,7 +87,7 @@ describe('a variable that is used', () => {
     )
   })
 
-  it('by a transformation is not deleted, nor one in a text or a list of a query', async () => {
+  it('in a transformation cannot be deleted, also in quotes or in a list', async () => {
     const [one, text, list] = [await variable(), await variable(), await variable()]
     const statement = `update t set year = \${${one.name}} where name = '\${${text.name}}' and id in (\${${list.name}:list})`
     const { name } = await pipeline(database({ transformation: { sqlStatements: [{ statement }] } }))
@@ -97,7 +97,7 @@ describe('a variable that is used', () => {
       )
   })
 
-  it('is refused without the names of what is not shared with whoever asks', async () => {
+  it('cannot be deleted, and the error does not name objects that the user may not see', async () => {
     const one = await variable()
     await check(`select \${${one.name}}`)
     await pipeline(database({ sqlQuery: `select * from t where year = \${${one.name}}` }))
@@ -108,7 +108,7 @@ describe('a variable that is used', () => {
     )
   })
 
-  it('keeps its name, and may have any value', async () => {
+  it('cannot be renamed, but its value can change', async () => {
     const one = await variable()
     const { id, name } = await check(`select \${${one.name}}`)
     const put = (changes: object) => owner.put(`/variables/${one.id}`).send({ ...one, ...changes })
@@ -126,7 +126,7 @@ describe('a variable that is used', () => {
     await owner.delete(`/variables/${one.id}`).expect(204)
   })
 
-  it('is one of its own organisation', async () => {
+  it('does not affect a variable of the same name in another organisation', async () => {
     const one = await variable()
     await check(`select \${${one.name}}`)
     const { id } = await service.identity.client()

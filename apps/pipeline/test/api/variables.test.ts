@@ -27,7 +27,7 @@ const opened = async (client = person.client) =>
   readVariables(service.stack.db, client, keyRing(service.environment['SECRET_KEYS']!))
 
 describe('variables', () => {
-  it('are kept with all that was given, and can be sent back as they were read', async () => {
+  it('return all sent fields, and accept in PUT the body of GET', async () => {
     const translations = [{ locale: 'fr', property: 'name', value: 'Année' }]
     const sent = body({ translations })
     const made = await owner.post('/variables').send(sent).expect(201)
@@ -43,7 +43,7 @@ describe('variables', () => {
     await owner.get(`/variables/${made.body.id}`).expect(404)
   })
 
-  it('never answer a secured value, and keep it when none is sent', async () => {
+  it('do not return a secured value, and keep it if none is sent', async () => {
     const value = `hush ${randomBytes(9).toString('hex')}`
     const made = await create({ secured: true, value })
     expect(made).not.toHaveProperty('value')
@@ -69,7 +69,7 @@ describe('variables', () => {
     expect(service.log()).not.toContain(value)
   })
 
-  it('are made plain again only with a value', async () => {
+  it('become unsecured only if the value is sent again', async () => {
     const made = await create({ secured: true, value: 'first' })
     const { body } = await owner
       .put(`/variables/${made.id}`)
@@ -94,7 +94,7 @@ describe('variables', () => {
     expect((await opened()).get(made.name)).toBe('second')
   })
 
-  it('need a value when they are new', async () => {
+  it('require a value of 1 to 5,000 characters when they are created', async () => {
     const { value: _value, ...without } = body()
     expect((await owner.post('/variables').send(without).expect(400)).body.errors).toEqual([
       { pointer: '/value', detail: 'is required for a new variable' },
@@ -111,11 +111,11 @@ describe('variables', () => {
     expect(await create({ value: 'x'.repeat(5000) })).toHaveProperty('value')
   })
 
-  it.each(['', ' x', 'x ', 'a{b', 'a}b', 'a\nb', ' '])('are not called %j, which no text could name', async (name) => {
+  it.each(['', ' x', 'x ', 'a{b', 'a}b', 'a\nb', ' '])('refuse the name %j', async (name) => {
     await owner.post('/variables').send(body({ name })).expect(400)
   })
 
-  it('have names of their own in their client', async () => {
+  it('have unique names within their organisation', async () => {
     const { name } = await create()
     expect((await owner.post('/variables').send(body({ name })).expect(409)).body.errors).toEqual([
       { pointer: '/name', detail: 'Another variable has this name.' },
@@ -127,8 +127,8 @@ describe('variables', () => {
   })
 })
 
-describe('saving variables by name', () => {
-  it('makes those that are new, replaces the others and answers in the same order', async () => {
+describe('the bulk save of variables', () => {
+  it('creates new variables, replaces existing ones and returns them in the same order', async () => {
     const known = await create()
     const sent = [body(), { ...body({ value: 'changed' }), name: known.name }]
     const { body: saved } = await owner.put('/variables').send(sent).expect(200)
@@ -136,7 +136,7 @@ describe('saving variables by name', () => {
     expect(saved[1].id).toBe(known.id)
   })
 
-  it('saves all of them or none, and says which one is wrong', async () => {
+  it('saves nothing if one variable is refused, and names it', async () => {
     const secured = await create({ secured: true })
     const fresh = body()
     const { body: refused } = await owner
@@ -161,7 +161,7 @@ describe('saving variables by name', () => {
     expect((await owner.get(`/variables?filter=name:eq:${fresh.name}`)).body).toEqual([])
   })
 
-  it('takes two at once for the same names', async () => {
+  it('accepts two concurrent requests for the same names in different order', async () => {
     const names = ['b', 'a', 'c'].map((letter) => `${letter}_${randomBytes(6).toString('hex')}`)
     const both = [names, names.toReversed()].map((list) => list.map((name) => body({ name })))
     await owner.put('/variables').send(both[0]).expect(200)
@@ -170,7 +170,7 @@ describe('saving variables by name', () => {
   })
 })
 
-it('a value given to a run takes the place of the stored one, and is as secured as that', async () => {
+it('a value passed to a run replaces the stored value, and is secured if either of them is secured', async () => {
   const { id } = await service.identity.client()
   const other = service.as(await service.identity.person(id, ['ROLE_MANAGE_VARIABLE']))
   await other

@@ -24,7 +24,7 @@ const run = async (id: string) => {
 }
 
 describe('a run of a view', () => {
-  it('fills a materialised one anew, and tells of views behind it that are older than their sources', async () => {
+  it('refreshes a materialised view, and names the outdated views that it reads', async () => {
     const types = { id: 'INTEGER', region: 'TEXT' }
     const first = await create(`select count(*)::int as n from ${scene.place.table}`, { materialized: true })
     const second = await create(`select n * 10 as n from ${first.dataWarehouseViewName}`, { materialized: true })
@@ -56,13 +56,13 @@ describe('a run of a view', () => {
     expect(body.status).toMatchObject({ lastRunStatus: 'OK', lastRunSuccess: expect.any(String) })
   })
 
-  it('shows that a plain one can be read, or why not', async () => {
+  it('of a plain view checks whether it can be read, and returns the reason if not', async () => {
     const view = await create(`select 1 / (id - id) as a from ${scene.place.table}`)
     expect(await run(view.id)).toMatchObject({ status: 'FAILED', message: expect.stringContaining('division by zero') })
     expect((await run((await create('select 1 as a')).id)).message).toContain('can be read: 1 column.')
   })
 
-  it('makes it again where the warehouse has lost it', async () => {
+  it('creates the view again if it is missing in the warehouse', async () => {
     const view = await create('select 5 as a', { materialized: true })
     const warehouse = await scene.service.stack.warehouses.open(scene.client)
     await warehouse.views.drop(scene.place.schemaName, view.dataWarehouseViewName)
@@ -71,7 +71,7 @@ describe('a run of a view', () => {
     expect(await rowsOf(view.id)).toEqual([[5]])
   })
 
-  it('fills what takes longer than anybody waits for', async () => {
+  it('completes in the background if creating the view takes longer than the request waits', async () => {
     const view = await create('select pg_sleep(12)::text as a', { materialized: true })
     expect(view.status.lastRunStatus).toMatch(/QUEUED|RUNNING/)
     await until(async () => (await scene.owner.get(`/views/${view.id}`)).body.status.lastRunStatus === 'OK')
@@ -79,7 +79,7 @@ describe('a run of a view', () => {
   })
 })
 
-describe('a view whose tables are not there yet', () => {
+describe('a view whose tables do not exist yet', () => {
   const load = async (pipeline: string, content: string) => {
     const path = `/data-pipelines/${pipeline}`
     await scene.owner.post(`${path}/file?name=a.csv`).type('text/csv').send(content).expect(200)
@@ -91,7 +91,7 @@ describe('a view whose tables are not there yet', () => {
   }
   const statusOf = async (id: string) => (await scene.owner.get(`/views/${id}`).expect(200)).body.status
 
-  it('is pending, says for what it waits, and is built by the load that makes them', async () => {
+  it('is PENDING with the reason, and is created by the load that creates its tables', async () => {
     const body = pipelineBody(scene.place.schema)
     const { body: pipeline } = await scene.owner.post('/data-pipelines').send(body).expect(201)
     const table = pipeline.dataWarehouseTargetTableName

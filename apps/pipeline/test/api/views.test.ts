@@ -9,7 +9,7 @@ const { create, rowsOf } = scene
 const counted = () => `select region, count(*)::int as n from ${scene.place.table} group by region order by region`
 
 describe('a view', () => {
-  it('is in the warehouse as soon as it is made, and answers what the interface names', async () => {
+  it('exists in the warehouse after it is created, and returns all documented fields', async () => {
     const sent = { description: 'By region.', tags: ['a', 'b'], anonymousAccess: { metadata: true, data: false } }
     const view = await create(counted(), { name: 'Cases by region', ...sent })
     expect(view).toMatchObject({
@@ -39,7 +39,7 @@ describe('a view', () => {
     await scene.owner.put(`/views/${view.id}`).send(view).expect(200)
   })
 
-  it.each([true, false])('shows its columns, and its rows page by page (materialised: %s)', async (materialized) => {
+  it.each([true, false])('returns its columns, and pages of its rows (materialised: %s)', async (materialized) => {
     const view = await create(`select id, region as "Where it is" from ${scene.place.table} order by id`, {
       materialized,
     })
@@ -53,7 +53,7 @@ describe('a view', () => {
     expect(body).toMatchObject({ rows: [[3, 'north']], height: 1, width: 2 })
   })
 
-  it('is not saved where its query fails, and the server’s sentence says why', async () => {
+  it('is refused if its query fails, with the message of the database', async () => {
     const failing = viewBody(scene.place.schema, `select id,\n  regoin from ${scene.place.table}`)
     const { body } = await scene.owner.post('/views').send(failing).expect(422)
     expect(body).toMatchObject({ code: 'query-failed', detail: expect.stringContaining('in line 2: column "regoin"') })
@@ -68,7 +68,7 @@ describe('a view', () => {
     ["select '${x}' as text", 'cannot use variables'],
     ['select 1 as "${x}"', 'cannot use variables'],
     ['select 1 as number -- ${x}', undefined],
-  ])('takes %j: %s', async (query, refusal) => {
+  ])('validates the query %j, with the reason for the refusal or undefined: %s', async (query, refusal) => {
     const answer = await scene.owner
       .post('/views')
       .send(viewBody(scene.place.schema, query))
@@ -77,7 +77,7 @@ describe('a view', () => {
       expect(answer.body.errors).toMatchObject([{ pointer: '/query', detail: expect.stringContaining(refusal) }])
   })
 
-  it('is not saved while the warehouse is away, and is deleted all the same', async () => {
+  it('is not created while the warehouse is unavailable, but can be described and deleted', async () => {
     const elsewhere = await scene.service.identity.client()
     const other = scene.service.as(await scene.service.identity.person(elsewhere.id, [...roles]))
     const there = await loadedPlace(scene.service, other, elsewhere.id)
@@ -109,7 +109,7 @@ describe('a view', () => {
     expect((await other.get(`/views/${again.id}/data`).expect(200)).body.rows).toEqual([[2]])
   })
 
-  it('has a name in its schema that nothing else has', async () => {
+  it('has a unique name among the views and tables of its schema', async () => {
     const view = await create('select 1 as a')
     const names = { dataWarehouseViewName: view.dataWarehouseViewName }
     const twice = await scene.owner
@@ -122,7 +122,7 @@ describe('a view', () => {
     expect(await rowsOf(view.id)).toEqual([[1]])
   })
 
-  it('keeps the dashboard that its owner notes in the status, and ignores the rest of the status', async () => {
+  it('stores the dashboard fields of its status, and ignores the other status fields', async () => {
     const dashboard = { visualizationId: 9_007_199_254_740_991, visualizationHref: 'https://bi.example.org/d/7?a=b' }
     const view = await create('select 1 as a', { status: { lastRunStatus: 'OK', ...dashboard } })
     expect(view.status).toEqual({ lastRunStatus: 'NEVER_RUN', ...dashboard })
@@ -135,7 +135,7 @@ describe('a view', () => {
     expect((await scene.owner.put(`/views/${view.id}`).send(without).expect(200)).body.status).toEqual(without.status)
   })
 
-  it('is renamed by either name where that name changes, and by one of them only', async () => {
+  it('is renamed by either name field, and refused if both change to different names', async () => {
     const view = await create('select 1 as a', { dataWarehouseViewName: 'alias_a' })
     const put = (names: object) => scene.owner.put(`/views/${view.id}`).send({ ...view, ...names })
     const nameAfter = async (names: object) => (await put(names).expect(200)).body.dataWarehouseViewName
@@ -155,7 +155,7 @@ describe('a view', () => {
     expect(wrong.body.errors[0].pointer).toBe('/warehouseAViewName')
   })
 
-  it('is changed, renamed and moved with whatever reads it, or stays what it was', async () => {
+  it('is changed, renamed and moved together with the views that read it, or stays unchanged', async () => {
     const view = await create(`select id, region from ${scene.place.table}`)
     const over = await create(`select count(region)::int as n from ${view.dataWarehouseViewName}`, {
       materialized: true,
@@ -192,7 +192,7 @@ describe('a view', () => {
     expect(inUse.body.detail).toContain(`Other views read this view: "${over.name}"`)
   })
 
-  it('is deleted in the warehouse too, once nothing uses it', async () => {
+  it('is deleted in the warehouse too, but not while destinations, workflows or views use it', async () => {
     const view = await create(counted())
     const { db } = scene.service.stack
     const { id } = await db.selectFrom('views').select('id').where('uid', '=', view.id).executeTakeFirstOrThrow()
@@ -230,7 +230,7 @@ describe('a view', () => {
     )
   })
 
-  it('keeps its query while a run is at work', async () => {
+  it('cannot change its query while a run is running', async () => {
     const view = await create('select 1 as a')
     const { id: runnable_id } = await scene.service.stack.db
       .selectFrom('views')
@@ -265,7 +265,7 @@ describe('a view', () => {
     expect(await rowsOf(view.id)).toEqual([[2]])
   })
 
-  it('takes the place of one that was made but never saved', async () => {
+  it('replaces a leftover warehouse view of the same name', async () => {
     const warehouse = await scene.service.stack.warehouses.open(scene.client)
     const left = { id: randomUUID(), schema: scene.place.schemaName, name: 'left_over', query: 'select 1 as a' }
     await warehouse.views.define({ ...left, materialized: true }, { seconds: 5 }, AbortSignal.timeout(5_000))
@@ -274,8 +274,8 @@ describe('a view', () => {
   })
 })
 
-describe('whoever may not', () => {
-  it('sees and changes no view of others', async () => {
+describe('a user without access', () => {
+  it('cannot read a private view, or change a view that is shared for reading', async () => {
     const view = await create(counted(), { access: { publicAccess: 'NONE' } })
     const other = scene.service.as(
       await scene.service.identity.person(scene.client, ['ROLE_MANAGE_VIEW', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE']),
@@ -293,8 +293,8 @@ describe('whoever may not', () => {
   })
 })
 
-describe('a data pipeline', () => {
-  it('is not deleted while views read its table, nor given the name of a view, and shows its table', async () => {
+describe('a data pipeline whose table is read by views', () => {
+  it('cannot be deleted; and no pipeline can load into the name of a view', async () => {
     const other = await loadedPlace(scene.service, scene.owner, scene.client)
     const view = viewBody(other.schema, `select id from ${other.table}`, { dataWarehouseViewName: 'over_it' })
     const { body: made } = await scene.owner.post('/views').send(view).expect(201)

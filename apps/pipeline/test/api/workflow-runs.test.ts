@@ -36,7 +36,7 @@ const ended = (one: string) =>
   })
 
 describe('a run of a workflow', () => {
-  it('needs jobs, and a workflow that is not disabled', async () => {
+  it('is refused without jobs, or if the workflow is disabled', async () => {
     const empty = await owner.post(`${await workflow([{ disabled: true, jobs: [] }])}/run`).expect(422)
     expect(empty.body).toMatchObject({ code: 'refused', errors: [{ pointer: '/steps/steps' }] })
     const steps = [{ jobs: [job((await pipeline()).id)] }]
@@ -44,7 +44,7 @@ describe('a run of a workflow', () => {
     expect(disabled.body.errors[0].pointer).toBe('/disabled')
   })
 
-  it('tells where its jobs are, also that it was cancelled with them', async () => {
+  it('returns the status of each job, also after cancellation', async () => {
     const [first, second] = [await pipeline(), await pipeline()]
     const one = await workflow([{ jobs: [job(first.id)] }, { jobs: [job(second.id)] }])
     const { body } = await owner.post(`${one}/run`).send({ mode: 'INCREMENTAL' }).expect(202)
@@ -85,7 +85,7 @@ describe('a run of a workflow', () => {
     await owner.delete(one).expect(204)
   })
 
-  it('loads what it names, waits where it is told to, and says which jobs failed', async () => {
+  it('runs its jobs, waits for delayAfter, and names failed and skipped jobs', async () => {
     const good = await pipeline()
     const bad = await pipeline(`a,b\n${'1,2,3\n'.repeat(200)}`)
     const last = await pipeline()
@@ -110,7 +110,7 @@ describe('a run of a workflow', () => {
     expect((await owner.get(stops).expect(200)).body.status).toMatchObject({ lastRunStatus: 'FAILED' })
   })
 
-  it('runs as many jobs of a parallel step as its organisation has slots for, and shows the others as QUEUED', async () => {
+  it('runs no more parallel jobs than the organisation has slots, and shows the others as QUEUED', async () => {
     const transformation = { sqlStatements: [{ statement: 'select pg_sleep(3)' }] }
     const slow = async () => {
       const { body } = await owner.post('/data-pipelines').send(pipelineBody(schema, { transformation })).expect(201)

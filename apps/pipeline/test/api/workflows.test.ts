@@ -39,7 +39,7 @@ async function newView(access: 'NONE' | 'READ' = 'READ'): Promise<{ uid: string;
 }
 
 describe('a workflow', () => {
-  it('keeps its steps and jobs, and names what they run', async () => {
+  it('returns its steps and jobs with the names of the objects that they run', async () => {
     const [one, two] = pipelines as [{ id: string; name: string }, { id: string; name: string }]
     const sent = [
       { executionMode: 'PARALLEL', delayAfter: 30, jobs: [job(one.id), job(two.id)] },
@@ -87,7 +87,7 @@ describe('a workflow', () => {
     expect((await owner.get(`/workflows/${made.id}`).expect(200)).body).toEqual(made)
   })
 
-  it('is put as it was read, and its jobs keep their ids', async () => {
+  it('accepts in PUT the body of GET, and its jobs keep their ids', async () => {
     const made = await create([{ jobs: [job(pipelines[0]!.id), job(pipelines[1]!.id)] }])
     const { body, headers } = await owner.put(`/workflows/${made.id}`).send(made).expect(200)
     expect(body).toEqual({ ...made, lastUpdated: expect.any(String) })
@@ -99,7 +99,7 @@ describe('a workflow', () => {
     await owner.put(`/workflows/${made.id}`).set('if-match', '"2"').send(turned).expect(412)
   })
 
-  it('takes the id of a job for its own or, without an object, for that of what it runs', async () => {
+  it('accepts as the id of a job its own id or, without an object, the id of the object', async () => {
     const one = pipelines[0]!
     const made = await create([{ jobs: [{ jobType: 'DATA_PIPELINE_LOAD', id: one.id }] }])
     const [kept] = made.steps.steps[0].jobs
@@ -114,7 +114,7 @@ describe('a workflow', () => {
     expect((await create([{ jobs: [numbered] }])).steps.steps[0].jobs[0].object.uid).toBe(one.id)
   })
 
-  it('takes jobs without a type, with the number of their object alone, or with an id of another program', async () => {
+  it('accepts jobs without a type, with a numeric object id only, or with a foreign job id', async () => {
     const one = pipelines[0]!
     const made = await create([
       { delayAfter: 1.5, jobs: [{ object: { uid: one.id }, id: 'job 7 of another program' }] },
@@ -127,7 +127,7 @@ describe('a workflow', () => {
     expect((await owner.post('/workflows').send(nothing).expect(422)).body.errors).toHaveLength(3)
   })
 
-  it('refuses what is unknown, of others, of another kind or itself a workflow, all at once', async () => {
+  it('reports all jobs at once that are unknown, of another organisation, of another type, or workflows', async () => {
     const other = await service.identity.client()
     const stranger = service.as(await service.identity.person(other.id, [...everything]))
     const { body: theirSchema } = await stranger.post('/schemas').send(schemaBody()).expect(201)
@@ -160,7 +160,7 @@ describe('a workflow', () => {
       .expect(400)
   })
 
-  it('takes in only what whoever writes it may run, and keeps what is in it already', async () => {
+  it('accepts only new jobs that the user may run, and keeps existing jobs', async () => {
     const colleague = service.as(await service.identity.person(client, [...everything]))
     const hidden = await newPipeline({ access: { publicAccess: 'NONE' } })
     const readable = await newPipeline({ access: { publicAccess: 'READ' } })
@@ -180,7 +180,7 @@ describe('a workflow', () => {
     expect((await only.get(`/workflows/${made.id}`).expect(200)).body.steps.steps[0].jobs).toEqual([shown])
   })
 
-  it('runs views as well, as far as they may be seen', async () => {
+  it('can run views, and shows their details only to users who may see them', async () => {
     const view = await newView()
     const viewer = [...everything, 'ROLE_MANAGE_VIEW'] as const
     const superior = service.as(await service.identity.person(client, ['ROLE_SUPER_ADMIN']))
@@ -193,7 +193,7 @@ describe('a workflow', () => {
     expect((await owner.get(`/workflows/${made.id}`).expect(200)).body.steps.steps[0].jobs[0].object).toEqual(view)
   })
 
-  it('runs nothing twice at once, and has a bound', async () => {
+  it('cannot run an object twice in a parallel step, and has at most 200 jobs', async () => {
     const twice = { executionMode: 'PARALLEL', jobs: [job(pipelines[0]!.id), job(pipelines[0]!.id)] }
     const { body } = await owner
       .post('/workflows')
@@ -206,7 +206,7 @@ describe('a workflow', () => {
     expect(refused.body.detail).toContain('at most 200 jobs, and this one has 205')
   })
 
-  it('keeps what it runs from being deleted, until it runs it no longer', async () => {
+  it('prevents the deletion of the objects that it runs', async () => {
     const pipeline = await newPipeline()
     const made = await create([{ jobs: [job(pipeline.id)] }])
     const { body } = await owner.delete(`/data-pipelines/${pipeline.id}`).expect(409)
@@ -220,7 +220,7 @@ describe('a workflow', () => {
     await owner.get(`/workflows/${made.id}`).expect(404)
   })
 
-  it('is found page by page, with a pager and the headers of every list', async () => {
+  it('is listed and searched with paging, with a pager and the list headers', async () => {
     const word = randomBytes(4).toString('hex')
     for (const place of [1, 2, 3]) await create([], { name: `${word} ${place}` })
     const { body, headers } = await owner.get(`/workflows?query=${word}&pageSize=2&page=2`).expect(200)
@@ -234,7 +234,7 @@ describe('a workflow', () => {
     await owner.get('/workflows?filter=steps:eq:1').expect(400)
   })
 
-  it('is shared, and named in the language of whoever asks', async () => {
+  it('can be shared, and has a translated name', async () => {
     const translations = [{ locale: 'fr', property: 'name', value: 'Nuit' }]
     const made = await create([], { translations })
     expect((await owner.get(`/workflows/${made.id}`).set('accept-language', 'fr').expect(200)).body.displayName).toBe(
