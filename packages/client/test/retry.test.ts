@@ -18,7 +18,7 @@ it.each([
   expect(server.asked).toHaveLength(2)
 })
 
-it('a read is sent twice at most', async () => {
+it('a read is sent at most twice', async () => {
   await using server = await scriptedServer(reset)
   await expect(clientOf(server.url).call(lookups.users, { body })).rejects.toMatchObject({ reason: 'unreachable' })
   expect(server.asked).toHaveLength(2)
@@ -30,7 +30,7 @@ it('a read is not sent again after a timeout', async () => {
   expect(server.asked).toHaveLength(1)
 })
 
-it('a write is never sent again', async () => {
+it('a write is not sent again after an overload, a reset or a timeout', async () => {
   await using server = await scriptedServer(problem(503, 'unavailable'), reset, hang)
   const client = clientOf(server.url)
   for (const reason of ['overloaded', 'unreachable', 'timed-out'])
@@ -38,13 +38,13 @@ it('a write is never sent again', async () => {
   expect(server.asked).toHaveLength(3)
 })
 
-it('a refused read is not sent again', async () => {
+it('a read is not sent again after a 500', async () => {
   await using server = await scriptedServer(problem(500, 'internal'))
   await expect(clientOf(server.url).call(lookups.users, { body })).rejects.toMatchObject({ status: 500 })
   expect(server.asked).toHaveLength(1)
 })
 
-it('a call ends with the reason of its signal between two attempts', async () => {
+it('a call rejects with the reason of its signal if it is aborted between two attempts', async () => {
   await using server = await scriptedServer(problem(503, 'unavailable'))
   const caller = new AbortController()
   const call = clientOf(server.url).call(lookups.users, { body, signal: caller.signal })

@@ -15,7 +15,7 @@ const file = { name: 'a.csv', size: 3, sha256: 'ab', uploaded: '2026-01-01T00:00
 const clientOf = (baseUrl: string, options: Partial<Parameters<typeof serviceClient>[0]> = {}) =>
   serviceClient({ baseUrl, token: () => 'a-token', ...options })
 
-it('asks by the signature: method, path, query, headers and body', async () => {
+it('builds method, path, query, headers and body from the operation signature', async () => {
   await using server = await scriptedServer(json(200, [group]))
   const client = clientOf(`${server.url}/`, { headers: () => ({ 'x-request-id': 'mine', 'x-more': 'too' }) })
 
@@ -50,7 +50,7 @@ it('escapes path parameters and refuses those that would change the path', async
   expect(server.asked).toHaveLength(1)
 })
 
-it('is typed by the signature', () => {
+it('derives the types of parameters, body and response from the operation signature', () => {
   const client = clientOf('http://localhost')
   const typed = () => {
     void client.call(identityOperations.session.read)
@@ -69,18 +69,18 @@ it('is typed by the signature', () => {
   expect(typed).toBeInstanceOf(Function)
 })
 
-it('answers what the contract knows and drops what a newer service adds', async () => {
+it('returns the fields of the contract and drops unknown fields of a newer service', async () => {
   await using server = await scriptedServer(json(200, [{ ...group, colour: 'blue' }]))
   expect(await clientOf(server.url).call(lookups.userGroups, { body: { ids: [uid] } })).toEqual([group])
 })
 
-it('answers nothing for an operation without a response', async () => {
+it('returns undefined for an operation without a response', async () => {
   await using server = await scriptedServer((response) => response.writeHead(204).end())
   expect(await clientOf(server.url).call(schemas.delete, { params: { uid } })).toBeUndefined()
   expect(server.asked[0]?.method).toBe('DELETE')
 })
 
-it('throws what the service says, as the problem it says', async () => {
+it('throws the problem that the service returns', async () => {
   await using server = await scriptedServer(problem(422, 'refused'))
   const client = clientOf(server.url)
   const failure = await client.call(identityOperations.session.read).catch((error: unknown) => error)
@@ -88,7 +88,7 @@ it('throws what the service says, as the problem it says', async () => {
   expect(failure).toMatchObject({ status: 422, code: 'refused', message: 'Because of this.', requestId: 'r-1' })
 })
 
-it('makes a problem of a refusal that is none', async () => {
+it('throws a RemoteProblem with code http-403 for a 403 that is not a problem document', async () => {
   await using server = await scriptedServer(text(403, '<h1>Blocked by proxy</h1>', 'text/html'))
   await expect(clientOf(server.url).call(identityOperations.session.read)).rejects.toMatchObject({
     name: 'RemoteProblem',
@@ -103,7 +103,7 @@ it.each([
   ['a missing field', json(200, [{ id: uid }])],
   ['another shape', json(200, { items: [] })],
   ['a redirect', (response: ServerResponse) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()],
-] as const)('does not take %s for an answer', async (_what, behaviour) => {
+] as const)('rejects %s as a malformed answer', async (_what, behaviour) => {
   await using server = await scriptedServer(behaviour)
   const failure = clientOf(server.url).call(lookups.userGroups, { body: { ids: [uid] } })
   await expect(failure).rejects.toMatchObject({ name: 'ServiceUnavailable', reason: 'malformed-answer' })
@@ -115,8 +115,8 @@ it.each([
   ['breaks off its answer', breakOff, 'unreachable'],
   ['hangs', hang, 'timed-out'],
   ['is overloaded', problem(503, 'unavailable', { 'retry-after': '5' }), 'overloaded'],
-  ['is behind a proxy that misses it', text(502, 'Bad gateway', 'text/plain'), 'overloaded'],
-] as const)('says so when the service %s', async (_what, behaviour, reason) => {
+  ['is behind a proxy that returns 502', text(502, 'Bad gateway', 'text/plain'), 'overloaded'],
+] as const)('throws ServiceUnavailable with the reason if the service %s', async (_what, behaviour, reason) => {
   await using server = await scriptedServer(behaviour)
   const failure = clientOf(server.url, { timeout: reason === 'timed-out' ? 100 : 10_000 }).call(
     identityOperations.session.read,
@@ -124,13 +124,13 @@ it.each([
   await expect(failure).rejects.toMatchObject({ name: 'ServiceUnavailable', reason })
 })
 
-it('says where nobody listens', async () => {
+it('names the host and port if the connection is refused', async () => {
   await expect(clientOf('http://127.0.0.1:1').call(identityOperations.session.read)).rejects.toThrow(
     /127\.0\.0\.1:1 cannot be reached/,
   )
 })
 
-it('ends with the reason of the caller that gives up', async () => {
+it('rejects with the reason of the signal if the caller aborts', async () => {
   await using server = await scriptedServer(hang)
   const reason = new Error('the browser went away')
   const signal = AbortSignal.abort(reason)

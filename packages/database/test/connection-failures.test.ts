@@ -13,19 +13,19 @@ const failureOf = (work: Promise<unknown>) =>
   )
 
 describe('a connection', () => {
-  it('reads bigint as numbers, and ends statements that take too long', async () => {
+  it('reads bigint as numbers, and cancels statements after the statement timeout', async () => {
     await using connection = connect<unknown>(server, { name: 'test', statementTimeout: 50 })
     const { rows } = await sql<{ big: number }>`select 9007199254740991::bigint as big`.execute(connection.db)
     expect(rows).toEqual([{ big: Number.MAX_SAFE_INTEGER }])
     expect(await failureOf(sql`select pg_sleep(5)`.execute(connection.db))).toMatchObject({ code: '57014' })
   })
 
-  it('has no statement compiled', async () => {
+  it('disables JIT', async () => {
     await using connection = connect<unknown>(server, { name: 'test' })
     expect((await sql`show jit`.execute(connection.db)).rows).toEqual([{ jit: 'off' }])
   })
 
-  it('that breaks between two statements fails the second, and ends nothing else', async () => {
+  it('fails the second statement if it breaks between two, and later queries succeed', async () => {
     await using connection = connect<unknown>(server, { name: 'test' })
     await using other = connect<unknown>(server, { name: 'test' })
     const failure = await failureOf(
@@ -44,7 +44,7 @@ describe('a connection', () => {
     expect((await sql`select 1 as one`.execute(connection.db)).rows).toEqual([{ one: 1 }])
   })
 
-  it('tells what is down from what is wrong', async () => {
+  it('distinguishes an unavailable server from other errors', async () => {
     const closed = Object.assign(new URL(server), { port: '1' }).href
     await using nobody = connect<unknown>(closed, { name: 'test' })
     expect(isUnavailable(await failureOf(sql`select 1`.execute(nobody.db)))).toBe(true)
@@ -65,8 +65,8 @@ describe('a connection', () => {
   })
 })
 
-describe('a broken constraint', () => {
-  it('is known by its name and kind', async () => {
+describe('brokenConstraint', () => {
+  it('returns the kind and the name of the violated constraint', async () => {
     await using connection = connect<any>(server, { name: 'test', max: 1 })
     const { db } = connection
     await sql`create temp table t (id int constraint t_pk primary key, n int not null constraint n_check check (n > 0))`.execute(
@@ -84,7 +84,7 @@ describe('a broken constraint', () => {
 })
 
 describe('a transaction', () => {
-  it('is one, however deeply it is asked for', async () => {
+  it('rolls back the writes of a nested transaction if the outer one fails', async () => {
     await using connection = connect<any>(server, { name: 'test', max: 1 })
     const { db } = connection
     const work = transaction(db, async (outer) => {

@@ -7,7 +7,7 @@ const rotated = keyRing(`${key('new', 2)}, ${key('old', 1)}`)
 const purpose = 'warehouses.load_password:one'
 
 describe('a key ring', () => {
-  it('opens what it sealed, for the same purpose only', () => {
+  it('opens a sealed value only for the purpose that it was sealed for', () => {
     for (const plain of ['', 'secret', 'ü'.repeat(10_000)]) {
       const sealed = old.seal(plain, purpose)
       expect(old.open(sealed, purpose)).toBe(plain)
@@ -15,14 +15,14 @@ describe('a key ring', () => {
     }
   })
 
-  it('never seals the same way twice, and shows nothing of what it sealed', () => {
+  it('seals equal values differently and without readable parts of them', () => {
     const sealed = [1, 2, 3].map(() => old.seal('very secret', purpose))
     expect(new Set(sealed).size).toBe(3)
     expect(sealed.join()).not.toMatch(/very|secret/)
     expect(sealed[0]).toMatch(/^old\.[\w-]{16}\.[\w-]+$/)
   })
 
-  it('rotates: a newer key seals, the older one still opens, until it is taken out', () => {
+  it('seals with the newest key and opens values of older keys until they are removed', () => {
     const before = old.seal('secret', purpose)
     expect(rotated.open(before, purpose)).toBe('secret')
     const after = rotated.seal('secret', purpose)
@@ -31,7 +31,7 @@ describe('a key ring', () => {
     expect(() => keyRing(key('old', 9)).open(before, purpose)).toThrow('does not open with key "old"')
   })
 
-  it('opens nothing that was changed, however little, or cut', () => {
+  it('refuses sealed values that were changed by one bit or truncated', () => {
     const sealed = old.seal('secret', purpose)
     const [id, nonce, body] = sealed.split('.') as [string, string, string]
     const flipped = (text: string, at: number) => {
@@ -53,7 +53,7 @@ describe('a key ring', () => {
     for (const text of changed) expect(() => old.open(text, purpose)).toThrow(SealProblem)
   })
 
-  it('takes no tag that is shorter than a whole one', () => {
+  it('refuses a truncated authentication tag', () => {
     const sealed = old.seal('', purpose)
     const [id, nonce, tag] = sealed.split('.') as [string, string, string]
     for (const bytes of [4, 8, 12, 15]) {

@@ -36,8 +36,8 @@ async function asked(url: string, sql: string): Promise<any[]> {
   }
 }
 
-describe('migrating', () => {
-  it('applies what is new, in order, once', async () => {
+describe('migrate', () => {
+  it('applies each new migration once, in order', async () => {
     file('README', 'not one of them')
     expect(await migrate(url, folder)).toEqual(['0001_things.sql', '0002_more.sql'])
     expect(await migrate(url, folder)).toEqual([])
@@ -46,13 +46,13 @@ describe('migrating', () => {
     expect(await asked(url, 'select name from migrations order by applied_at, name')).toHaveLength(3)
   })
 
-  it('is done once where many begin at the same time', async () => {
+  it('applies each migration once if four calls start at the same time', async () => {
     file('0003_slow', 'select pg_sleep(0.2); create table slow (id int)')
     const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(url, folder)))
     expect(applied.map(({ length }) => length).toSorted()).toEqual([0, 0, 0, 3])
   })
 
-  it('leaves nothing of a migration that fails, keeps those before it, and names it', async () => {
+  it('rolls back a failed migration, keeps the earlier ones, and names the failed file', async () => {
     file('0003_bad', 'create table half (id int); select nonsense')
     file('0004_never', 'create table never (id int)')
     const failure = await migrate(url, folder).catch((error: unknown) => error)
@@ -64,7 +64,7 @@ describe('migrating', () => {
     expect(await migrate(url, folder)).toEqual(['0003_bad.sql', '0004_never.sql'])
   })
 
-  it('refuses where an applied file was changed, and where the database is newer', async () => {
+  it('refuses a changed file that was already applied, and a database of a newer version', async () => {
     await migrate(url, folder)
     file('0001_things', 'create table things (id bigint)')
     await expect(migrate(url, folder)).rejects.toThrow('Migration 0001_things.sql was changed after it was applied')
@@ -73,7 +73,7 @@ describe('migrating', () => {
     await expect(migrate(url, folder)).rejects.toThrow('by a newer version (0002_more.sql is not known here)')
   })
 
-  it('refuses a file that comes in between those that were applied', async () => {
+  it('refuses a new file that sorts before an applied one', async () => {
     await migrate(url, folder)
     file('0001_zwischen', 'create table between_them (id int)')
     await expect(migrate(url, folder)).rejects.toThrow('0001_zwischen.sql comes before 0002_more.sql')

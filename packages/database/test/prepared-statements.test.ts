@@ -8,7 +8,7 @@ if (!server) throw new Error('This test needs PostgreSQL: run it with npm test.'
 const kept = sql<{ name: string }>`select name from pg_prepared_statements`
 
 describe('a prepared statement', () => {
-  it('is planned once per connection, whatever its values, and others are not kept', async () => {
+  it('is kept once per connection for all values, and other statements are not kept', async () => {
     await using connection = connect<unknown>(server, { name: 'test', max: 1 })
     const { db } = connection
     for (const value of [1, 2, 3]) {
@@ -21,7 +21,7 @@ describe('a prepared statement', () => {
     expect((await kept.execute(db)).rows).toEqual([{ name: 'echo' }])
   })
 
-  it('runs in a transaction, and is there again after one that failed', async () => {
+  it('can run in a transaction again after a failed transaction', async () => {
     await using connection = connect<unknown>(server, { name: 'test', max: 1 })
     const divided = (by: number) => sql<{ is: number }>`${prepared('divided')} select 6 / ${by}::int as is`
     const { db } = connection
@@ -30,7 +30,7 @@ describe('a prepared statement', () => {
     expect(rows).toEqual([{ is: 3 }])
   })
 
-  it('outlives a column that a migration adds, because it names its own or makes JSON of them', async () => {
+  it('still works after a column is added if it selects rows as JSON', async () => {
     await using connection = connect<any>(server, { name: 'test', max: 1 })
     const { db } = connection
     await sql`create temp table t (a int)`.execute(db)
@@ -41,7 +41,7 @@ describe('a prepared statement', () => {
     expect((await read.execute(db)).rows).toEqual([{ row: { a: 1, b: 2 } }])
   })
 
-  it('is one text under one name', async () => {
+  it('is rejected if its name is already used for another text', async () => {
     await using connection = connect<unknown>(server, { name: 'test', max: 1 })
     await sql`${prepared('one')} select 1`.execute(connection.db)
     await expect(sql`${prepared('one')} select 2`.execute(connection.db)).rejects.toThrow(/must be unique/)

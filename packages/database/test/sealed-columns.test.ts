@@ -45,8 +45,8 @@ const words = async () =>
   (await sql<{ id: number; word: string }>`select id, word from things where word is not null order by id`.execute(db))
     .rows
 
-describe('sealing anew', () => {
-  it('takes every value to the newest key, leaves nothing to do, and prints counts', async () => {
+describe('resealing', () => {
+  it('seals every value with the newest key, prints counts, and does nothing on the second run', async () => {
     await fill(1203)
     await sql`insert into things values (0, null)`.execute(db)
     const lines: string[] = []
@@ -66,7 +66,7 @@ describe('sealing anew', () => {
     expect(await words()).toEqual(before)
   })
 
-  it('goes on past what does not open, says what that is, and asks to keep the older keys', async () => {
+  it('skips and reports unreadable values and tells the operator to keep the older keys', async () => {
     await fill(3)
     const lost = keyRing(key('lost', 3)).seal('word 2', purpose(2))
     await sql`update things set word = ${lost} where id = 2`.execute(db)
@@ -80,7 +80,7 @@ describe('sealing anew', () => {
     expect((await words())[1]!.word).toBe(lost)
   })
 
-  it('never undoes what a running service writes, whichever key that has in front', async () => {
+  it('keeps concurrent writes of a running service that seals with an older or the newest key', async () => {
     await fill(400)
     const writes: Promise<unknown>[] = []
     const newest = new Map<number, string>()

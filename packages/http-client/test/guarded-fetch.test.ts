@@ -109,12 +109,12 @@ describe('without an allow-list', () => {
     },
   )
 
-  it('asks nothing of a name when any of its addresses is private', async () => {
+  it('refuses a host name if any of its addresses is private', async () => {
     const lookup = async () => [...(await at('93.184.216.34')()), ...(await loopback())]
     expect(await problemOf(`https://half.example.org:${trapPort}/`, { lookup })).toMatch(/means this machine/)
   })
 
-  it('asks again with every connection, so that a name that changes gains nothing', async () => {
+  it('resolves the host name for each connection and refuses a rebound private address', async () => {
     const answers = ['93.184.216.34', '127.0.0.1']
     const lookup = async () => at(answers.shift()!)()
     const outgoing = guardedFetch({ allowed: nothing, lookup })
@@ -125,13 +125,13 @@ describe('without an allow-list', () => {
   })
 
   it.each(['http://public.example.org/', 'ftp://public.example.org/', 'file:///etc/passwd', 'nonsense'])(
-    'does not ask %s',
+    'refuses %s',
     async (url) => {
       expect(await problemOf(url, { lookup: at('93.184.216.34') })).toMatch(/https/)
     },
   )
 
-  it('takes no password in an address', async () => {
+  it('refuses a URL with a password', async () => {
     expect(await problemOf('https://a:b@public.example.org/')).toMatch(/no password/)
   })
 })
@@ -140,20 +140,20 @@ describe('with an allow-list', () => {
   const allowed = () => parse(`idp.internal:${port}, elsewhere.internal, 127.0.0.0/30`)
   const some = (): Partial<GuardedFetchOptions> => ({ allowed: allowed(), lookup: loopback })
 
-  it('asks hosts that it names, and what is in its ranges, by http too', async () => {
+  it('fetches from listed hosts and ranges, also over http', async () => {
     expect(await problemOf(`http://IDP.internal.:${port}/a`, some())).toBe('answered fine')
     expect(await problemOf(`http://127.0.0.1:${port}/b`, some())).toBe('answered fine')
     expect(await problemOf(`http://[::ffff:127.0.0.1]:${port}/c`, some())).toBe('answered fine')
     expect(asked).toEqual(['/a', '/b', '/c'])
   })
 
-  it('holds a host to the port that was named', async () => {
+  it('refuses other ports of a host that is listed with a port', async () => {
     const only = { allowed: parse(`idp.internal:${port}`), lookup: loopback }
     expect(await problemOf(`http://idp.internal:${trapPort}/`, only)).toMatch(/means this machine/)
     expect(connections).toBe(0)
   })
 
-  it('opens one port of an address', async () => {
+  it('refuses other ports of an address that is listed with a port', async () => {
     const only = { allowed: parse(`127.0.0.1:${port}, [0:0::1]:${port}`) }
     expect(await problemOf(`http://127.0.0.1:${port}/fine`, only)).toBe('answered fine')
     expect(await problemOf(`http://[::1]:${port}/fine`, only)).not.toMatch(/means this machine/)
@@ -162,7 +162,7 @@ describe('with an allow-list', () => {
     expect(connections).toBe(0)
   })
 
-  it('follows no redirect unless it is told to, and then looks at each', async () => {
+  it('refuses redirects unless follow is set, and then checks each target', async () => {
     const url = (path: string) => `http://idp.internal:${port}${path}`
     const named = { allowed: parse(`idp.internal:${port}`), lookup: loopback }
     expect(await problemOf(url('/again'), named)).toMatch(/redirects to another address/)
@@ -171,14 +171,14 @@ describe('with an allow-list', () => {
     expect(connections).toBe(0)
   })
 
-  it('reads no more than it is told to, and waits no longer', async () => {
+  it('enforces the byte limit and the time limit', async () => {
     const url = (path: string) => `http://127.0.0.1:${port}${path}`
     expect(await problemOf(url('/endless'), { ...some(), maxBytes: 50_000 })).toMatch(/more than the 50000 bytes/)
     expect(await problemOf(url('/silent'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
     expect(await problemOf(url('/stuck'), { ...some(), timeLimit: 300 })).toMatch(/did not answer in full within 1 s/)
   })
 
-  it('says what went wrong in a sentence', async () => {
+  it('reports unknown hosts, TLS errors and broken connections in plain sentences', async () => {
     const nobody = async () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' }))
     expect(await problemOf('https://no.example.org/', { lookup: nobody })).toBe(
       'The host no.example.org does not exist: its name is not known.',
@@ -188,7 +188,7 @@ describe('with an allow-list', () => {
   })
 
   it.each(['10.0.0.0/33', '10.1', 'http://idp', 'a b', '*.internal', '7', '10.1:80', '10.0.0.0/8:80'])(
-    'is not read with %s in it',
+    'is rejected if it contains %s',
     (entry) => {
       expect(() => parse(entry)).toThrow(/must hold hosts and ranges/)
     },

@@ -42,16 +42,16 @@ beforeEach(() => {
   asked = []
 })
 
-describe('looking up a name that anybody may have typed', () => {
-  it('answers its addresses', async () => {
+describe('limitedDnsLookup', () => {
+  it('returns the addresses of a host name', async () => {
     expect(await limitedDnsLookup({ servers })('known.example')).toEqual([{ address: '93.184.216.34', family: 4 }])
   })
 
-  it('says that there is none as the system does', async () => {
+  it('rejects with ENOTFOUND if the host name does not exist', async () => {
     await expect(limitedDnsLookup({ servers })('no.example')).rejects.toMatchObject({ code: 'ENOTFOUND' })
   })
 
-  it('gives up in time where nobody answers', async () => {
+  it('rejects with EAI_AGAIN if the DNS server does not answer within the time limit', async () => {
     const began = performance.now()
     await expect(limitedDnsLookup({ servers, timeLimit: 300 })('silent.example')).rejects.toMatchObject({
       code: 'EAI_AGAIN',
@@ -59,7 +59,7 @@ describe('looking up a name that anybody may have typed', () => {
     expect(performance.now() - began).toBeLessThan(30_000)
   })
 
-  it('asks for few names at once, and turns the rest away', async () => {
+  it('limits concurrent queries and rejects lookups beyond the queue limit', async () => {
     const lookup = limitedDnsLookup({ servers, timeLimit: 400, atOnce: 2 })
     const all = Promise.allSettled(Array.from({ length: 30 }, (_, at) => lookup(`silent-${at}.example`)))
     await new Promise((resolve) => setTimeout(resolve, 150))
@@ -68,7 +68,7 @@ describe('looking up a name that anybody may have typed', () => {
     expect(answers.filter((text) => text && text.startsWith('Too many names'))).toHaveLength(12)
   })
 
-  it('believes the hosts file first', async () => {
+  it('uses the hosts file before the DNS server', async () => {
     expect(await limitedDnsLookup({ servers })('LOCALHOST')).toContainEqual({ address: '127.0.0.1', family: 4 })
     expect(asked).toEqual([])
   })

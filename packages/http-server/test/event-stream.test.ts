@@ -52,8 +52,8 @@ function endless() {
   return { events, over }
 }
 
-describe('a stream of events', () => {
-  it('is text of one line for each field, whatever the data', async () => {
+describe('an event stream', () => {
+  it('sends each field on one line, also if the data contains line breaks', async () => {
     const response = await listen(async function* () {
       yield { id: '7', event: 'log', data: { message: 'two\nlines\r\n\nand data: more' } }
       yield { event: 'end', data: null }
@@ -68,14 +68,14 @@ describe('a stream of events', () => {
     )
   })
 
-  it('ends with its listener', async () => {
+  it('ends if the listener disconnects', async () => {
     const { events, over } = endless()
     const response = await listen(events)
     response.destroy()
     await over
   })
 
-  it('ends at once, and gives back what it holds, when its listener left before it began', async () => {
+  it('aborts its source and runs its cleanup if the listener disconnected before the start', async () => {
     const begun = Promise.withResolvers<boolean>()
     const over = Promise.withResolvers<void>()
     async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
@@ -110,7 +110,7 @@ describe('a stream of events', () => {
     await Promise.all([over, once(response, 'end')])
   })
 
-  it('waits for a listener that reads slowly', async () => {
+  it('applies backpressure if the listener reads slowly', async () => {
     let made = 0
     const response = await listen(async function* () {
       for (; made < 2_000; made++) yield { event: 'big', data: 'x'.repeat(100_000) }
@@ -121,7 +121,7 @@ describe('a stream of events', () => {
     expect((await textOf(response)).length).toBeGreaterThan(200_000_000)
   })
 
-  it('breaks off where its source does, and says so in the log only', async () => {
+  it('ends if its source fails, and reports the error only in the log', async () => {
     const response = await listen(async function* () {
       yield { event: 'one', data: 1 }
       throw new Error('the database is away')

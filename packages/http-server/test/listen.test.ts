@@ -25,8 +25,8 @@ async function served(app: express.Express): Promise<string> {
   return `http://127.0.0.1:${(listening.server.address() as AddressInfo).port}`
 }
 
-describe('a server that stops', () => {
-  it('finishes what is under way, over connections that are kept alive too, and takes nothing new', async () => {
+describe('a server that is stopping', () => {
+  it('finishes running requests, refuses new ones, and closes keep-alive connections', async () => {
     const app = express()
     const arrived: number[] = []
     app.get('/slow', async (_request, response) => {
@@ -47,7 +47,7 @@ describe('a server that stops', () => {
     expect(performance.now() - started).toBeLessThan(3_000)
   })
 
-  it('does not wait for peers that are connected and silent', async () => {
+  it('does not wait for idle connections', async () => {
     const url = new URL(await served(express()))
     const idle = connect(Number(url.port), '127.0.0.1')
     await once(idle, 'connect')
@@ -57,7 +57,7 @@ describe('a server that stops', () => {
 })
 
 describe('a JSON body', () => {
-  it('that does not come in time ends its connection; an upload takes as long as it takes', async () => {
+  it('closes the connection if it misses the deadline, which does not apply to uploads', async () => {
     const app = express()
     app.use(bodyDeadline(100))
     app.post('/', express.json(), async (request, response) => {
@@ -87,7 +87,7 @@ describe('a JSON body', () => {
     expect(file).toContain('{"size":4}')
   })
 
-  it('that is refused before its end does not block the connection for the next request', async () => {
+  it('does not block the next request on the connection if it is refused before its end', async () => {
     const app = express()
     app.post('/', () => {
       throw problems.forbidden('No.')
@@ -121,7 +121,7 @@ describe('health', () => {
   const down: HealthCheck = { name: 'queue', check: () => Promise.reject(new Error('secret details')) }
   const silent: HealthCheck = { name: 'warehouse', check: () => new Promise(() => {}) }
 
-  it('names each part that is down or does not answer, and not why', async () => {
+  it('names each dependency that is down or does not respond, without the reason', async () => {
     expect(await asked([up])).toEqual([200, { status: 'UP', parts: { database: 'UP' } }])
     expect(await asked([up, down, silent])).toEqual([
       503,
@@ -129,7 +129,7 @@ describe('health', () => {
     ])
   })
 
-  it('stays ready without an optional dependency, but not while it stops', async () => {
+  it('is UP if an optional dependency is down, and DOWN while the service is stopping', async () => {
     expect(await asked([up, { ...down, optional: true }])).toEqual([
       200,
       { status: 'UP', parts: { database: 'UP', queue: 'DOWN' } },

@@ -43,7 +43,7 @@ const tokenOf = (kid: string, key: CryptoKey) =>
     .sign(key)
 
 describe('the keys of the identity service', () => {
-  it('are fetched anew all the time, so that what a withdrawn key signed is refused', async () => {
+  it('are refreshed regularly, so that tokens of a withdrawn key are refused', async () => {
     const [one, two] = [await newKey('one'), await newKey('two')]
     published = [one.jwk, two.jwk]
     const verify = tokenVerifier(issuer, publishedKeys(url, { every: 100 }))
@@ -66,7 +66,7 @@ describe('the keys of the identity service', () => {
     expect(await refusal()).toMatchObject({ status: 401 })
   })
 
-  it('are asked for by few, whoever needs them', async () => {
+  it('are fetched once for concurrent verifications and repeated unknown key ids', async () => {
     const { jwk, token } = await newKey('one')
     published = [jwk]
     const verify = tokenVerifier(issuer, publishedKeys(url))
@@ -77,7 +77,7 @@ describe('the keys of the identity service', () => {
     expect(asked).toBe(1)
   })
 
-  it('are found when they are new', async () => {
+  it('are fetched again if a token has a new key id', async () => {
     const [one, two] = [await newKey('one'), await newKey('two')]
     published = [one.jwk]
     const verify = tokenVerifier(issuer, publishedKeys(url, { rest: 0 }))
@@ -86,7 +86,7 @@ describe('the keys of the identity service', () => {
     await verify(two.token)
   })
 
-  it('are good for a while when nobody answers, and not for ever', async () => {
+  it('stay usable for a limited time if the identity service is down, then return 503', async () => {
     const { jwk, token } = await newKey('one')
     published = [jwk]
     const verify = tokenVerifier(issuer, publishedKeys(url, { every: 50, whileDown: 2_000, rest: 20 }))

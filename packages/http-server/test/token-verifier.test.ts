@@ -41,7 +41,7 @@ const signed = ({ header, payload, by = key }: Changes = {}) => {
 const seconds = (from: number) => Math.floor(Date.now() / 1000) + from
 
 describe('an access token', () => {
-  it('is good as the identity service signs it', async () => {
+  it('is accepted and returns its claims if the identity service signed it', async () => {
     const verified = await verify(await signed())
     expect(verified).toEqual({ sub: 'user', ...claims, issued: expect.any(Date) })
   })
@@ -50,13 +50,13 @@ describe('an access token', () => {
     ['of another issuer', () => ({ payload: { iss: 'https://evil.example' } }), 'not valid here'],
     ['for another audience', () => ({ payload: { aud: 'other' } }), 'not valid here'],
     ['of another type', () => ({ header: { typ: 'JWT' } }), 'not valid here'],
-    ['that has ended', () => ({ payload: { exp: seconds(-10) } }), 'has ended'],
-    ['without an end', () => ({ payload: { exp: undefined } }), 'not valid here'],
-    ['without who it was issued to', () => ({ payload: { client_id: undefined } }), 'not valid here'],
-    ['without a user', () => ({ payload: { sub: undefined } }), 'not valid here'],
-    ['signed by somebody else', () => ({ by: other }), 'not valid here'],
-    ['of a key that there is not', () => ({ header: { kid: 'two' } }), 'not valid here'],
-    ['signed in another way', () => ({ header: { alg: 'RS256', kid: 'rsa' }, by: rsa }), 'not valid here'],
+    ['that has expired', () => ({ payload: { exp: seconds(-10) } }), 'has ended'],
+    ['without an expiry time', () => ({ payload: { exp: undefined } }), 'not valid here'],
+    ['without a client_id', () => ({ payload: { client_id: undefined } }), 'not valid here'],
+    ['without a subject', () => ({ payload: { sub: undefined } }), 'not valid here'],
+    ['signed with a foreign key', () => ({ by: other }), 'not valid here'],
+    ['with an unknown key id', () => ({ header: { kid: 'two' } }), 'not valid here'],
+    ['signed with RS256', () => ({ header: { alg: 'RS256', kid: 'rsa' }, by: rsa }), 'not valid here'],
     ['signed with a shared secret', () => ({ header: { alg: 'HS256' }, by: new Uint8Array(32) }), 'not valid here'],
   ])('%s is refused', async (_what, changes, detail) => {
     await expect(signed(changes()).then(verify)).rejects.toMatchObject({
@@ -66,14 +66,14 @@ describe('an access token', () => {
     })
   })
 
-  it('without a signature, or of nonsense, is refused', async () => {
+  it('is refused without a signature or if it is malformed', async () => {
     const [header, payload] = (await signed()).split('.')
     const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')
     for (const token of ['', 'a', 'a.b.c', `${none}.${payload}.`, `${header}.${payload}.`, `${header}.e30.e30`])
       await expect(verify(token)).rejects.toMatchObject({ status: 401 })
   })
 
-  it('that is presented again is not checked again for a while, one that differs is, and so is any once the keys change', async () => {
+  it('is verified once while the keys stay the same, and again if its signature or the keys change', async () => {
     let asked = 0
     const ring = {}
     let rings = [ring]
@@ -97,7 +97,7 @@ describe('an access token', () => {
     expect(asked).toBe(4)
   })
 
-  it('is refused once it has ended, however often it was good before', async () => {
+  it('is refused after its expiry, also if it was accepted before', async () => {
     // Five seconds are given for clocks that differ.
     const token = await signed({ payload: { exp: seconds(-2) } })
     await verify(token)
@@ -105,7 +105,7 @@ describe('an access token', () => {
     await expect(verify(token)).rejects.toMatchObject({ status: 401, message: expect.stringContaining('has ended') })
   })
 
-  it('cannot be checked while the keys cannot be had, which is nobody’s fault', async () => {
+  it('returns 503 if the keys cannot be fetched', async () => {
     const unreachable = tokenVerifier(issuer, publishedKeys('http://127.0.0.1:1'))
     await expect(signed().then(unreachable)).rejects.toMatchObject({ status: 503, code: 'unavailable' })
   })

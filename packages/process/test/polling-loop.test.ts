@@ -5,8 +5,8 @@ import { waitForAll, startPollingLoop } from '../src/polling-loop.ts'
 /** Never in these tests, in milliseconds. */
 const never = 3_600_000
 
-describe('rounds', () => {
-  it('follow each other as long as there is more, then rest, and end in the middle of a rest', async () => {
+describe('startPollingLoop', () => {
+  it('repeats without a pause while there is more work, and can be stopped during a pause', async () => {
     const gone: number[] = []
     const rounds = startPollingLoop(async () => gone.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
     while (gone.length < 5) await sleep(1)
@@ -14,7 +14,7 @@ describe('rounds', () => {
     expect(gone).toHaveLength(5)
   })
 
-  it('go on after one that failed, when trouble has had its time', async () => {
+  it('reports a failed round and continues after the error delay', async () => {
     const told: unknown[] = []
     const moments: number[] = []
     const rounds = startPollingLoop(
@@ -31,7 +31,7 @@ describe('rounds', () => {
     expect(moments[1]! - moments[0]!).toBeGreaterThanOrEqual(49)
   })
 
-  it('are finished when they are stopped, and broken off when that takes too long', async () => {
+  it('finishes the current round on stop, and aborts it after the stop timeout', async () => {
     const begun = Promise.withResolvers<void>()
     const free = Promise.withResolvers<void>()
     let ended = ''
@@ -61,8 +61,8 @@ describe('rounds', () => {
   })
 })
 
-describe('each to its end', () => {
-  it('throws what the first failed with, once all are over', async () => {
+describe('waitForAll', () => {
+  it('throws the error of the first failed promise in the list after all have settled', async () => {
     const ended: string[] = []
     const work = async (name: string, milliseconds: number) => {
       await sleep(milliseconds)

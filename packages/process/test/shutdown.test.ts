@@ -18,20 +18,20 @@ async function stopped(how: string, ...signals: NodeJS.Signals[]) {
   return { code, steps, output, errors }
 }
 
-describe('a program that is told to stop', () => {
-  it('runs its steps in their order, each once, and ends well', async () => {
+describe('a program that receives a stop signal', () => {
+  it('runs each shutdown step once, in order, and exits with 0', async () => {
     const { code, steps, output } = await stopped('well', 'SIGTERM')
     expect([code, ...steps]).toEqual([0, 'first', 'second', 'third'])
     expect(output).toMatch(/"reason":"SIGTERM".*"msg":"stopping"[^]*"msg":"stopped"/)
   })
 
-  it('goes on to the next step where one fails, and says so', async () => {
+  it('runs the remaining steps if one fails, logs the failed step, and exits with 1', async () => {
     const { code, steps, output } = await stopped('fails', 'SIGINT')
     expect([code, ...steps]).toEqual([1, 'first', 'second', 'third'])
     expect(output).toMatch(/"step":"second"/)
   })
 
-  it('ends as it is when a step takes too long, or at a second signal', async () => {
+  it('exits with 1 before the remaining steps if a step times out or a second signal arrives', async () => {
     const late = await stopped('hangs', 'SIGTERM')
     expect([late.code, ...late.steps]).toEqual([1, 'first', 'second'])
     expect(late.output).toContain('stopping took too long')
@@ -42,7 +42,7 @@ describe('a program that is told to stop', () => {
 })
 
 describe('a program that cannot start', () => {
-  it('says why in a sentence, without a stack', async () => {
+  it('prints the reason without a stack trace and exits with 1', async () => {
     const { code, errors } = await stopped('refuses')
     expect([code, errors]).toEqual([1, 'The moon is in the wrong phase: wait a week.\n'])
   })

@@ -52,7 +52,7 @@ const list = operation({ effect: 'read', query: defineContract('ThingQuery', Typ
 type Context = DatabaseContext<any>
 
 describe('a search', () => {
-  it('has connections of its own, and says so when it takes too long', async () => {
+  it('returns 422 after the time limit for searches, which does not apply to other reads', async () => {
     const run = auditedWrites(db, { searches })
     const slow = run(list, caller(2), facts(), {}, async (context: Context) =>
       sql`select pg_sleep(2)`.execute(context.db),
@@ -62,7 +62,7 @@ describe('a search', () => {
     await run(other, caller(2), facts(), {}, async (context: Context) => sql`select pg_sleep(0.3)`.execute(context.db))
   })
 
-  it('of one client waits for its own, and for no other’s', async () => {
+  it('waits only for other searches of the same organisation', async () => {
     const run = auditedWrites(db)
     const gate = Promise.withResolvers<void>()
     const begun: number[] = []
@@ -81,7 +81,7 @@ describe('a search', () => {
 })
 
 describe('a write', () => {
-  it('asks first, in its own transaction, whether the caller is still who they were', async () => {
+  it('checks in its transaction that the caller is unchanged, unless the caller is anonymous', async () => {
     const asked: boolean[] = []
     const run = auditedWrites(db, {
       async assertCallerUnchanged(trx) {
@@ -101,7 +101,7 @@ describe('a write', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('is tried again when two lock each other in turn, with one audit row for each', async () => {
+  it('is retried after a deadlock and writes exactly one audit row', async () => {
     const run = auditedWrites(db)
     const both = Promise.withResolvers<void>()
     let waiting = 0

@@ -35,7 +35,7 @@ describe('a test database', () => {
     process.env['TEST_DATABASE_URL'] = server
   })
 
-  it('is migrated and its own, also when many ask at the same time', async () => {
+  it('is a separate copy of a template that is migrated once for concurrent callers', async () => {
     const migrations = folderWith('create table thing (name text); insert into thing values (gen_random_uuid())')
     const all = await Promise.all(Array.from({ length: 6 }, () => testDatabase({ migrations })))
     const names = await Promise.all(all.map(({ url }) => ask(url, 'select name from thing')))
@@ -48,7 +48,7 @@ describe('a test database', () => {
     for (const { url } of all) expect(await databases(nameOf(url))).toEqual([])
   })
 
-  it('follows a change of the migrations', async () => {
+  it('has the tables of a migration that was added later', async () => {
     const migrations = folderWith('create table before ()')
     await (await testDatabase({ migrations })).drop()
     writeFileSync(join(migrations, '0002_second.sql'), 'create table after ()')
@@ -56,7 +56,7 @@ describe('a test database', () => {
     expect(await ask(database.url, 'select from after')).toEqual([])
   })
 
-  it('has what a step adds to the template, which runs once for each of its inputs', async () => {
+  it('contains the rows of a template step, which runs once per input', async () => {
     const migrations = folderWith('create table thing (name text)')
     const applied: string[] = []
     const stepOf = (input: string) => ({
@@ -75,7 +75,7 @@ describe('a test database', () => {
     expect(await ask(plain.url, 'select name from thing')).toEqual([])
   })
 
-  it('is dropped while somebody is connected', async () => {
+  it('can be dropped while a client is connected', async () => {
     const database = await testDatabase()
     const client = new Client({ connectionString: database.url })
     client.on('error', () => {})
@@ -84,7 +84,7 @@ describe('a test database', () => {
     expect(await databases(nameOf(database.url))).toEqual([])
   })
 
-  it('is removed by the next one when its owner died, and left alone while its owner lives', async () => {
+  it('is removed by the next test database only if its owner has exited', async () => {
     await using alive = await testDatabase()
     await ask(server, 'create database sluice_test_left_over')
     await using next = await testDatabase()
@@ -96,7 +96,7 @@ describe('a test database', () => {
     expect(await databases(nameOf(alive.url))).toHaveLength(1)
   })
 
-  it('is kept with SLUICE_KEEP_DATABASES, which prints how to connect to it', async () => {
+  it('is kept with SLUICE_KEEP_DATABASES, and its URL is printed', async () => {
     const print = jest.spyOn(process.stderr, 'write').mockReturnValue(true)
     process.env['SLUICE_KEEP_DATABASES'] = '1'
     const kept = await testDatabase()
@@ -112,13 +112,13 @@ describe('a test database', () => {
     await ask(server, `drop database ${nameOf(kept.url)}`)
   })
 
-  it('lets a failing migration speak, and leaves no template of it', async () => {
+  it('rejects with the error of a failing migration, also on the second call', async () => {
     const migrations = folderWith('create table broken (')
     await expect(testDatabase({ migrations })).rejects.toThrow(/syntax error/)
     await expect(testDatabase({ migrations })).rejects.toThrow(/syntax error/)
   })
 
-  it('says what to do when there is no server to ask', async () => {
+  it('names the command to run if TEST_DATABASE_URL is not set', async () => {
     delete process.env['TEST_DATABASE_URL']
     await expect(testDatabase()).rejects.toThrow(/npm test --/)
   })

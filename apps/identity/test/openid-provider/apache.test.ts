@@ -55,7 +55,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
     }
   }
 
-  it('shows its protected page to whoever signs in here, and knows who it is', async () => {
+  it('shows its protected page and receives the username after a sign-in with consent', async () => {
     const user = await service.user({ client })
     const { visit, submit } = visitor()
     const form = await visit('/protected/')
@@ -71,7 +71,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
     expect((await visit('/protected/')).html).toBe('the protected page')
   })
 
-  it('keeps out whoever says no', async () => {
+  it('does not show its protected page if the user denies consent', async () => {
     const user = await service.user({ client })
     const { visit, submit } = visitor()
     const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })
@@ -81,7 +81,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
     expect((await visit('/protected/')).html).not.toContain('the protected page')
   })
 
-  it('signs out here and there', async () => {
+  it('requires a new sign-in after a sign-out through Apache', async () => {
     const user = await service.user({ client })
     const { visit, submit } = visitor()
     const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })

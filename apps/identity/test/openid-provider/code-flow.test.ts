@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 describe('the OpenID Provider', () => {
-  it('says of itself what it can do, whatever host it is asked as', async () => {
+  it('publishes its metadata with the configured URL and refuses an unknown Host with 421', async () => {
     const about = party.config.serverMetadata()
     expect(about).toMatchObject({
       issuer: 'http://localhost:3001',
@@ -34,7 +34,7 @@ describe('the OpenID Provider', () => {
     await service.http.get('/.well-known/openid-configuration').set('host', 'evil.example').expect(421)
   })
 
-  it('can be published below a path', async () => {
+  it('includes the path of the public URL in its metadata', async () => {
     const below = await startService({ IDENTITY_PUBLIC_URL: 'https://example.org/identity' })
     const { body } = await below.http.get('/.well-known/openid-configuration').expect(200)
     await below.stop()
@@ -46,7 +46,7 @@ describe('the OpenID Provider', () => {
     })
   })
 
-  it('answers 404 in JSON to what it does not know', async () => {
+  it('returns a 404 problem for unknown paths and methods', async () => {
     for (const path of ['/oidc', '/oidc/', '/oidc/nothing', '/oidc/token/introspection', '/oidc/request'])
       await service.http
         .get(path)
@@ -54,7 +54,7 @@ describe('the OpenID Provider', () => {
         .expect('content-type', /problem\+json/)
   })
 
-  it('signs a user in to an application, who says yes once', async () => {
+  it('signs a user in to an application and asks for consent only once', async () => {
     const user = await party.user()
     const { browser, tokens } = await party.signIn(user.username)
     const claims = tokens.claims()!
@@ -75,7 +75,7 @@ describe('the OpenID Provider', () => {
     expect((await again.finish(page)).claims()!.sub).toBe(user.uid)
   })
 
-  it('gives an application that asks for roles a token for our services, for what both may do', async () => {
+  it('issues a token limited to the roles that both the user and the application have', async () => {
     const user = await party.user(['ROLE_SEE_VIEW', 'ROLE_MANAGE_USER'])
     const { tokens } = await party.signIn(user.username, {
       scope: 'openid ROLE_SEE_VIEW ROLE_MANAGE_USER_GROUP ROLE_MANAGE_USER',
@@ -102,7 +102,7 @@ describe('the OpenID Provider', () => {
       .expect(403)
   })
 
-  it('refreshes once, and gives the next refresh token', async () => {
+  it('rotates the refresh token and refuses the used one', async () => {
     const user = await party.user()
     const { tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const next = await client.refreshTokenGrant(party.config, tokens.refresh_token!)
@@ -115,7 +115,7 @@ describe('the OpenID Provider', () => {
     await client.refreshTokenGrant(party.config, next.refresh_token!)
   })
 
-  it('tells the application that the user said no', async () => {
+  it('returns access_denied to the application if the user denies consent', async () => {
     const user = await party.user()
     const browser = party.browser()
     const { url, finish } = await party.begin()
@@ -124,7 +124,7 @@ describe('the OpenID Provider', () => {
     await expect(finish(page)).rejects.toMatchObject({ error: 'access_denied' })
   })
 
-  it('asks again for more, and for nothing that was allowed', async () => {
+  it('asks only for new scopes, and for all scopes with prompt=consent', async () => {
     const user = await party.user()
     const { browser } = await party.signIn(user.username, { scope: 'openid' })
     const { url, finish } = await party.begin({ scope: 'openid email ROLE_SEE_VIEW' })
@@ -142,7 +142,7 @@ describe('the OpenID Provider', () => {
     expect(all.html).not.toContain('route')
   })
 
-  it('asks again, and lets the application refresh nothing, once the user took their yes back', async () => {
+  it('refuses refreshes and asks for consent again after the user withdrew it', async () => {
     const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
     const { browser, tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const { body: list } = await user.get('/users/me/applications').expect(200)
@@ -165,7 +165,7 @@ describe('the OpenID Provider', () => {
     expect((await browser.open(url)).html).toContain('value="allow"')
   })
 
-  it('says login_required to an application that wants nobody to be asked', async () => {
+  it('returns login_required or consent_required for prompt=none if interaction is needed', async () => {
     const { url, finish } = await party.begin({ prompt: 'none' })
     await expect(finish(await party.browser().open(url))).rejects.toMatchObject({ error: 'login_required' })
     const user = await party.user()
@@ -176,7 +176,7 @@ describe('the OpenID Provider', () => {
     await expect(more.finish(await browser.open(more.url))).rejects.toMatchObject({ error: 'consent_required' })
   })
 
-  it('asks for the password again when the sign-in is older than the application takes', async () => {
+  it('asks for the password again if the sign-in is older than max_age, and keeps the session', async () => {
     const user = await party.user()
     const { browser, tokens } = await party.signIn(user.username)
     await new Promise((resolve) => setTimeout(resolve, 2100))

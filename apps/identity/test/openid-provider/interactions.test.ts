@@ -23,7 +23,7 @@ const open = async (browser = party.browser(), parameters: Record<string, string
 }
 
 describe('the sign-in page of an application', () => {
-  it('is in the name of the application and its organisation, and lets its form lead there and nowhere else', async () => {
+  it('names the application and its organisation, and limits form-action to the application', async () => {
     const { page } = await open(party.browser(), { login_hint: '"><script>x' })
     expect(page.html).toContain('Reports')
     const { rows } = await sql<{ name: string }>`select name from clients where uid = ${party.organisation}`.execute(
@@ -36,7 +36,7 @@ describe('the sign-in page of an application', () => {
     expect(page.headers.get('x-frame-options')).toBe('DENY')
   })
 
-  it('says the same of a wrong password, an unknown name and people of other organisations, and opens nothing for them', async () => {
+  it('shows the same 401 for a wrong password, an unknown name and users of other organisations', async () => {
     const elsewhere = await service.user({ client: await service.client() })
     const root = await service.user({ client: await service.client(), roles: ['ROLE_SUPER_ADMIN'] })
     const user = await party.user()
@@ -59,7 +59,7 @@ describe('the sign-in page of an application', () => {
     expect(await sessionsOf(root.uid)).toBe(0)
   })
 
-  it('counts and audits the right password of somebody of another organisation as it does a wrong one', async () => {
+  it('counts and audits the right password of a user of another organisation as a failure', async () => {
     const elsewhere = await service.user({ client: await service.client() })
     const failures = async () =>
       (
@@ -82,7 +82,7 @@ describe('the sign-in page of an application', () => {
     ])
   })
 
-  it('names what is missing', async () => {
+  it('returns 400 and names the missing fields', async () => {
     const { browser, page } = await open()
     const answer = await browser.submit(page, { username: '', password: '' })
     expect(answer.status).toBe(400)
@@ -90,7 +90,7 @@ describe('the sign-in page of an application', () => {
     expect(answer.html).toContain('Enter your password.')
   })
 
-  it('takes a person’s consent into the audit', async () => {
+  it('writes the sign-in and the consent to the audit log', async () => {
     const user = await party.user()
     await party.signIn(user.username)
     const rows = (await auditOf(service.db, party.body.ssoClientId)).filter(
@@ -108,7 +108,7 @@ describe('the sign-in page of an application', () => {
     ])
   })
 
-  it('asks somebody who is signed in for another organisation to sign in here', async () => {
+  it('requires a sign-in if the browser is signed in to another organisation', async () => {
     const other = await relyingParty(service)
     const user = await other.user()
     const { browser } = await other.signIn(user.username)
@@ -120,7 +120,7 @@ describe('the sign-in page of an application', () => {
 })
 
 describe('an interaction', () => {
-  it('is one browser’s: with its address alone nobody gets in', async () => {
+  it('is refused in another browser', async () => {
     const { page } = await open()
     const stranger = party.browser()
     for (const path of ['', '/code', '/federated?ticket=x'])
@@ -135,7 +135,7 @@ describe('an interaction', () => {
     expect(await sessionsOf(user.uid)).toBe(0)
   })
 
-  it('ends kindly for whoever goes back, and is not done twice', async () => {
+  it('shows "no longer valid" if its forms are submitted again after it ended', async () => {
     const user = await party.user()
     const { browser, page } = await open()
     const question = await browser.submit(page, { username: user.username, password: goodPassword })
@@ -148,7 +148,7 @@ describe('an interaction', () => {
     expect((await browser.open(page.url)).html).toContain('This sign-in is no longer valid')
   })
 
-  it('takes no answer to a question that was not asked', async () => {
+  it('ignores or refuses a consent, code or ticket before the sign-in', async () => {
     const user = await party.user()
     const { browser, page } = await open()
     // Consent before anybody is signed in leads back to the sign-in.
@@ -167,7 +167,7 @@ describe('an interaction', () => {
 })
 
 describe('a second factor', () => {
-  it('lets nobody in with a ticket and a code of another organisation', async () => {
+  it('refuses a ticket and a code of another organisation with 401', async () => {
     const elsewhere = await service.as(['ROLE_SEE_VIEW'])
     const factor = await enrol(service, elsewhere)
     const before = await sessionsOf(elsewhere.uid)
@@ -187,7 +187,7 @@ describe('a second factor', () => {
     await service.http.post('/api/v1/auth/login/code').send({ ticket, code: factor.code() }).expect(200)
   })
 
-  it('is asked for on a page of its own, and nothing is opened before', async () => {
+  it('is required on a separate page before a session is created', async () => {
     const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
     const factor = await enrol(service, user)
     const before = await sessionsOf(user.uid)
@@ -213,7 +213,7 @@ describe('a second factor', () => {
 })
 
 describe('a request with a NUL character', () => {
-  it('is refused, wherever it is', async () => {
+  it('is refused in the query and in form fields, without an error in the log', async () => {
     for (const query of ['client_id=%00', `client_id=${party.body.ssoClientId}&state=%00`])
       await service.http.get(`/oidc/auth?${query}`).expect(400)
     const form = (fields: object) => service.http.post('/oidc/token').type('form').send(fields)

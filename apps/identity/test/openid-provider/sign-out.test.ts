@@ -19,8 +19,8 @@ const sessionsOf = async (uid: string) =>
     select end_reason from sessions s join users u on u.id = s.user_id where u.uid = ${uid}`.execute(service.db)
   ).rows
 
-describe('signing out', () => {
-  it('needs no question when the application shows whom it signs out, and ends all that hangs from the sign-in', async () => {
+describe('sign-out', () => {
+  it('needs no confirmation with an id_token_hint and ends the session and its tokens', async () => {
     const user = await party.user()
     const { browser, tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const url = client.buildEndSessionUrl(party.config, {
@@ -42,7 +42,7 @@ describe('signing out', () => {
     await expect(next.finish(await browser.open(next.url))).rejects.toMatchObject({ error: 'login_required' })
   })
 
-  it('asks first when it is not clear who wants it', async () => {
+  it('requires a confirmation without an id_token_hint of the signed-in user', async () => {
     const user = await party.user()
     const other = await party.user()
     const { browser } = await party.signIn(user.username)
@@ -62,7 +62,7 @@ describe('signing out', () => {
     expect(audit).toEqual([{ client: party.organisation, details: { application: null } }])
   })
 
-  it('tells whoever is not signed in that they are not, without a form that a script sends', async () => {
+  it('shows the final page without a script if the browser is not signed in', async () => {
     const page = await party.browser().open('/oidc/session/end')
     expect([page.status, page.url.pathname]).toEqual([200, '/oidc/session/end/success'])
     expect(page.html).toContain('You are signed out')
@@ -75,7 +75,7 @@ describe('signing out', () => {
     expect((await party.browser().open(`/oidc/session/end?${evil}`)).status).toBe(400)
   })
 
-  it('leads to pages of the application only', async () => {
+  it('refuses redirect URIs that are not registered and keeps the session open', async () => {
     const user = await party.user()
     const { browser, tokens } = await party.signIn(user.username)
     for (const uri of [
@@ -94,7 +94,7 @@ describe('signing out', () => {
     expect(await sessionsOf(user.uid)).toEqual([{ end_reason: null }])
   })
 
-  it('gives place to somebody else who signs in', async () => {
+  it('ends the session of the first user if a second user signs in with prompt=login', async () => {
     const first = await party.user()
     const second = await party.user()
     const { browser } = await party.signIn(first.username)
@@ -109,7 +109,7 @@ describe('signing out', () => {
   })
 })
 
-describe('what ends elsewhere', () => {
+describe('tokens and sessions of an application', () => {
   const ended = async (uid: string, end: () => Promise<unknown>) => {
     const { rows } = await sql<{ username: string }>`select username from users where uid = ${uid}`.execute(service.db)
     const { browser, tokens } = await party.signIn(rows[0]!.username, { scope: 'openid ROLE_SEE_VIEW' })
@@ -124,7 +124,7 @@ describe('what ends elsewhere', () => {
     await expect(next.finish(await browser.open(next.url))).rejects.toMatchObject({ error: 'login_required' })
   }
 
-  it('ends with the session, the user and their password', async () => {
+  it('become invalid if the session ends, tokens are invalidated or the user becomes inactive', async () => {
     const user = await party.user()
     await ended(user.uid, () =>
       sql`update sessions set ended_at = now(), end_reason = 'SIGNED_OUT' where ended_at is null`.execute(service.db),
@@ -138,7 +138,7 @@ describe('what ends elsewhere', () => {
     )
   })
 
-  it('ends with the organisation, for the application as well', async () => {
+  it('become invalid if the organisation is disabled, with the tokens of the application itself', async () => {
     const own = await relyingParty(service)
     const user = await own.user()
     const { browser, tokens } = await own.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
@@ -155,7 +155,7 @@ describe('what ends elsewhere', () => {
     expect(page.html).toContain('not registered here')
   })
 
-  it('ends with the application', async () => {
+  it('become invalid if the application is deleted', async () => {
     const own = await relyingParty(service)
     const user = await own.user()
     const { tokens } = await own.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })

@@ -22,18 +22,18 @@ const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('bas
 const ask = (bearer: string) => service.bearing(bearer).get('/users/me')
 const jwks = async () => (await service.http.get('/.well-known/jwks.json').expect(200)).body.keys
 
-it('takes the real one', async () => {
+it('accepts an unmodified access token', async () => {
   await ask(token).expect(200)
 })
 
-it('refuses tokens without a signature, however they spell it', async () => {
+it('refuses tokens with alg "none" in any spelling, with or without a signature', async () => {
   const [, claims] = token.split('.')
   for (const alg of ['none', 'None', 'NONE', 'nOnE', ''])
     for (const signature of ['', 'AAAA', token.split('.')[2]!])
       await ask(`${part({ ...decodeProtectedHeader(token), alg })}.${claims}.${signature}`).expect(401)
 })
 
-it('refuses HS256 with the public key for a secret', async () => {
+it('refuses tokens signed with HS256 and the public key as the secret', async () => {
   const [key] = await jwks()
   const [, claims] = token.split('.')
   for (const secret of [JSON.stringify(key), key.x, key.kid, '']) {
@@ -43,7 +43,7 @@ it('refuses HS256 with the public key for a secret', async () => {
   }
 })
 
-it('refuses a key of one’s own, under our key id and under none', async () => {
+it('refuses tokens signed with a foreign key, with the real key id and without a key id', async () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { kid } = decodeProtectedHeader(token)
   for (const header of [kid === undefined ? {} : { kid }, {}]) {
@@ -54,7 +54,7 @@ it('refuses a key of one’s own, under our key id and under none', async () => 
   }
 })
 
-it('refuses what we signed for something else, and what was changed afterwards', async () => {
+it('refuses ID tokens, and access tokens with changed claims, signature or type', async () => {
   await ask(idToken).expect(401)
   const [header, claims, signature] = token.split('.')
   const changed = { ...decodeJwt(token), scope: 'openid ROLE_MANAGE_USER', sub: randomUUID() }
@@ -63,7 +63,7 @@ it('refuses what we signed for something else, and what was changed afterwards',
   await ask(`${part({ ...decodeProtectedHeader(token), typ: 'JWT' })}.${claims}.${signature}`).expect(401)
 })
 
-it('publishes no private half of a key', async () => {
+it('publishes only the public members of each key in the JWKS', async () => {
   for (const key of await jwks())
     expect(Object.keys(key).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
 })

@@ -51,7 +51,7 @@ it('refuses key ids that are paths, SQL or of the wrong type', async () => {
   await service.bearing(token).get('/users/me').expect(200)
 })
 
-it('takes no key from the token itself or from where it points', async () => {
+it('refuses keys embedded in the token header and does not fetch the URLs in it', async () => {
   const { port } = attacker.address() as AddressInfo
   const url = `http://127.0.0.1:${port}/keys`
   const jwk = await exportJWK(publicKey)
@@ -70,7 +70,7 @@ it('takes no key from the token itself or from where it points', async () => {
   expect(asked).toBe(0)
 })
 
-it('does not ask the database for every made-up key id', async () => {
+it('does not query the database for every unknown key id', async () => {
   const scans = async () => {
     await sql`select pg_stat_clear_snapshot()`.execute(service.db)
     const { rows } = await sql<{ scans: number }>`

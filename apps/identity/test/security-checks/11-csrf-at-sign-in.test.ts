@@ -33,8 +33,8 @@ const openSessions = async (uid: string) =>
     )
   ).rows.length
 
-describe('a form from elsewhere', () => {
-  it('signs nobody in', async () => {
+describe('a cross-site form', () => {
+  it('is refused by the sign-in page with 403 and creates no session', async () => {
     const user = await party.user()
     const browser = party.browser()
     const page = await browser.open((await party.begin()).url)
@@ -47,7 +47,7 @@ describe('a form from elsewhere', () => {
     expect(await openSessions(user.uid)).toBe(0)
   })
 
-  it('consents to nothing', async () => {
+  it('is refused by the consent page with 403 and stores no consent', async () => {
     const user = await party.user()
     const browser = party.browser()
     const page = await browser.open((await party.begin()).url)
@@ -61,7 +61,7 @@ describe('a form from elsewhere', () => {
     expect(rows).toEqual([])
   })
 
-  it('signs nobody out', async () => {
+  it('is refused by the sign-out page with 400 and keeps the session open', async () => {
     const user = await party.user()
     const { browser } = await party.signIn(user.username)
     const page = await browser.open('/oidc/session/end')
@@ -72,7 +72,7 @@ describe('a form from elsewhere', () => {
   })
 })
 
-it('looking at pages changes nothing', async () => {
+it('GET requests to the sign-in, consent and sign-out pages keep the session open', async () => {
   const user = await party.user()
   const { browser } = await party.signIn(user.username)
   const { url } = await party.begin({ prompt: 'consent' })

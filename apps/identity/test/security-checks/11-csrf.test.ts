@@ -40,12 +40,12 @@ const refusedWithAPage = ({
   expect(text).toContain('This form cannot be sent')
 }
 
-describe('a form that comes from elsewhere', () => {
+describe('a form from another origin', () => {
   it.each([
-    ['another site, as the browser says', { 'sec-fetch-site': 'cross-site' }],
-    ['a neighbour under the same domain', { 'sec-fetch-site': 'same-site' }],
-    ['no page at all', { 'sec-fetch-site': 'none' }],
-  ])('is refused with everything else right: %s', async (_from, headers) => {
+    ['cross-site', { 'sec-fetch-site': 'cross-site' }],
+    ['same-site', { 'sec-fetch-site': 'same-site' }],
+    ['no initiating page', { 'sec-fetch-site': 'none' }],
+  ])('is refused because of Sec-Fetch-Site, with a valid cookie and token: %s', async (_from, headers) => {
     const { browser, hash, before } = await onThePage()
     refusedWithAPage(await browser.post('/account/password', chosen, headers))
     expect(await hash()).toBe(before)
@@ -57,7 +57,7 @@ describe('a form that comes from elsewhere', () => {
     'http://localhost:3001.evil.example',
     'http://localhost',
     'x',
-  ])('is refused by its Origin where the browser says nothing else: %s', async (origin) => {
+  ])('is refused because of its Origin header if Sec-Fetch-Site is missing: %s', async (origin) => {
     const { browser, hash, before } = await onThePage()
     const { hidden, cookie } = browser
     const answer = await service.http
@@ -69,7 +69,7 @@ describe('a form that comes from elsewhere', () => {
     expect(await hash()).toBe(before)
   })
 
-  it('is refused without the browser’s cookie, as other sites have to send it', async () => {
+  it('is refused without the form cookie', async () => {
     const { browser, hash, before } = await onThePage()
     for (const headers of [{}, { origin: 'null' }, { origin: originOf(service), 'sec-fetch-site': 'same-origin' }])
       refusedWithAPage(
@@ -82,7 +82,7 @@ describe('a form that comes from elsewhere', () => {
     expect(await hash()).toBe(before)
   })
 
-  it('is refused without a token, with a made-up one, and with one of another browser', async () => {
+  it('is refused without a CSRF token, with an invalid token, and with the token of another browser', async () => {
     const { browser, hash, before } = await onThePage()
     const other = await onThePage()
     const tokens = ['', 'x', '.', `${'A'.repeat(16)}.${'A'.repeat(43)}`, other.browser.hidden()['csrf'] ?? '']
@@ -91,7 +91,7 @@ describe('a form that comes from elsewhere', () => {
     expect(await hash()).toBe(before)
   })
 
-  it('is refused on every page that takes one', async () => {
+  it('is refused by the invitation, password and forgot-password pages', async () => {
     for (const path of ['/account/invitation', '/account/password', '/account/forgot-password'])
       refusedWithAPage(
         await service.http
@@ -101,7 +101,7 @@ describe('a form that comes from elsewhere', () => {
       )
   })
 
-  it('is refused as JSON and as plain text, which need no form', async () => {
+  it('is refused with the content types application/json and text/plain', async () => {
     const { browser } = await onThePage()
     for (const type of ['application/json', 'text/plain'])
       refusedWithAPage(
@@ -113,12 +113,12 @@ describe('a form that comes from elsewhere', () => {
   })
 })
 
-describe('a form of ours', () => {
+describe('a same-origin form', () => {
   it.each([
     ['a browser over https or at localhost', { 'sec-fetch-site': 'same-origin', origin: 'null' }],
-    ['a browser that names its origin', { origin: 'http://localhost:3001' }],
-    ['a browser over plain http, which names nothing', { origin: 'null' }],
-  ])('is taken from %s', async (_browser, headers) => {
+    ['a browser that sends its origin', { origin: 'http://localhost:3001' }],
+    ['a browser over plain http that sends the origin "null"', { origin: 'null' }],
+  ])('is accepted from %s', async (_browser, headers) => {
     const { browser, hash, before } = await onThePage()
     const answer = await service.http
       .post('/account/password')
@@ -129,7 +129,7 @@ describe('a form of ours', () => {
     expect(await hash()).not.toBe(before)
   })
 
-  it('is taken from each of several tabs', async () => {
+  it('is accepted with the token of an earlier page after a second page was opened', async () => {
     const { browser, path } = await onThePage()
     const first = browser.hidden()
     await browser.get(path)
@@ -137,7 +137,7 @@ describe('a form of ours', () => {
     expect((await browser.post('/account/password', { ...first, ...chosen })).status).toBe(303)
   })
 
-  it('is known by a cookie that no script reads and no other host sets', async () => {
+  it('has an HttpOnly cookie, which has the __Host- prefix and is Secure over https', async () => {
     const plain = await service.http.get('/account/forgot-password')
     expect(plain.headers['set-cookie']).toEqual([
       expect.stringMatching(/^sluice-form=[\w-]{24}; Path=\/; HttpOnly; SameSite=Lax$/),
@@ -154,8 +154,8 @@ describe('a form of ours', () => {
   })
 })
 
-describe('looking at a page', () => {
-  it('changes nothing, with GET or HEAD, however often', async () => {
+describe('GET and HEAD requests to a page with a form', () => {
+  it('do not change the password and do not use up the one-time link', async () => {
     const { browser, path, hash, before } = await onThePage()
     for (let times = 0; times < 3; times++) {
       expect((await browser.get(path)).status).toBe(200)

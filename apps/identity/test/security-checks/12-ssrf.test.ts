@@ -62,8 +62,8 @@ const forms = [
   '100.64.0.1',
 ]
 
-describe('an address inside', () => {
-  it.each(forms)('is no provider: %s', async (host) => {
+describe('a provider with an internal address', () => {
+  it.each(forms)('is refused with 422 when it is created: %s', async (host) => {
     const manager = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG'])
     const clientDomain = `https://${host}:${insidePort}/`
     const { body } = await manager
@@ -75,7 +75,7 @@ describe('an address inside', () => {
     ])
   })
 
-  it.each(forms)('is asked by no sign-in and no test that finds it stored: %s', async (host) => {
+  it.each(forms)('is not contacted by a sign-in or a test if it is already stored: %s', async (host) => {
     const manager = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG', 'ROLE_SUPER_ADMIN'])
     const { code, config } = await clientOf(service, `https://${host}:${insidePort}/`)
     const started = await service.http.get(`/api/v1/auth/sso/${code}`)
@@ -84,7 +84,7 @@ describe('an address inside', () => {
     expect([body.status, body.errorCode]).toEqual(['ERROR', 'SSO_ADDRESS_REFUSED'])
   })
 
-  it('is not asked by http either, and no other scheme is', async () => {
+  it('is refused with 422 for http and other schemes', async () => {
     const manager = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG'])
     for (const clientDomain of [
       `http://127.0.0.1:${insidePort}/`,
@@ -99,7 +99,7 @@ describe('an address inside', () => {
   })
 })
 
-describe('a provider that leads inside', () => {
+describe('a provider that points to an internal address', () => {
   const provider = (clientDomain: string): ProviderConfig => ({
     id: 1,
     version: 1,
@@ -123,7 +123,7 @@ describe('a provider that leads inside', () => {
     }
   }
 
-  it('by a name that changes between two look-ups is not connected to', async () => {
+  it('through DNS rebinding is not contacted', async () => {
     const answers = [at('93.184.216.34'), at('127.0.0.1')]
     const lookup = async () => answers.shift() ?? at('127.0.0.1')
     const outgoing = guardedFetch({ allowed: outgoingAllowed().parse(''), lookup })
@@ -133,14 +133,14 @@ describe('a provider that leads inside', () => {
     expect(result).toMatchObject({ status: 'ERROR', errorCode: 'SSO_ADDRESS_REFUSED' })
   })
 
-  it('by a redirect is not followed', async () => {
+  it('through a redirect is not contacted', async () => {
     answer = { status: 302, headers: { location: `http://127.0.0.1:${insidePort}/` }, body: {} }
     const result = await asked(`http://allowed.example.org:${allowedPort}/`, async () => at('127.0.0.1'))
     expect(result).toMatchObject({ errorCode: 'SSO_UNREACHABLE', message: expect.stringMatching(/is not followed/) })
   })
 
   it.each(['jwks_uri', 'token_endpoint', 'userinfo_endpoint'])(
-    'by the %s of its metadata is not asked there',
+    'through the %s of its metadata is not contacted',
     async (name) => {
       const issuer = `http://allowed.example.org:${allowedPort}`
       const own = {

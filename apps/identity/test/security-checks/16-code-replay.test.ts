@@ -67,8 +67,8 @@ const redeem = (code: string, options?: Parameters<typeof exchange>[1], more: Re
   )
 const refresh = (refresh_token: string, by = 0) => exchange({ grant_type: 'refresh_token', refresh_token }, { by })
 
-describe('of 32 parallel uses', () => {
-  it.each([1, 2])('of a code exactly one succeeds, in %i processes', async (processes) => {
+describe('32 parallel uses', () => {
+  it.each([1, 2])('of an authorization code succeed exactly once across %i processes', async (processes) => {
     for (let round = 0; round < 3; round++) {
       const { code } = await newCode()
       const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => redeem(code, { by: at % processes })))
@@ -81,7 +81,7 @@ describe('of 32 parallel uses', () => {
   })
 
   it.each([1, 2])(
-    'of a refresh token exactly one succeeds, in %i processes, and the family lives on',
+    'of a refresh token succeed exactly once across %i processes and keep the token family valid',
     async (processes) => {
       for (let round = 0; round < 3; round++) {
         const { code } = await newCode()
@@ -97,8 +97,8 @@ describe('of 32 parallel uses', () => {
   )
 })
 
-describe('a code', () => {
-  it('is worth nothing to another application, with another verifier or for another address, and still good afterwards', async () => {
+describe('an authorization code', () => {
+  it('is refused for a wrong application, verifier or redirect URI, and stays valid', async () => {
     const { code } = await newCode()
     const wrong = [
       await redeem(code, { as: other }),
@@ -110,7 +110,7 @@ describe('a code', () => {
     expect((await redeem(code)).status).toBe(200)
   })
 
-  it('that is used again takes back what it was exchanged for, and the audit says so', async () => {
+  it('revokes its refresh token and is audited if it is used twice', async () => {
     const { code } = await newCode()
     const { body } = await redeem(code)
     expect((await redeem(code, { by: 1 })).status).toBe(400)
@@ -122,7 +122,7 @@ describe('a code', () => {
     expect(rows.length).toBeGreaterThan(0)
   })
 
-  it('is refused without PKCE, or with the plain kind', async () => {
+  it('is not issued without PKCE or with the plain method', async () => {
     const browser = new Browser({ published: installation.identity[0]!, actual: installation.identity[0]! })
     const query = {
       client_id: application.ssoClientId,
@@ -144,7 +144,7 @@ describe('a code', () => {
 })
 
 describe('a refresh token', () => {
-  it('that is used again after its grace ends the family in every process', async () => {
+  it('ends its token family if it is used again after the grace period', async () => {
     const { code } = await newCode()
     const { body } = await redeem(code)
     const next = await refresh(body['refresh_token']!)
@@ -155,7 +155,7 @@ describe('a refresh token', () => {
     expect((await refresh(next.body['refresh_token']!)).status).toBe(400)
   })
 
-  it('ends when the session does by itself, however often it was refreshed', async () => {
+  it('is refused after the session expires, also if it was refreshed before', async () => {
     const { code } = await newCode()
     let { body } = await redeem(code)
     body = (await refresh(body['refresh_token']!)).body
@@ -169,7 +169,7 @@ describe('a refresh token', () => {
   })
 })
 
-it('nothing in the database can be used by whoever reads it', async () => {
+it('the database contains no usable code, token, client secret or cookie', async () => {
   const { code, browser } = await newCode()
   const { body } = await redeem(code)
   const { code: unused } = await newCode(browser)

@@ -21,19 +21,19 @@ it.each(['0', '-1', 'NaN', '2; select 1', '9'.repeat(40), '1.5'])('page %s is re
   await admin.get(`/users?page=${encodeURIComponent(page)}`).expect(400)
 })
 
-it('refuses a page so far away that it would cost, and says what to do instead', async () => {
+it('refuses pages beyond row 100,000 and names the alternatives', async () => {
   await admin.get('/users?page=1000000000').expect(400)
   const { body } = await admin.get('/users?page=102&pageSize=1000').expect(400)
   expect(body.detail).toMatch(/filter|cursor|after/i)
   await admin.get('/users?page=100&pageSize=1000').expect(200)
 })
 
-it('answers a page beyond the end with nothing and the true total', async () => {
+it('returns no rows and the true total for a page beyond the end', async () => {
   const { headers, body } = await admin.get('/users?page=50').expect(200)
   expect([body, headers['x-total-count']]).toEqual([[], '1'])
 })
 
-it('never answers without a limit', async () => {
+it('refuses or limits searches without paging and with an excessive page size', async () => {
   await service.client()
   const all = await admin.post('/users/search').send({ paging: { paging: false } })
   expect([200, 400]).toContain(all.status)

@@ -24,8 +24,8 @@ const forged = {
   referer: 'https://evil.example/',
 }
 
-describe('a link that is mailed', () => {
-  it('leads to the configured address, whatever the headers of the request say', async () => {
+describe('an invitation or password reset link', () => {
+  it('uses the configured public URL if the request has forged forwarding headers', async () => {
     const { body } = await admin.post('/users/invite').set(forged).send(userBody()).expect(201)
     expect(body.invitationLink).toMatch(/^https:\/\/id\.example\.org\/data\/account\/invitation\?token=/)
     const again = await admin.post(`/users/${body.id}/invite`).set(forged).expect(200)
@@ -40,7 +40,7 @@ describe('a link that is mailed', () => {
     expect(mail.text).not.toContain('evil')
   })
 
-  it('is made for no request that names another host', async () => {
+  it('is not created if the Host header names another host', async () => {
     const asked = [
       admin.post('/users/invite').set('host', 'evil.example').send(userBody()),
       service.http.post('/api/v1/auth/forgot-password').set('host', 'evil.example').send({ username: admin.username }),
@@ -55,7 +55,7 @@ describe('a link that is mailed', () => {
   })
 })
 
-it('discovery names the configured address, whatever the headers of the request say', async () => {
+it('discovery uses the configured public URL if the request has forged forwarding headers', async () => {
   const { body } = await service.http.get('/.well-known/openid-configuration').set(forged).expect(200)
   expect(body.issuer).toBe(publicUrl)
   for (const [name, value] of Object.entries(body))
@@ -64,7 +64,7 @@ it('discovery names the configured address, whatever the headers of the request 
   expect(JSON.stringify(body)).not.toContain('evil')
 })
 
-describe('the network that tries are counted for', () => {
+describe('the network address that attempts are counted for', () => {
   const forgot = (by: Service, from: string, at: number) =>
     by.http
       .post('/api/v1/auth/forgot-password')
@@ -75,7 +75,7 @@ describe('the network that tries are counted for', () => {
       ({ status }) => status === 204,
     ).length
 
-  it('is the peer’s where no proxy is trusted', async () => {
+  it('is the address of the peer if no proxy is trusted', async () => {
     const direct = await startService({ TRUSTED_PROXIES: 0 })
     try {
       expect(await admitted(direct, (at) => `198.51.${at}.1`)).toBe(30)
@@ -84,7 +84,7 @@ describe('the network that tries are counted for', () => {
     }
   })
 
-  it('is what the trusted proxy saw, not what it was told', async () => {
+  it('is the last X-Forwarded-For address if one proxy is trusted', async () => {
     expect(await admitted(service, (at) => `198.51.${at}.1, 203.0.113.9`)).toBe(30)
     expect(await admitted(service, (at) => `198.51.${at}.1`)).toBe(40)
   })
