@@ -32,19 +32,19 @@ export type ReaderMessage<Result, Opened = never, Widened = never> =
   | { kind: 'done'; result: Result }
   | ProblemMessage
 
-type Post = (message: ReaderMessage<object, object, object>, transfer?: ArrayBuffer[]) => void
+type PostMessage = (message: ReaderMessage<object, object, object>, transfer?: ArrayBuffer[]) => void
 
 const progressIntervalMs = 250
 
 /** A thread's connection to the main thread. It outlives its jobs. */
 export class JobPort {
-  readonly #post: Post
+  readonly #post: PostMessage
   #types: ((types: readonly StoredType[]) => void) | undefined
   #pool: ChunkPool | undefined
   #pass = 0
   #reportedAt = performance.now()
 
-  constructor(post: Post) {
+  constructor(post: PostMessage) {
     this.#post = post
   }
 

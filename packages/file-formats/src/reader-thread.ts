@@ -3,38 +3,38 @@ import { SourceProblem } from '@sluice/row-stream'
 import { type JobKind, JobPort, type RowsCommand, type ThreadJob } from './reader-thread-protocol.ts'
 
 if (!parentPort) throw new Error('reader-thread.ts is a worker thread, not a program')
-const port = parentPort
-const jobPort = new JobPort((message, transfer = []) => port.postMessage(message, transfer))
+const mainThreadPort = parentPort
+const jobPort = new JobPort((message, transfer = []) => mainThreadPort.postMessage(message, transfer))
 
 type JobHandler = (job: never, port: JobPort) => Promise<object>
 
 /** Loads the code for one kind of job: a thread that reads CSV has no memory for Parquet. */
-const load: Record<JobKind, () => Promise<JobHandler>> = {
+const handlerLoaders: Record<JobKind, () => Promise<JobHandler>> = {
   csv: async () => (await import('./csv/csv-job.ts')).readCsvFile,
-  normalise: async () => (await import('./upload/convert-upload.ts')).normalise,
+  normalise: async () => (await import('./upload/convert-upload.ts')).normaliseUpload,
   parquet: async () => (await import('./parquet/parquet-job.ts')).readParquetFile,
   preview: async () => (await import('./delimited/preview.ts')).previewJob,
 }
 
-const first = workerData as ThreadJob
-const run = await load[first.kind]()
+const firstJob = workerData as ThreadJob
+const handleJob = await handlerLoaders[firstJob.kind]()
 
-async function start(job: object): Promise<void> {
+async function runJob(job: object): Promise<void> {
   try {
-    const result = await run(job as never, jobPort)
+    const result = await handleJob(job as never, jobPort)
     jobPort.endJob()
-    port.postMessage({ kind: 'done', result }, [])
+    mainThreadPort.postMessage({ kind: 'done', result }, [])
   } catch (error) {
     // Any other error ends the thread, and the main thread reports it.
     if (!(error instanceof SourceProblem)) throw error
     const { code, sentence: message, advice, cause } = error
-    port.postMessage({ kind: 'problem', code, message, ...(advice && { advice }), cause }, [])
-    port.close()
+    mainThreadPort.postMessage({ kind: 'problem', code, message, ...(advice && { advice }), cause }, [])
+    mainThreadPort.close()
   }
 }
 
-port.on('message', (message: RowsCommand | ThreadJob) => {
-  if ('job' in message) void start(message.job!)
+mainThreadPort.on('message', (message: RowsCommand | ThreadJob) => {
+  if ('job' in message) void runJob(message.job!)
   else jobPort.handle(message as RowsCommand)
 })
-if (first.job) void start(first.job)
+if (firstJob.job) void runJob(firstJob.job)

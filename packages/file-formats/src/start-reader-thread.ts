@@ -12,7 +12,7 @@ import {
 import type { JobKind, ReaderMessage, RowsCommand, ThreadJob } from './reader-thread-protocol.ts'
 import { defaultUploadLimits } from './spool/upload-limits.ts'
 
-const program = new URL('./reader-thread.ts', import.meta.url)
+const threadProgram = new URL('./reader-thread.ts', import.meta.url)
 
 /** Limits of the heap, which has few objects: rows, pages and chunks are bytes in buffers, outside of the heap. */
 const resourceLimits: Record<JobKind, ResourceLimits> = {
@@ -23,14 +23,20 @@ const resourceLimits: Record<JobKind, ResourceLimits> = {
   preview: {},
 }
 
-const pool = (kind: JobKind, startEarly: boolean): SpareThread =>
-  spareThread({ program, name: kind, workerData: { kind }, resourceLimits: resourceLimits[kind], startEarly })
+const createSpareThread = (kind: JobKind, startEarly: boolean): SpareThread =>
+  spareThread({
+    program: threadProgram,
+    name: kind,
+    workerData: { kind },
+    resourceLimits: resourceLimits[kind],
+    startEarly,
+  })
 
 /** The threads that are kept between jobs. Many loads need no normalising, so its thread starts with the first job. */
-const pools = { csv: pool('csv', true), normalise: pool('normalise', false) }
+const keptThreads = { csv: createSpareThread('csv', true), normalise: createSpareThread('normalise', false) }
 
 /** Keeps a thread for the next job of its kind until the returned object is disposed of. This halves the time for a file of 10 MB. */
-export const keepReaderThread = (kind: keyof typeof pools): Disposable => pools[kind].keep()
+export const keepReaderThread = (kind: keyof typeof keptThreads): Disposable => keptThreads[kind].keep()
 
 /** Keeps the threads that read files for reuse, until the returned object is disposed of. Workers call this at their start. */
 export function keepReaderThreads(): Disposable {
@@ -63,10 +69,10 @@ export function startReaderThread<Result, Opened = never, Widened = never>(
   const maxOldGenerationSizeMb = heapMegabytes ?? limits.maxOldGenerationSizeMb
   // An idle thread has the default limit.
   const isPooled = (kind === 'csv' || kind === 'normalise') && maxOldGenerationSizeMb === limits.maxOldGenerationSizeMb
-  const idle = isPooled && pools[kind].isKept ? pools[kind] : undefined
+  const idle = isPooled && keptThreads[kind].isKept ? keptThreads[kind] : undefined
   const thread: ReaderThread<Result, Opened, Widened> = new ReadingThread(
     {
-      program,
+      program: threadProgram,
       name: kind,
       job: { kind, job } satisfies ThreadJob,
       resourceLimits: { ...limits, ...(maxOldGenerationSizeMb !== undefined && { maxOldGenerationSizeMb }) },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { identifiers } from './identifiers.ts'
+import { toUniqueIdentifiers } from './identifiers.ts'
 
 describe('identifiers', () => {
   it.each([
@@ -29,26 +29,26 @@ describe('identifiers', () => {
     ['', 'column_1'],
     ['___', 'column_1'],
   ])('makes %j %j', (label, name) => {
-    expect(identifiers([label])).toEqual([name])
+    expect(toUniqueIdentifiers([label])).toEqual([name])
   })
 
   it('numbers what comes to the same name and leaves every other name alone', () => {
-    expect(identifiers(['a', 'A', 'a_2', 'á', ''])).toEqual(['a', 'a_3', 'a_2', 'a_4', 'column_5'])
-    expect(identifiers(['column_2', ''])).toEqual(['column_2', 'column_2_2'])
+    expect(toUniqueIdentifiers(['a', 'A', 'a_2', 'á', ''])).toEqual(['a', 'a_3', 'a_2', 'a_4', 'column_5'])
+    expect(toUniqueIdentifiers(['column_2', ''])).toEqual(['column_2', 'column_2_2'])
   })
 
   it('keeps to 63 bytes without cutting a character, numbered or not', () => {
-    const names = identifiers(['x'.repeat(80), 'x'.repeat(90), '人'.repeat(30), '人'.repeat(40)])
+    const names = toUniqueIdentifiers(['x'.repeat(80), 'x'.repeat(90), '人'.repeat(30), '人'.repeat(40)])
     expect(names).toEqual(['x'.repeat(63), `${'x'.repeat(61)}_2`, '人'.repeat(21), `${'人'.repeat(20)}_2`])
   })
 
   it('makes 1,600 empty labels unique', () => {
-    expect(new Set(identifiers(Array.from({ length: 1600 }, () => ''))).size).toBe(1600)
-    expect(new Set(identifiers(Array.from({ length: 1600 }, () => 'a'))).size).toBe(1600)
+    expect(new Set(toUniqueIdentifiers(Array.from({ length: 1600 }, () => ''))).size).toBe(1600)
+    expect(new Set(toUniqueIdentifiers(Array.from({ length: 1600 }, () => 'a'))).size).toBe(1600)
   })
 
   it('keeps apart what differs in case, accents, spaces or width only, the first one unchanged', () => {
-    expect(identifiers(['Name', 'NAME', 'name', 'ñame', 'na me', 'ｎａｍｅ'])).toEqual([
+    expect(toUniqueIdentifiers(['Name', 'NAME', 'name', 'ñame', 'na me', 'ｎａｍｅ'])).toEqual([
       'name',
       'name_2',
       'name_3',
@@ -60,11 +60,11 @@ describe('identifiers', () => {
 
   it('leaves words that SQL reserves as they are, for they are quoted', () => {
     const words = ['SELECT', 'user', 'table', 'order', 'group', 'primary', 'null']
-    expect(identifiers(words)).toEqual(words.map((word) => word.toLowerCase()))
+    expect(toUniqueIdentifiers(words)).toEqual(words.map((word) => word.toLowerCase()))
   })
 
   it('gives no name that a table has already, even where a label asks for its replacement', () => {
-    expect(identifiers(['ctid', 'CTID', 'ctid value', 'tableoid'])).toEqual([
+    expect(toUniqueIdentifiers(['ctid', 'CTID', 'ctid value', 'tableoid'])).toEqual([
       'ctid_value',
       'ctid_value_2',
       'ctid_value_3',
@@ -73,7 +73,7 @@ describe('identifiers', () => {
   })
 
   it('gives empty labels their place, which gives way to a label that reads like it', () => {
-    expect(identifiers(['', ' ', '\u00a0', '-', 'column_2', 'column_4_2'])).toEqual([
+    expect(toUniqueIdentifiers(['', ' ', '\u00a0', '-', 'column_2', 'column_4_2'])).toEqual([
       'column_1',
       'column_2_2',
       'column_3',
@@ -97,7 +97,7 @@ describe('identifiers', () => {
     ['½ year', '_1_2_year'],
     ['x\0y', 'x_y'],
   ])('makes %j %j', (label, name) => {
-    expect(identifiers([label])).toEqual([name])
+    expect(toUniqueIdentifiers([label])).toEqual([name])
   })
 
   it('makes thousands of labels at random unique, short, and such as stay what they are', () => {
@@ -113,22 +113,22 @@ describe('identifiers', () => {
       const labels = Array.from({ length: 1 + below(40) }, () =>
         Array.from({ length: below(below(5) === 0 ? 90 : 4) }, () => letter(alphabet)).join(''),
       )
-      const names = identifiers(labels)
+      const names = toUniqueIdentifiers(labels)
       expect(new Set(names).size).toBe(labels.length)
       expect(names.filter((name) => name === '' || Buffer.byteLength(name) > 63)).toEqual([])
-      expect(identifiers(labels)).toEqual(names)
-      expect({ labels, again: identifiers(names) }).toEqual({ labels, again: names })
+      expect(toUniqueIdentifiers(labels)).toEqual(names)
+      expect({ labels, again: toUniqueIdentifiers(names) }).toEqual({ labels, again: names })
     }
   })
 
   it('gives only lower-case identifiers that stay what they are', () => {
     const letters = Array.from({ length: 0x3000 }, (_, code) => `x${String.fromCodePoint(code)}`)
     const lasting = (name: string) => name === name.toLowerCase() && /^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name)
-    expect(identifiers(letters).filter((name) => !lasting(name))).toEqual([])
+    expect(toUniqueIdentifiers(letters).filter((name) => !lasting(name))).toEqual([])
   })
 
   it('takes no longer for a label of marks without end', () => {
     const endless = `a${'\u0301\u0316'.repeat(2_000_000)}`
-    expect(identifiers([endless, 'a'])).toEqual(['a', 'a_2'])
+    expect(toUniqueIdentifiers([endless, 'a'])).toEqual(['a', 'a_2'])
   })
 })

@@ -4,7 +4,7 @@ const maxBytes = 63
 const longestLabel = 1_000
 
 /** Latin letters that Unicode does not decompose into a base letter and an accent. */
-const transliterations: Record<string, string> = {
+const latinTransliterations: Record<string, string> = {
   ß: 'ss',
   æ: 'ae',
   œ: 'oe',
@@ -26,13 +26,13 @@ const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid
  * position. Of labels that come to the same name the first keeps it and the others get `_2`, `_3` …; a label that is
  * different from all others keeps its name whatever the others are. Identifiers are meant to be quoted in SQL, so reserved words are fine.
  */
-export function identifiers(labels: readonly string[]): string[] {
+export function toUniqueIdentifiers(labels: readonly string[]): string[] {
   const bases = labels.map(baseName)
   const taken = new Set(bases)
   /** The next free number of each base: all lower numbers are taken. */
   const numbers = new Map<string, number>()
   return bases.map((base, index) => {
-    if (base === '') return place(index, taken)
+    if (base === '') return createPositionName(index, taken)
     const from = numbers.get(base)
     numbers.set(base, from ?? 2)
     if (from === undefined) return base
@@ -44,7 +44,7 @@ export function identifiers(labels: readonly string[]): string[] {
 }
 
 /** Returns `column_` and the position, or a numbered variant if a label has that name. */
-function place(index: number, taken: Set<string>): string {
+function createPositionName(index: number, taken: Set<string>): string {
   const base = `column_${index + 1}`
   const name = taken.has(base) ? firstFree(base, taken, 2).name : base
   taken.add(name)
@@ -58,25 +58,25 @@ function baseName(label: string): string {
     .toLowerCase()
     .normalize('NFKD')
     .replace(/(?<=\p{Script=Latin})\p{Mn}+/gu, '')
-    .replace(/[ßæœøđðłþħı]/g, (letter) => transliterations[letter]!)
+    .replace(/[ßæœøđðłþħı]/g, (letter) => latinTransliterations[letter]!)
     .normalize('NFC')
     // Compatibility forms such as the Kelvin sign become capitals only now.
     .toLowerCase()
   const words = letters.replace(/[^\p{L}\p{M}\p{N}]+/gu, '_').replace(/^_+|_+$/g, '')
   const name = /^\p{N}/u.test(words) ? `_${words}` : words
-  return systemColumns.has(name) ? `${name}_value` : cut(name, maxBytes)
+  return systemColumns.has(name) ? `${name}_value` : truncateToBytes(name, maxBytes)
 }
 
 function firstFree(base: string, taken: ReadonlySet<string>, from: number): { name: string; number: number } {
   for (let number = from; ; number++) {
     const suffix = `_${number}`
-    const name = cut(base, maxBytes - suffix.length) + suffix
+    const name = truncateToBytes(base, maxBytes - suffix.length) + suffix
     if (!taken.has(name)) return { name, number }
   }
 }
 
 /** Cuts between characters, never inside one. */
-function cut(name: string, bytes: number): string {
+function truncateToBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let kept = ''
   let length = 0

@@ -3,7 +3,7 @@ export {
   epochDays,
   epochMicroseconds,
   isDay,
-  type Moment,
+  type TimestampParts,
   momentOf,
   readTime,
   writeMicroseconds,
@@ -13,7 +13,7 @@ export { checkJson } from './copy-binary/json.ts'
 export { NumericText } from './copy-binary/numeric-text.ts'
 export {
   checkDecimal,
-  type Nulled,
+  type NulledCounts,
   type RowColumn,
   RowEncoder,
   type RowFault,
@@ -24,7 +24,7 @@ export {
 export {
   maxRowBytes,
   maxValueBytes,
-  Misfit,
+  UnstorableValue,
   rowTooLong,
   TupleBuffer,
   type TupleBufferOptions,

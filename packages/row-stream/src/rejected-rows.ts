@@ -2,7 +2,7 @@
 export const mostKeptRejects = 10_000
 
 /** One row in a hundred may be rejected. With fewer than a hundred rows, at least one row must fit. */
-const tolerated = { share: 0.01, fromRows: 100 }
+const rejectTolerance = { share: 0.01, fromRows: 100 }
 
 /** A load probably fails if this share of the first rows of a file is rejected. */
 const likelyShare = 0.9
@@ -12,7 +12,7 @@ export function likelyRejected(
   rows: number,
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
-  if (rows < tolerated.fromRows || rejected < rows * likelyShare) return undefined
+  if (rows < rejectTolerance.fromRows || rejected < rows * likelyShare) return undefined
   const [some, all] = [rejected, rows].map((count) => count.toLocaleString('en'))
   return `Of the first ${all} rows, ${some} do not fit, so a run would probably fail.${first ? ` The first is in ${first}.` : ''}`
 }
@@ -23,9 +23,9 @@ export function tooManyRejected(
   { count: rejected, first }: { count: number; first?: string | undefined },
 ): string | undefined {
   const total = fitting + rejected
-  const fits = total < tolerated.fromRows ? fitting > 0 : rejected <= total * tolerated.share
+  const fits = total < rejectTolerance.fromRows ? fitting > 0 : rejected <= total * rejectTolerance.share
   if (fits || rejected === 0) return undefined
-  const why = fitting === 0 ? 'so no row would be left' : `and at most ${tolerated.share * 100} % may be rejected`
+  const why = fitting === 0 ? 'so no row would be left' : `and at most ${rejectTolerance.share * 100} % may be rejected`
   return (
     `${rejected} of ${total} rows do not fit, ${why}. ` +
     `The old data stays. ${first ? `The first is in ${first}. ` : ''}` +

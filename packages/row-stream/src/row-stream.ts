@@ -14,19 +14,19 @@ export interface Column {
   precision?: number
   scale?: number
   primaryKey?: boolean
-  evidence?: Evidence
+  evidence?: TypeEvidence
 }
 
 /**
  * Evidence for the type of a column. Absent: the values or the source decide the type. NOTHING: the column had no value.
  * AMBIGUOUS: day and month could be swapped. REQUESTED: the settings give the type.
  */
-export type Evidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
+export type TypeEvidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 
 /** Facts about a column, known after all rows were read. */
 export interface ColumnFacts {
   column: string
-  evidence?: Evidence
+  evidence?: TypeEvidence
   /** Whether days come before months in the values; set if a value proved it. */
   dayFirst?: boolean
 }

@@ -42,7 +42,7 @@ export const bhima: HttpSystem<BhimaSettings> = {
 
   async openStreams({ http, settings }) {
     return settings.resources.map((kind): RecordStream => {
-      const resource: BhimaResource = resources[kind]
+      const resource: BhimaResource = bhimaResources[kind]
       return {
         name: kind.toLowerCase(),
         key: resource.key,
@@ -122,7 +122,7 @@ const dateParameters = ['dateFrom', 'dateTo'] as const
 const toColumns = (dataType: DataType, ...paths: string[]): KnownColumn[] => declareColumns(dataType, paths)
 
 /** Ids, codes and user-assigned numbers are always text. */
-const resources: Readonly<Record<ResourceKind, BhimaResource>> = {
+const bhimaResources: Readonly<Record<ResourceKind, BhimaResource>> = {
   PATIENTS: {
     path: 'patients',
     key: ['uuid'],

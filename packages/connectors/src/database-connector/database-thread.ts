@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { identifiers, type Column, SourceProblem } from '@sluice/row-stream'
+import { toUniqueIdentifiers, type Column, SourceProblem } from '@sluice/row-stream'
 import { createDatabaseProblem, findDatabaseProblem, redactError } from './problems.ts'
 import type { DatabaseCommand, DatabaseJob, DatabaseMessage } from './thread-protocol.ts'
 import { type DatabaseSession, loadEngine } from './database-session.ts'
@@ -16,23 +16,23 @@ type WatchedSink = Pick<TupleSink, 'isFull' | 'rows'>
 /** The state before rows are read. It uses the timeout for later rows, because a locked table can block the description of its columns. */
 const beforeRows: WatchedSink = { isFull: false, rows: 1 }
 
-const port = parentPort
+const mainThreadPort = parentPort
 const { config, addresses, statements, limits } = workerData as DatabaseJob
 // A thread talks to one database, so it loads only this driver.
 const databaseEngine = await loadEngine(config.kind)
 
-const commands: DatabaseCommand[] = []
-let sink: TupleSink | undefined
+const pendingCommands: DatabaseCommand[] = []
+let tupleSink: TupleSink | undefined
 let onCommand: (() => void) | undefined
 let isSignedIn = false
 let currentSession: DatabaseSession | undefined
 let isEnding = false
 
-port.on('message', (command: DatabaseCommand) => {
-  if (command.kind === 'more') return sink?.addCredit()
-  if (command.kind === 'reuse') return sink?.recycleMemory(command.memory)
+mainThreadPort.on('message', (command: DatabaseCommand) => {
+  if (command.kind === 'more') return tupleSink?.addCredit()
+  if (command.kind === 'reuse') return tupleSink?.recycleMemory(command.memory)
   if (command.kind === 'cancel') return void cancelAndExit()
-  commands.push(command)
+  pendingCommands.push(command)
   onCommand?.()
 })
 
@@ -52,7 +52,7 @@ async function cancelQuery(): Promise<void> {
 
 async function receiveCommand(): Promise<DatabaseCommand> {
   for (;;) {
-    const command = commands.shift()
+    const command = pendingCommands.shift()
     if (command) return command
     await new Promise<void>((resolve) => {
       onCommand = resolve
@@ -62,7 +62,7 @@ async function receiveCommand(): Promise<DatabaseCommand> {
 
 /** Sends a message unless the thread is ending. After a cancellation, a query can look complete although rows are missing. */
 function sendMessage(message: DatabaseMessage, transfer: ArrayBuffer[] = []): void {
-  if (!isEnding) port.postMessage(message, transfer)
+  if (!isEnding) mainThreadPort.postMessage(message, transfer)
 }
 
 async function readStatements(session: DatabaseSession): Promise<void> {
@@ -70,20 +70,20 @@ async function readStatements(session: DatabaseSession): Promise<void> {
   let earlierRows = 0
   for (const statement of statements) {
     const described = await runWithSilenceTimeout(session, beforeRows, () => session.describe(statement))
-    const names = identifiers(described.columns.map(({ label }) => label))
+    const names = toUniqueIdentifiers(described.columns.map(({ label }) => label))
     const columns = described.columns.map((column, index): Column => ({ name: names[index]!, ...column }))
     sendMessage({ kind: 'described', columns, notes: described.notes, bytes: described.bytes })
     const command = await receiveCommand()
     if (command.kind !== 'rows') continue
     const rowsBefore = earlierRows
-    sink = new TupleSink(limits, session.received, ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
+    tupleSink = new TupleSink(limits, session.received, ({ tuples, rejected, totals: { bytesRead, rowsRead } }) =>
       sendMessage({ kind: 'batch', tuples, rejected, totals: { bytesRead, rowsRead: rowsBefore + rowsRead } }, [
         tuples.buffer,
       ]),
     )
-    const notes = await runWithSilenceTimeout(session, sink, () => session.read(command.types, sink!))
-    sink.flush()
-    earlierRows += sink.rows
+    const notes = await runWithSilenceTimeout(session, tupleSink, () => session.read(command.types, tupleSink!))
+    tupleSink.flush()
+    earlierRows += tupleSink.rows
     sendMessage({ kind: 'done', notes })
     await receiveCommand()
   }
@@ -126,8 +126,8 @@ async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: bo
   isEnding = true
   if (cancels) await cancelQuery()
   const { code, message, cause } = problem
-  port.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
-  port.close()
+  mainThreadPort.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
+  mainThreadPort.close()
   // The process exits after a second, because the driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()
 }
@@ -137,7 +137,7 @@ try {
   currentSession = session
   isSignedIn = true
   await readStatements(session)
-  if (!isEnding) port.close()
+  if (!isEnding) mainThreadPort.close()
 } catch (error) {
   if (!isEnding) {
     const problem = findDatabaseProblem(error, config, databaseEngine, isSignedIn)

@@ -68,8 +68,8 @@ export function parseOptions(response: unknown, path: string): Dhis2Option[] | u
   return (list as (Readonly<Record<string, unknown>> | null)[]).flatMap((object) => {
     const { id, code, name } = object ?? {}
     if (typeof id !== 'string' || id === '') return []
-    return [{ id: truncate(id), code: truncate(code ?? id), name: truncate(name ?? id) }]
+    return [{ id: toShortText(id), code: toShortText(code ?? id), name: toShortText(name ?? id) }]
   })
 }
 
-const truncate = (value: unknown): string => String(value).slice(0, 300)
+const toShortText = (value: unknown): string => String(value).slice(0, 300)

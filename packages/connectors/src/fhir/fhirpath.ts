@@ -29,7 +29,7 @@ export function compileFhirPath(
   expression: string,
   variables: Readonly<Record<string, unknown>> = {},
 ): FhirPathExpression {
-  const tokens = tokenize(expression)
+  const tokens = tokenizePath(expression)
   let at = 0
   const peek = (): PathToken => tokens[at] ?? { kind: 'end', text: '' }
   const take = (): PathToken => {
@@ -124,7 +124,7 @@ export function compileFhirPath(
       if (!isSign(')')) expectSign(',')
     }
     at += 1
-    const evaluate = Object.hasOwn(functions, name) ? functions[name] : undefined
+    const evaluate = Object.hasOwn(functionsByName, name) ? functionsByName[name] : undefined
     if (!evaluate) throw createNotSupportedProblem(expression)
     return (focus) => evaluate(focus, argumentList)
   }
@@ -134,7 +134,7 @@ export function compileFhirPath(
   return (focus) => whole([focus])
 }
 
-function tokenize(expression: string): PathToken[] {
+function tokenizePath(expression: string): PathToken[] {
   const tokens: PathToken[] = []
   tokenPattern.lastIndex = 0
   while (tokenPattern.lastIndex < expression.trimEnd().length) {
@@ -226,7 +226,7 @@ const createTextFunction =
     toTexts(focus).map((text) => made(text, evaluateText(given, focus)))
 
 /** FHIRPath functions by name. Each takes a collection and its arguments, and returns a collection. */
-const functions: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
+const functionsByName: Readonly<Record<string, (focus: unknown[], given: CollectionFunction[]) => unknown[]>> = {
   where: (focus, [given]) => filterMatching(focus, given),
   select: (focus, [given]) => (given ? focus.flatMap((item) => given([item])) : []),
   exists: (focus, [given]) => [filterMatching(focus, given).length > 0],

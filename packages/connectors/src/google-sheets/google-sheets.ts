@@ -216,7 +216,7 @@ interface GridCell {
 
 const dayMs = 86_400_000
 /** The date with serial number 0. Google counts all days from it, whereas Excel counts a nonexistent 29 February 1900. */
-const epoch = Date.UTC(1899, 11, 30)
+const serialDateEpoch = Date.UTC(1899, 11, 30)
 /** Serial numbers of the first and last day with a year of four digits. */
 const [firstDay, lastDay] = [-693_593, 2_958_465]
 
@@ -243,7 +243,7 @@ function formatSerial(serial: number, type: unknown): string | undefined {
   // A duration of a day or longer is not a time of day, so it stays a number.
   if (type === 'TIME') return day === 0 ? time : undefined
   if (day < firstDay || day > lastDay) return undefined
-  const date = new Date(epoch + day * dayMs).toISOString().slice(0, 10)
+  const date = new Date(serialDateEpoch + day * dayMs).toISOString().slice(0, 10)
   return type === 'DATE' && time === '00:00:00' ? date : `${date} ${time}`
 }
 

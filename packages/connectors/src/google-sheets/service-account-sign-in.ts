@@ -5,7 +5,7 @@ import { SourceProblem } from '@sluice/row-stream'
 import type { HttpSession } from '../http-connector/http-session.ts'
 
 const sheetsName = 'Google Sheets'
-const scope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
+const readOnlyScope = 'https://www.googleapis.com/auth/spreadsheets.readonly'
 const defaultTokenEndpoint = 'https://oauth2.googleapis.com/token'
 /** Lifetime of the assertion in seconds; Google accepts at most 3,600. */
 const assertionLifetime = 3_600
@@ -24,7 +24,7 @@ interface KeyFile {
 export async function signInAsServiceAccount(http: HttpSession, keyFile: string): Promise<Record<string, string>> {
   const { email, key, keyId, tokenEndpoint } = parseKeyFile(keyFile)
   const { origin, pathname } = new URL(tokenEndpoint)
-  const claims = { iss: email, scope, aud: tokenEndpoint }
+  const claims = { iss: email, scope: readOnlyScope, aud: tokenEndpoint }
   const body = new URLSearchParams({
     grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
     assertion: signJwt({ algorithm: 'RS256', keyId, key }, claims, assertionLifetime),

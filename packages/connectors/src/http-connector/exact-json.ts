@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 
 /** Types of features that TypeScript does not declare yet: source text in the reviver of JSON.parse, and JSON.rawJSON. */
-const json = JSON as unknown as {
+const typedJson = JSON as unknown as {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
   rawJSON(text: string): object
   isRawJSON(value: unknown): boolean
@@ -23,18 +23,18 @@ export function parseJson(text: string, maxValues = maxJsonValues): unknown {
   // The limit is halved, because keeping the digits takes twice the memory and up to five times as long for each value.
   assertJsonLimits(text, hasLongNumbers ? maxValues / 2 : maxValues)
   if (!hasLongNumbers) return JSON.parse(text)
-  return json.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
+  return typedJson.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source ? typedJson.rawJSON(source) : value,
   )
 }
 
-export const isExactNumber = (value: unknown): value is object => json.isRawJSON(value)
+export const isExactNumber = (value: unknown): value is object => typedJson.isRawJSON(value)
 
 const numberPattern = /^-?(0|[1-9]\d*)(\.\d+)?$/
 
 /** Parses a number and keeps all its digits. Returns undefined if the text is not a number. */
 export const parseExactNumber = (text: string): object | undefined =>
-  numberPattern.test(text) && text.length < 400 ? json.rawJSON(text) : undefined
+  numberPattern.test(text) && text.length < 400 ? typedJson.rawJSON(text) : undefined
 
 /**
  * Maximum number of values of a JSON text. Each list and object counts as two. Measured: two million values block the event

@@ -43,7 +43,7 @@ export function createOption(id: unknown, { code, name }: { code?: unknown; name
 
 export const compareNames = (a: SourceOption, b: SourceOption): number => a.name.localeCompare(b.name, 'en')
 
-interface Location {
+interface RawLocation {
   latitude: unknown
   longitude: unknown
   altitude: unknown
@@ -51,7 +51,7 @@ interface Location {
 }
 
 /** Returns the coordinates of a location that are numbers. */
-export const createLocation = (location: Location): object =>
+export const createLocation = (location: RawLocation): object =>
   Object.fromEntries(Object.entries(location).filter(([, value]) => Number.isFinite(value)))
 
 /** Parses a geopoint: `latitude longitude altitude accuracy`. */

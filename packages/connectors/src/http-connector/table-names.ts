@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { identifiers } from '@sluice/row-stream'
+import { toUniqueIdentifiers } from '@sluice/row-stream'
 
 const maxNameBytes = 63
 
@@ -28,7 +28,7 @@ export function tableName(target: string, groups: readonly string[]): string {
 }
 
 function toIdentifier(path: string): string {
-  const [name] = identifiers([path])
+  const [name] = toUniqueIdentifiers([path])
   const leading = path.startsWith('_') && !name!.startsWith('_') ? '_' : ''
   return truncateBytes(`${leading}${name}`, maxNameBytes)
 }

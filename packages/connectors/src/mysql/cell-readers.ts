@@ -1,4 +1,4 @@
-import { type Nulled, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
+import { type NulledCounts, type TupleBuffer, valueWriter, type StoredType } from '@sluice/row-stream'
 import { type MysqlField, Types, mysqlColumnType, isBinary, isJson, isUnsigned } from './columns.ts'
 import type { PacketCursor } from './packet-cursor.ts'
 import { createDirectWriter } from './direct-writers.ts'
@@ -10,7 +10,7 @@ import { createDirectWriter } from './direct-writers.ts'
 export interface CellReader {
   write(cursor: PacketCursor, out: TupleBuffer): void
   read: ReadValue
-  nulled: Nulled
+  nulled: NulledCounts
 }
 
 /** Returns a value without loss: integers as number or bigint, decimals, times and texts as text, binary data as bytes. */

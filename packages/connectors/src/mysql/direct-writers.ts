@@ -2,9 +2,9 @@ import {
   checkDecimal,
   daysFrom2000,
   isDay,
-  Misfit,
-  type Moment,
-  type Nulled,
+  UnstorableValue,
+  type TimestampParts,
+  type NulledCounts,
   NumericText,
   type TupleBuffer,
   writeMoment,
@@ -19,7 +19,11 @@ type DirectWriter = (cursor: PacketCursor, out: TupleBuffer) => void
  * Returns a writer that copies the bytes of a value, for columns with a stored type equal to the column type. Returns undefined
  * if the bytes of this type must be converted.
  */
-export function createDirectWriter(field: MysqlField, stored: StoredType, nulled: Nulled): DirectWriter | undefined {
+export function createDirectWriter(
+  field: MysqlField,
+  stored: StoredType,
+  nulled: NulledCounts,
+): DirectWriter | undefined {
   const positive = isUnsigned(field)
   switch (field.columnType) {
     case Types.TINY:
@@ -109,7 +113,7 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
   return (on, out) => {
     const length = on.readLength()
     const from = on.skip(length)
-    if (!number.read(on.bytes, from, from + length)) throw new Misfit('is not a number')
+    if (!number.read(on.bytes, from, from + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
     out.reserve(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
@@ -119,8 +123,8 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
 }
 
 /** Returns a writer of dates and timestamps. The packet has 0, 4, 7 or 11 bytes for date, time and microseconds; omitted parts are zero. */
-function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: Nulled): DirectWriter {
-  const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
+function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: NulledCounts): DirectWriter {
+  const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
   return (on, out) => {
     const length = on.readLength()
     const at = on.skip(length)
@@ -133,7 +137,7 @@ function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', n
       out.writeNull()
       return
     }
-    if (!isDay(year, month, day)) throw new Misfit(`is not a valid ${dataType}`)
+    if (!isDay(year, month, day)) throw new UnstorableValue(`is not a valid ${dataType}`)
     moment.days = daysFrom2000(year, month, day)
     moment.seconds = length > 4 ? bytes[at + 4]! * 3600 + bytes[at + 5]! * 60 + bytes[at + 6]! : 0
     moment.microseconds = length > 7 ? view.getUint32(at + 7, true) : 0

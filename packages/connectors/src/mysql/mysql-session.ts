@@ -28,7 +28,7 @@ const serverTimeoutSeconds = 86_400
 async function openMysqlSession(access: SessionParameters): Promise<DatabaseSession> {
   const socket = await openSocket(access)
   const connection = createSocketConnection(socket, access)
-  const session = new MysqlSession(connection, socket, watched(connection, access), access)
+  const session = new MysqlSession(connection, socket, attachByteLimit(connection, access), access)
   using _greeting = limitGreeting(socket, access)
   try {
     await session.begin()
@@ -71,7 +71,7 @@ function limitGreeting(socket: Socket, { config: { host, port }, limits }: Sessi
 }
 
 /** Counts received bytes after decryption. */
-function watched(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
+function attachByteLimit(connection: Connection, { config }: SessionParameters): MysqlByteLimit {
   const byteLimit = new MysqlByteLimit(config)
   const inside = connection as unknown as DriverInternals
   byteLimit.watch(inside.stream)

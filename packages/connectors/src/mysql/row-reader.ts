@@ -1,5 +1,5 @@
 import type { ReadNote } from '../database-connector/database-session.ts'
-import { formatCount, Misfit, type StoredType } from '@sluice/row-stream'
+import { formatCount, UnstorableValue, type StoredType } from '@sluice/row-stream'
 import { type TupleSink, formatRawRow } from '../database-connector/tuple-sink.ts'
 import { type CellReader, createCellReader } from './cell-readers.ts'
 import type { MysqlField } from './columns.ts'
@@ -42,7 +42,7 @@ export class RowReader {
         else cells[index]!.write(cursor, buffer)
       }
     } catch (error) {
-      if (!(error instanceof Misfit)) throw error
+      if (!(error instanceof UnstorableValue)) throw error
       buffer.dropRow()
       return this.#sink.reject(this.#labels[index], `The value ${error.message}.`, this.#raw(bytes, from, to))
     }

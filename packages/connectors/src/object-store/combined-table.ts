@@ -13,11 +13,15 @@ import type { FieldSource } from './remap-columns.ts'
 import type { StoredObject } from './object-store.ts'
 
 /** Columns that identify the object of each row. They cannot collide with columns of files, which start with a letter or a digit. */
-const key: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
-const row: Column = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
-const modified: Column = { name: '_object_last_modified', label: '_object_last_modified', dataType: 'TIMESTAMPTZ' }
+const objectKeyColumn: Column = { name: '_object_key', label: '_object_key', dataType: 'TEXT' }
+const objectRowColumn: Column = { name: '_object_row', label: '_object_row', dataType: 'BIGINT' }
+const lastModifiedColumn: Column = {
+  name: '_object_last_modified',
+  label: '_object_last_modified',
+  dataType: 'TIMESTAMPTZ',
+}
 
-const own = [key, row, modified]
+const objectColumns = [objectKeyColumn, objectRowColumn, lastModifiedColumn]
 
 /**
  * Returns the table for several objects, with the union of their columns. It has a key only if rows will be merged, because a
@@ -25,9 +29,14 @@ const own = [key, row, modified]
  */
 export function createCombinedTable(united: readonly Column[], { keyed }: { keyed: boolean }): Column[] {
   const identity = keyed ? { primaryKey: true } : {}
-  const columns = [...united, { ...key, ...identity }, { ...row, ...identity }, modified]
+  const columns = [
+    ...united,
+    { ...objectKeyColumn, ...identity },
+    { ...objectRowColumn, ...identity },
+    lastModifiedColumn,
+  ]
   if (columns.length > maxColumns) {
-    const text = `The objects have ${united.length} different columns in total, but a table can have at most ${maxColumns - own.length}. Load the objects with several pipelines.`
+    const text = `The objects have ${united.length} different columns in total, but a table can have at most ${maxColumns - objectColumns.length}. Load the objects with several pipelines.`
     throw new SourceProblem('TOO_MANY_COLUMNS', text)
   }
   return columns
@@ -42,9 +51,9 @@ export function findFieldSources(
 ): FieldSource[] {
   const places = new Map(shape.map(({ name }, index) => [name, index]))
   return columns.map(({ name }, index): FieldSource => {
-    if (name === key.name) return Buffer.from(object.key.toWellFormed().replaceAll('\0', ''))
-    if (name === modified.name) return encodeTimestamp(object.lastModified, types[index]!)
-    if (name === row.name) return 'ROW_NUMBER'
+    if (name === objectKeyColumn.name) return Buffer.from(object.key.toWellFormed().replaceAll('\0', ''))
+    if (name === lastModifiedColumn.name) return encodeTimestamp(object.lastModified, types[index]!)
+    if (name === objectRowColumn.name) return 'ROW_NUMBER'
     return places.get(name) ?? null
   })
 }
@@ -59,7 +68,7 @@ export function findStoredTypes(
 }
 
 export const omitOwnColumns = (columns: readonly Column[]): Column[] =>
-  columns.filter(({ name }) => !own.some((one) => one.name === name))
+  columns.filter(({ name }) => !objectColumns.some((one) => one.name === name))
 
 /** Adds the values of the object columns to the rows of a preview, in the order of the combined table. */
 export function addOwnColumns(
@@ -87,7 +96,7 @@ function encodeTimestamp(date: Date, { dataType }: StoredType): Buffer {
 const integerTypes = ['SMALLINT', 'INTEGER', 'BIGINT']
 const digitsByInteger: Readonly<Record<string, number>> = { SMALLINT: 5, INTEGER: 10, BIGINT: 19 }
 const temporalTypes = ['DATE', 'TIMESTAMP', 'TIMESTAMPTZ']
-const floats = ['FLOAT', 'DOUBLE']
+const floatTypes = ['FLOAT', 'DOUBLE']
 const maxDecimalDigits = 38
 
 /** Returns the narrowest type that holds all values of both types without loss. The last resort is TEXT. */
@@ -98,8 +107,8 @@ export function findCommonType(one: StoredType, other: StoredType): StoredType {
     if (a >= 0 && b >= 0) return { dataType: a > b ? one.dataType : other.dataType }
   }
   if (!isNumericType(one) || !isNumericType(other)) return { dataType: 'TEXT' }
-  if (floats.includes(one.dataType) || floats.includes(other.dataType)) {
-    const isExact = [one, other].every(({ dataType }) => [...floats, 'SMALLINT', 'INTEGER'].includes(dataType))
+  if (floatTypes.includes(one.dataType) || floatTypes.includes(other.dataType)) {
+    const isExact = [one, other].every(({ dataType }) => [...floatTypes, 'SMALLINT', 'INTEGER'].includes(dataType))
     // A double rounds integers above 2^53, so numbers that can be larger become DECIMAL.
     return { dataType: isExact ? 'DOUBLE' : 'DECIMAL' }
   }
@@ -140,7 +149,7 @@ function widestStoredType({ dataType, precision, scale }: StoredType): StoredTyp
 }
 
 const isNumericType = ({ dataType }: StoredType): boolean =>
-  integerTypes.includes(dataType) || floats.includes(dataType) || dataType === 'DECIMAL'
+  integerTypes.includes(dataType) || floatTypes.includes(dataType) || dataType === 'DECIMAL'
 
 function countDigits({ dataType, precision, scale = 0 }: StoredType): { before: number; after: number } | undefined {
   const whole = digitsByInteger[dataType]

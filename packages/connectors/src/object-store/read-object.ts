@@ -102,7 +102,7 @@ export interface DownloadLimits {
 
 const downloadLimits: DownloadLimits = { partBytes: 8 * 1024 * 1024, concurrency: 4, mostBytes: 64 * 1024 ** 3 }
 
-interface Download {
+interface ObjectDownload {
   store: ObjectStore
   object: StoredObject
   /** The descriptor of an empty file to write to. */
@@ -118,14 +118,14 @@ interface Download {
 }
 
 const writeAt = promisify(write)
-const truncate = promisify(ftruncate)
+const truncateFile = promisify(ftruncate)
 
 /**
  * Downloads exactly the listed version of an object into a file, in parallel parts that are resumed after an interruption.
  * Memory use does not depend on the object's size. Returns the size of the file. Throws OBJECT_CHANGED, OBJECT_TOO_LARGE,
  * DISK_FULL, errors of the store, or the reason of the signal; all writes have then ended.
  */
-async function downloadObject(options: Download, signal: AbortSignal): Promise<number> {
+async function downloadObject(options: ObjectDownload, signal: AbortSignal): Promise<number> {
   const { object, limits, onProgress } = options
   const to = Math.min(object.size, options.firstBytes ?? object.size)
   if (to > limits.mostBytes) throw createObjectTooLargeProblem(object, limits)
@@ -164,7 +164,7 @@ async function downloadObject(options: Download, signal: AbortSignal): Promise<n
 }
 
 async function downloadPart(
-  { store, object, fd, retryPolicy, onBytes, onResume }: Download & { onBytes(count: number): void },
+  { store, object, fd, retryPolicy, onBytes, onResume }: ObjectDownload & { onBytes(count: number): void },
   from: number,
   to: number,
   signal: AbortSignal,
@@ -202,14 +202,14 @@ async function downloadPart(
  * piece. After an interruption it is requested again from its start, and the bytes that the file already contains are skipped.
  */
 async function downloadDecompressed(
-  { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: Download,
+  { store, object, fd, limits, retryPolicy, firstBytes, onProgress, onResume }: ObjectDownload,
   to: number,
   signal: AbortSignal,
 ): Promise<number> {
   // The compression ratio has the same limit as that of uploads.
   const { ratio, ratioFrom } = defaultUploadLimits
   const maxBytes = Math.min(limits.mostBytes, Math.max(ratioFrom, object.size * ratio))
-  await truncate(fd, 0)
+  await truncateFile(fd, 0)
   let at = 0
   const attempts = countAttempts({ policy: retryPolicy, signal, onRetry: (problem) => onResume(at, problem) })
   for (;;) {

@@ -82,7 +82,7 @@ export async function* readObjectsAsOneTable(
   let begun = false
   /** Objects for which the sampled types were wrong. The next read examines them completely before it returns types. */
   const misguessed = new Set<string>()
-  const held = new Map<string, Evidence[]>()
+  const held = new Map<string, OptionalEvidence[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
     if (begun) await report.startOver()
     begun = true
@@ -136,10 +136,10 @@ function describeAllUnreadParts(unread: readonly string[]): string {
   return [...unread.slice(0, mostUnread), ...others].join(' ')
 }
 
-type Evidence = ColumnFacts['evidence']
+type OptionalEvidence = ColumnFacts['evidence']
 
 /** Merges the type evidence of the objects. A column is undecided only if it is undecided in every object. */
-function mergeFacts(column: string, all: readonly Evidence[]): ColumnFacts {
+function mergeFacts(column: string, all: readonly OptionalEvidence[]): ColumnFacts {
   const decided = all.filter((one) => one !== 'NOTHING')
   const [first] = decided.length > 0 ? decided : all
   return { column, ...(first && decided.every((one) => one === first) && { evidence: first }) }

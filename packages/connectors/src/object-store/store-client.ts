@@ -126,7 +126,7 @@ function createIdleTimeoutProblem(host: string, idleTimeoutMs: number): Outgoing
   )
 }
 
-const hints: Partial<Record<OutgoingCode, string>> = {
+const connectionHints: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the endpoint, or the account or region from which its host name is formed.',
   CONNECTION_REFUSED: ' Check the endpoint and its port, and that no firewall blocks this server.',
   CONNECTION_TIMEOUT: ' Check the endpoint, and that no firewall blocks this server.',
@@ -139,6 +139,6 @@ const hints: Partial<Record<OutgoingCode, string>> = {
 function toSourceProblem(error: unknown): unknown {
   if (!(error instanceof OutgoingProblem)) return error
   const { code, message } = error
-  const problem = new SourceProblem(code, message + (hints[code] ?? ''), { cause: error })
+  const problem = new SourceProblem(code, message + (connectionHints[code] ?? ''), { cause: error })
   return error.isTransient ? new TransientError(problem) : problem
 }

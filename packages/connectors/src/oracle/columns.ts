@@ -5,7 +5,7 @@ import type { StoredType } from '@sluice/row-stream'
 export type OracleField = Pick<oracledb.Metadata<object>, 'name' | 'dbType' | 'precision' | 'scale'>
 
 /** The scale that the driver reports for NUMBER without a precision. FLOAT has the same scale, but a precision in bits. */
-const floating = -127
+const floatingScale = -127
 
 export function oracleColumnType({ dbType, precision = 0, scale = 0 }: OracleField): StoredType {
   switch (dbType) {
@@ -33,7 +33,7 @@ export function oracleColumnType({ dbType, precision = 0, scale = 0 }: OracleFie
 }
 
 function toNumberType(precision: number, scale: number): StoredType {
-  if (scale === floating || precision === 0 || scale < 0 || scale > precision) return { dataType: 'DECIMAL' }
+  if (scale === floatingScale || precision === 0 || scale < 0 || scale > precision) return { dataType: 'DECIMAL' }
   if (scale > 0 || precision > 18) return { dataType: 'DECIMAL', precision, scale }
   return { dataType: precision <= 4 ? 'SMALLINT' : precision <= 9 ? 'INTEGER' : 'BIGINT' }
 }
@@ -44,7 +44,7 @@ const temporalTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_TIMESTAMP_TZ,
   oracledb.DB_TYPE_TIMESTAMP_LTZ,
 ])
-const texts: ReadonlySet<unknown> = new Set([
+const stringFetchTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_NUMBER,
   oracledb.DB_TYPE_CLOB,
   oracledb.DB_TYPE_NCLOB,
@@ -57,7 +57,7 @@ const texts: ReadonlySet<unknown> = new Set([
  * objects as contents instead of handles.
  */
 export function getFetchType({ dbType }: { dbType?: unknown }): { type: oracledb.DbType } | undefined {
-  if (texts.has(dbType)) return { type: oracledb.DB_TYPE_VARCHAR }
+  if (stringFetchTypes.has(dbType)) return { type: oracledb.DB_TYPE_VARCHAR }
   if (dbType === oracledb.DB_TYPE_BLOB) return { type: oracledb.DB_TYPE_RAW }
   return undefined
 }

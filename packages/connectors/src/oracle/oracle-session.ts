@@ -151,7 +151,7 @@ const createRedirectError = (host: string): Error =>
   new Error(`the database redirects its clients to ${host}, which is not an allowed address`)
 
 /** Types with values of up to megabytes. The driver holds all rows of a response in memory at once. */
-const large: ReadonlySet<unknown> = new Set([
+const largeValueTypes: ReadonlySet<unknown> = new Set([
   oracledb.DB_TYPE_CLOB,
   oracledb.DB_TYPE_NCLOB,
   oracledb.DB_TYPE_BLOB,
@@ -165,7 +165,7 @@ const large: ReadonlySet<unknown> = new Set([
 
 /** Returns the number of rows in each response, all of which the driver holds in memory. */
 export function getRowsPerResponse(fields: readonly Pick<OracleField, 'dbType'>[]): number {
-  return fields.some(({ dbType }) => large.has(dbType)) ? 16 : 1000
+  return fields.some(({ dbType }) => largeValueTypes.has(dbType)) ? 16 : 1000
 }
 
 /** Reads the rows of a query from the driver. */

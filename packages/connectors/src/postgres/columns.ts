@@ -18,7 +18,7 @@ export interface PostgresType {
 }
 
 /** Types with the same binary format as the column type of the warehouse. */
-const same: Record<string, DataType> = {
+const sameFormatTypes: Record<string, DataType> = {
   int2: 'SMALLINT',
   int4: 'INTEGER',
   int8: 'BIGINT',
@@ -35,7 +35,7 @@ const same: Record<string, DataType> = {
 }
 
 /** Types that the query casts to one of the types above. It casts all others to text. */
-const cast: Record<string, DataType> = { oid: 'BIGINT', money: 'DECIMAL', json: 'JSONB' }
+const castTargetTypes: Record<string, DataType> = { oid: 'BIGINT', money: 'DECIMAL', json: 'JSONB' }
 
 const sqlTypes: Record<DataType, string> = {
   SMALLINT: 'int2',
@@ -61,7 +61,7 @@ export function postgresColumnType({ name, schema, modifier }: PostgresType): St
   if (isGeometry(name)) return { dataType: 'GEOMETRY' }
   if (schema !== 'pg_catalog') return { dataType: 'TEXT' }
   if (name === 'numeric') return { dataType: 'DECIMAL', ...decodePrecision(modifier) }
-  return { dataType: same[name] ?? cast[name] ?? 'TEXT' }
+  return { dataType: sameFormatTypes[name] ?? castTargetTypes[name] ?? 'TEXT' }
 }
 
 /** Returns the expression that converts `column` to its stored type, so that the warehouse can read its binary format. */
@@ -77,7 +77,7 @@ export function readExpression(column: string, type: PostgresType, stored: Store
 
 function plainValue(column: string, { name, schema }: PostgresType, { dataType }: StoredType): string {
   if (isGeometry(name)) return `${escapeIdentifier(schema)}.st_asewkt(${column})`
-  return schema === 'pg_catalog' && same[name] !== undefined ? column : `${column}::${sqlTypes[dataType]}`
+  return schema === 'pg_catalog' && sameFormatTypes[name] !== undefined ? column : `${column}::${sqlTypes[dataType]}`
 }
 
 const isGeometry = (name: string): boolean => name === 'geometry' || name === 'geography'

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Connection, Submittable } from 'pg'
-import { Misfit, valueTooLong } from '@sluice/row-stream'
+import { UnstorableValue, valueTooLong } from '@sluice/row-stream'
 import type { TupleSink } from '../database-connector/tuple-sink.ts'
 import { takeDirectly } from './direct-socket.ts'
 
@@ -14,7 +14,7 @@ const copyData = 0x64
 const messageHeader = 5
 /** Bytes of the signature, flags and extension length at the start of the binary format. */
 const formatHeader = 19
-const signature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
+const formatSignature = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 
 /**
  * Reads rows with `COPY … TO STDOUT (FORMAT binary)`. Copies them from the socket's bytes into the sink's buffer, without an
@@ -151,7 +151,7 @@ export class CopyOut implements Submittable {
     try {
       buffer.reserve(length)
     } catch (error) {
-      if (!(error instanceof Misfit)) throw error
+      if (!(error instanceof UnstorableValue)) throw error
       buffer.dropRow()
       this.#sink.reject(undefined, `The row is too long: it ${error.message}.`, '')
       this.#skipLeft = to - until
@@ -191,7 +191,7 @@ export class CopyOut implements Submittable {
 }
 
 function skipFormatHeader(bytes: Buffer, from: number): number {
-  if (bytes.compare(signature, 0, signature.length, from, from + signature.length) !== 0)
+  if (bytes.compare(formatSignature, 0, formatSignature.length, from, from + formatSignature.length) !== 0)
     throw new UnexpectedFormat('Invalid COPY data: the server did not send the binary format.')
   return from + formatHeader + bytes.readUInt32BE(from + formatHeader - 4)
 }

@@ -5,7 +5,7 @@ const readBytes = 256 * 1024
 
 type BytesHandler = (bytes: Buffer) => void
 
-const takers = new WeakMap<Socket, { take: BytesHandler | undefined }>()
+const bytesHandlers = new WeakMap<Socket, { take: BytesHandler | undefined }>()
 
 /**
  * Opens a socket that always reads into the same memory. Node's default allocates a buffer for each 64 KB, which takes 30 MB
@@ -32,7 +32,7 @@ export function openDirectSocket(options: {
       },
     },
   })
-  takers.set(socket, taker)
+  bytesHandlers.set(socket, taker)
   return socket
 }
 
@@ -41,7 +41,7 @@ export function openDirectSocket(options: {
  * after it returns. Returns false if the socket does not support this.
  */
 export function takeDirectly(socket: Socket, take: BytesHandler | undefined): boolean {
-  const taker = takers.get(socket)
+  const taker = bytesHandlers.get(socket)
   if (taker) taker.take = take
   return taker !== undefined
 }

@@ -33,7 +33,7 @@ export const engine: DatabaseEngine = {
 }
 
 /** Session settings that disable timeouts, so that a read can take any time. Settings that the server does not know are skipped. */
-const settings = {
+const sessionSettings = {
   timezone: 'UTC',
   datestyle: 'ISO, YMD',
   intervalstyle: 'postgres',
@@ -53,13 +53,13 @@ async function openPostgresSession(access: SessionParameters): Promise<DatabaseS
     await opened.query(
       `select set_config(name, value, true) from json_each_text($1) as wanted(name, value)
        where name in (select lower(name) from pg_settings)`,
-      [JSON.stringify(settings)],
+      [JSON.stringify(sessionSettings)],
     )
   })
   return new PostgresSession(client, socket, access)
 }
 
-interface Explained {
+interface ExplainOutput {
   Plan: { 'Plan Rows': number; 'Plan Width': number }
 }
 
@@ -129,7 +129,7 @@ class PostgresSession implements DatabaseSession {
       const text = `explain (format json) ${wrapQuery(this.#text, ['*'], columns)}`
       const query = { text, queryMode: 'extended' }
       const { rows } = await this.#client.query(query)
-      const plan = (rows[0]?.['QUERY PLAN'] as Explained[] | undefined)?.[0]?.Plan
+      const plan = (rows[0]?.['QUERY PLAN'] as ExplainOutput[] | undefined)?.[0]?.Plan
       return plan && plan['Plan Rows'] * (2 + 4 * columns + plan['Plan Width'])
     } catch {
       return undefined

@@ -1,24 +1,24 @@
 import type { ConnectorDefinition, KnownType } from '../settings/connector-definition.ts'
-import { connectors } from './connectors.ts'
+import { connectorModules } from './connectors.ts'
 
 /** A definition without the pipeline type as a type parameter. */
 export type AnyDefinition = ConnectorDefinition<KnownType, any>
 
 /** All definitions are loaded when the API starts, so that a request never waits for an import. */
-const definitions = new Map<string, AnyDefinition>(
+const definitionsByType = new Map<string, AnyDefinition>(
   await Promise.all(
-    Object.entries(connectors).map(
+    Object.entries(connectorModules).map(
       async ([type, { define }]) => [type, (await define()) as unknown as AnyDefinition] as const,
     ),
   ),
 )
 
 /** Returns undefined for a type that only a later version has. */
-export const findDefinition = (type: string): AnyDefinition | undefined => definitions.get(type)
+export const findDefinition = (type: string): AnyDefinition | undefined => definitionsByType.get(type)
 
 /** Returns the definition of a type. Throws for a type that only a later version has. */
 export function getDefinition(type: string): AnyDefinition {
-  const definition = definitions.get(type)
+  const definition = definitionsByType.get(type)
   if (!definition)
     throw new Error(`This version of Sluice does not support data pipelines of type ${type}. Update Sluice.`)
   return definition

@@ -7,7 +7,7 @@ import { type ReadReporter, type RowStream, SourceProblem } from '@sluice/row-st
 import type { Connector, ReadRequest, SourceOption } from '../connector.ts'
 import type { KnownType } from '../settings/connector-definition.ts'
 import type { HttpSystem } from '../http-connector/http-system-interface.ts'
-import { connectors, loadHttp, type RegistryContext } from './connectors.ts'
+import { connectorModules, loadHttp, type RegistryContext } from './connectors.ts'
 
 /** Runs the operations of all connectors. They throw `SourceProblem` for problems that a user can fix. */
 export interface ConnectorRegistry {
@@ -51,7 +51,7 @@ export function createConnectorRegistry({ systems = {}, ...context }: RegistryOp
 
   async function load(type: string): Promise<Connector> {
     const system = Object.hasOwn(systems, type) ? systems[type] : undefined
-    const registered = Object.hasOwn(connectors, type) ? connectors[type as KnownType] : undefined
+    const registered = Object.hasOwn(connectorModules, type) ? connectorModules[type as KnownType] : undefined
     const connector = system ? await loadHttp(system)(context) : await registered?.load(context)
     if (!connector) throw createUnsupportedTypeProblem(type)
     return connector

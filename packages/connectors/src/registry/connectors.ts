@@ -23,7 +23,7 @@ interface RegisteredConnector<Type extends KnownType> {
 const { mysql, oracle, postgres, redshift, sqlServer } = connectorTypes
 
 /** Modules of the connectors by pipeline type (the values of `type` in the API). A missing type is a compile error. */
-export const connectors: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
+export const connectorModules: { readonly [Type in KnownType]: RegisteredConnector<Type> } = {
   [connectorTypes.azureBlobStorage]: {
     define: async () => (await import('../azure-blob/azure-settings.ts')).azureDefinition,
     load: async (context) => (await import('../azure-blob/azure-connector.ts')).createAzureConnector(context),

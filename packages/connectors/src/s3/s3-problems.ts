@@ -35,7 +35,7 @@ const otherRegion: S3Explanation = [
   'OTHER_REGION',
   ({ config }) => `Bucket "${config.bucket}" is in another region than "${config.region ?? ''}". Correct the region.`,
 ]
-const forbidden: S3Explanation = [
+const noPermission: S3Explanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.accessKey === undefined
@@ -51,7 +51,7 @@ const noBucket: S3Explanation = [
   ({ config, host }) => `The bucket "${config.bucket}" does not exist at ${host}. Check its name and the endpoint.`,
 ]
 
-const known: Readonly<Record<string, S3Explanation>> = {
+const explanationByCode: Readonly<Record<string, S3Explanation>> = {
   NoSuchBucket: noBucket,
   NoSuchKey: noObject,
   InvalidAccessKeyId: noKey,
@@ -67,9 +67,9 @@ const known: Readonly<Record<string, S3Explanation>> = {
     ({ host }) =>
       `The clocks of this server and of ${host} differ too much for a valid signature. Ask an operator to correct the clock of this server.`,
   ],
-  AccessDenied: forbidden,
-  AllAccessDisabled: forbidden,
-  AccountProblem: forbidden,
+  AccessDenied: noPermission,
+  AllAccessDisabled: noPermission,
+  AccountProblem: noPermission,
   InvalidObjectState: ['OBJECT_ARCHIVED', ({ key }) => `"${key ?? ''}" is archived. Restore it, then run again.`],
   PermanentRedirect: otherRegion,
   AuthorizationHeaderMalformed: otherRegion,
@@ -78,14 +78,15 @@ const known: Readonly<Record<string, S3Explanation>> = {
   InvalidBucketName: noBucket,
 }
 
-const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: forbidden }
+const byStatus: Readonly<Record<number, S3Explanation>> = { 301: otherRegion, 401: noKey, 403: noPermission }
 
 /** Returns the problem for an error response. Its message contains neither the secret key nor a signature, even if the store repeats them. */
 export function createS3Problem(refusal: StoreErrorResponse, scene: S3Request): SourceProblem | TransientError {
   const { status, code, region } = refusal
   const { config, host, key } = scene
   const missing = status === 404 ? (key === undefined ? noBucket : noObject) : undefined
-  const explained = (Object.hasOwn(known, code) ? known[code] : undefined) ?? missing ?? byStatus[status]
+  const explained =
+    (Object.hasOwn(explanationByCode, code) ? explanationByCode[code] : undefined) ?? missing ?? byStatus[status]
   if (!explained)
     return createStatusProblem(refusal, {
       host,

@@ -34,7 +34,7 @@ const columnTypesByName: Record<string, DataType> = {
 }
 
 /** Expressions that read a value `c` of types for which the driver's own conversion loses digits or has no useful result. */
-const expressions: Record<string, (c: string) => string> = {
+const valueExpressions: Record<string, (c: string) => string> = {
   decimal: (c) => `convert(varchar(60), ${c})`,
   numeric: (c) => `convert(varchar(60), ${c})`,
   // Style 2 formats money with four decimal places; the default style has two.
@@ -61,7 +61,7 @@ export function sqlServerColumnType(field: ServerField): StoredType {
  * millisecond in an additional property.
  */
 export function readExpression(column: string, field: ServerField): string {
-  return expressions[getTypeName(field)]?.(column) ?? column
+  return valueExpressions[getTypeName(field)]?.(column) ?? column
 }
 
 const getTypeName = ({ system_type_name: system, user_type_name: user }: ServerField): string =>

@@ -17,7 +17,7 @@ export const parquetUploadDefinition: ConnectorDefinition<'PARQUET_UPLOAD', obje
   getResponseFields: () => ({}),
 }
 
-const delimiters: Record<string, string> = { PIPE: '|', COMMA: ',', TAB: '\t', SEMI_COLON: ';' }
+const delimiterCharacters: Record<string, string> = { PIPE: '|', COMMA: ',', TAB: '\t', SEMI_COLON: ';' }
 
 /** Throws `InvalidSetting` for CSV options that contradict each other. */
 export function assertCsvOptions({
@@ -30,7 +30,7 @@ export function assertCsvOptions({
   sheetNumber,
   columns = [],
 }: CsvOptions): void {
-  if (comment !== undefined && comment === (delimiters[delimiter] ?? delimiter))
+  if (comment !== undefined && comment === (delimiterCharacters[delimiter] ?? delimiter))
     throw invalidSetting('/comment', 'The comment character and the delimiter must differ.')
   if (headerRow === false && headerLines !== undefined)
     throw invalidSetting('/headerLines', 'headerLines requires a header row. Remove it, or set headerRow to true.')

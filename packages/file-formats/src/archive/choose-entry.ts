@@ -6,10 +6,10 @@ import type { ZipArchive } from './zip-archive.ts'
 
 /** Maximum number of entries that are examined; a list in a message is shorter. */
 const lookedInto = 100
-const listed = 20
+const maxListedEntries = 20
 
 /** Files that some archivers add and users do not need. */
-const clutter = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
+const ignoredEntryPattern = /(^|\/)(__MACOSX\/|\.|Thumbs\.db$|desktop\.ini$)/i
 
 /**
  * Returns the entry that holds the rows: the named one, the only one, or the only one that looks like rows. Throws
@@ -22,7 +22,7 @@ export async function chooseEntry(archive: ZipArchive, { entry, encoding }: Uplo
     const text = `${archive.name} holds no ${entry}; it holds ${formatNames(names)}.`
     throw new SourceProblem('ENTRY_NOT_FOUND', text)
   }
-  const candidates = names.filter((name) => !clutter.test(name))
+  const candidates = names.filter((name) => !ignoredEntryPattern.test(name))
   if (candidates.length === 0) {
     throw new SourceProblem('ARCHIVE_EMPTY', `${archive.name} holds no file; pack the file with the rows into it.`)
   }
@@ -63,6 +63,8 @@ function isDelimited(text: string): boolean {
 }
 
 function formatNames(names: string[]): string {
-  const shown = names.slice(0, listed).map((name) => JSON.stringify(name.slice(0, 200)).slice(1, -1))
-  return names.length > listed ? `${shown.join(', ')} and ${names.length - listed} more` : shown.join(', ')
+  const shown = names.slice(0, maxListedEntries).map((name) => JSON.stringify(name.slice(0, 200)).slice(1, -1))
+  return names.length > maxListedEntries
+    ? `${shown.join(', ')} and ${names.length - maxListedEntries} more`
+    : shown.join(', ')
 }

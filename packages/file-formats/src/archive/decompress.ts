@@ -6,7 +6,7 @@ import { tooLarge } from '../spool/spool-writer.ts'
 import { createGunzip } from 'node:zlib'
 
 /** Yields the decompressed chunks of a part of a file, within the limits. Messages refer to the file by `name`. */
-export async function* decompress(
+export async function* decompressChunks(
   file: FileBytes,
   decompressor: Transform,
   name: string,
@@ -24,7 +24,7 @@ export async function* decompress(
       yield chunk
     }
   } catch (error) {
-    throw damage(error, name, guard.unpacked) ?? error
+    throw findDecompressionProblem(error, name, guard.unpacked) ?? error
   }
 }
 
@@ -56,16 +56,16 @@ class DecompressionLimit {
 }
 
 /** Maps an error of the decompressor to a problem, given the number of bytes that it returned before; undefined for any other error. */
-function damage(cause: unknown, name: string, unpacked: number): SourceProblem | undefined {
+function findDecompressionProblem(cause: unknown, name: string, unpacked: number): SourceProblem | undefined {
   const { code, message } = cause as NodeJS.ErrnoException
   if (code !== 'Z_DATA_ERROR' && code !== 'Z_BUF_ERROR') return undefined
-  return damaged(name, why(code, message, unpacked), cause)
+  return damagedArchiveProblem(name, describeDamage(code, message, unpacked), cause)
 }
 
-export const damaged = (name: string, what: string, cause?: unknown): SourceProblem =>
+export const damagedArchiveProblem = (name: string, what: string, cause?: unknown): SourceProblem =>
   new SourceProblem('ARCHIVE_DAMAGED', `${name} ${what}.`, { cause })
 
-function why(code: string, message: string, unpacked: number): string {
+function describeDamage(code: string, message: string, unpacked: number): string {
   const where = unpacked === 0 ? 'at its start' : `after ${unpacked} unpacked bytes`
   if (code === 'Z_BUF_ERROR') return `ends too early, ${where}; upload the complete file`
   if (message !== 'incorrect header check') return `is damaged ${where} (${message}); upload it again`
@@ -76,6 +76,6 @@ function why(code: string, message: string, unpacked: number): string {
  * Returns the contents of a gzip file. Several members may follow each other, as after `cat a.gz b.gz`, and zeros may follow the last
  * one. The checksum of each member is verified. Throws SourceProblem ARCHIVE_DAMAGED, TOO_LARGE or SUSPICIOUS_ARCHIVE.
  */
-export function gunzip(file: FileBytes, name: string, limits: UploadLimits): ByteSource {
-  return { chunks: () => decompress(file, createGunzip({ chunkSize: limits.chunkBytes }), name, limits) }
+export function gunzipFile(file: FileBytes, name: string, limits: UploadLimits): ByteSource {
+  return { chunks: () => decompressChunks(file, createGunzip({ chunkSize: limits.chunkBytes }), name, limits) }
 }

@@ -3,10 +3,10 @@ import { type Entry, fromFdPromise, getFileNameLowLevel, type ZipFile } from 'ya
 import { SourceProblem } from '@sluice/row-stream'
 import type { ByteSource, FileBytes } from '../spool/byte-source.ts'
 import type { UploadLimits } from '../spool/upload-limits.ts'
-import { damaged, decompress } from './decompress.ts'
+import { damagedArchiveProblem, decompressChunks } from './decompress.ts'
 
-const stored = 0
-const deflated = 8
+const storedMethod = 0
+const deflatedMethod = 8
 
 /**
  * The central directory of a ZIP archive in an open file, and the bytes of its entries. Entry names are never used as
@@ -38,7 +38,11 @@ export class ZipArchive {
       return archive
     } catch (cause) {
       if (cause instanceof SourceProblem) throw cause
-      throw damaged(name, `is not a complete ZIP archive (${(cause as Error).message}); upload it again`, cause)
+      throw damagedArchiveProblem(
+        name,
+        `is not a complete ZIP archive (${(cause as Error).message}); upload it again`,
+        cause,
+      )
     }
   }
 
@@ -60,22 +64,25 @@ export class ZipArchive {
       throw new SourceProblem('ARCHIVE_ENCRYPTED', text)
     }
     const { compressionMethod: method, uncompressedSize } = entry
-    if (method !== stored && method !== deflated) {
+    if (method !== storedMethod && method !== deflatedMethod) {
       const text = `${name} is packed by a method (number ${method}) that is not known here; pack it as an ordinary ZIP archive.`
       throw new SourceProblem('NOT_SUPPORTED', text)
     }
     const data = await this.#data(entry, name)
     let size = 0
     let sum = 0
-    const inflate = () => decompress(data, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
-    for await (const chunk of method === stored ? data.chunks() : inflate()) {
+    const inflate = () =>
+      decompressChunks(data, createInflateRaw({ chunkSize: this.#limits.chunkBytes }), name, this.#limits)
+    for await (const chunk of method === storedMethod ? data.chunks() : inflate()) {
       size += chunk.length
       sum = crc32(chunk, sum)
-      if (size > uncompressedSize) throw damaged(name, 'is longer than the archive says; create the archive again')
+      if (size > uncompressedSize)
+        throw damagedArchiveProblem(name, 'is longer than the archive says; create the archive again')
       yield chunk
     }
-    if (size !== uncompressedSize) throw damaged(name, 'is shorter than the archive says; upload it again')
-    if (sum !== entry.crc32) throw damaged(name, 'is damaged: its checksum is wrong; upload it again')
+    if (size !== uncompressedSize)
+      throw damagedArchiveProblem(name, 'is shorter than the archive says; upload it again')
+    if (sum !== entry.crc32) throw damagedArchiveProblem(name, 'is damaged: its checksum is wrong; upload it again')
   }
 
   async #data(entry: Entry, name: string): Promise<FileBytes> {
@@ -83,7 +90,11 @@ export class ZipArchive {
       const { fileDataStart } = await this.#zip.readLocalFileHeaderPromise(entry, { minimal: true })
       return this.#file.part(fileDataStart, fileDataStart + entry.compressedSize)
     } catch (cause) {
-      throw damaged(name, `cannot be found in the archive (${(cause as Error).message}); upload it again`, cause)
+      throw damagedArchiveProblem(
+        name,
+        `cannot be found in the archive (${(cause as Error).message}); upload it again`,
+        cause,
+      )
     }
   }
 }

@@ -50,7 +50,7 @@ export interface CsvResult {
 }
 
 /** The next file of the thread reuses its memory and its compiled code. */
-const scanner = startScanner()
+const sharedScanner = startScanner()
 
 export async function readCsvFile(
   { file: path, fileName, options, limits, reportOddValues = false }: CsvJob,
@@ -58,7 +58,7 @@ export async function readCsvFile(
 ): Promise<CsvResult> {
   using file = new TextFile(path, fileName)
   const { dialect, guesses, decimalDecided, notes } = detectText(file, options)
-  const reader = new DelimitedReader(file, dialect, limits, scanner)
+  const reader = new DelimitedReader(file, dialect, limits, sharedScanner)
   const bytesTotal = file.size
   let types = await port.open({
     columns: reader.columns,

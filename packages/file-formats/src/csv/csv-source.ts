@@ -8,7 +8,7 @@ import {
   describeColumns,
   type Column,
   formatCount,
-  identifiers,
+  toUniqueIdentifiers,
   type ReadReporter,
   type ReaderAdvice,
   type RowStream,
@@ -76,7 +76,7 @@ export async function* readCsv(
     size: opened.size,
     profile: () => rows.profile(columns),
     facts: () => rows.facts(columns),
-    ...(!written && { reading: () => ({ ...sign(options.remembered), ...opened.reading }) }),
+    ...(!written && { reading: () => ({ ...findRememberedDecimal(options.remembered), ...opened.reading }) }),
   }
   yield { table: '', columns, content }
 }
@@ -130,7 +130,7 @@ const oddValueAdvice: ReaderAdvice = {
 }
 
 function feedColumns(columns: readonly InferredColumn[], given: readonly (string | undefined)[]): Column[] {
-  const names = identifiers(columns.map(({ label }, index) => given[index] ?? label))
+  const names = toUniqueIdentifiers(columns.map(({ label }, index) => given[index] ?? label))
   return columns.map(({ label, dataType, precision, scale, evidence }, index) => ({
     name: names[index]!,
     label,
@@ -142,7 +142,8 @@ function feedColumns(columns: readonly InferredColumn[], given: readonly (string
 }
 
 /** Keeps the remembered decimal sign if a file gives no evidence of its own. */
-const sign = (remembered: RememberedDialect | undefined) => remembered?.decimal && { decimal: remembered.decimal }
+const findRememberedDecimal = (remembered: RememberedDialect | undefined) =>
+  remembered?.decimal && { decimal: remembered.decimal }
 
 const describeContents = (columns: readonly Column[]): string =>
   `${formatCount(columns.length, 'column')}: ${describeColumns(columns)}`

@@ -1,7 +1,7 @@
-import type { Grammar } from './dialect/dialect.ts'
+import type { DelimitedGrammar } from './dialect/dialect.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 import type { RecordReader } from './record-reader.ts'
-import { BACKSLASHED, DOUBLED, QUOTED, unescape } from './record-scanner.ts'
+import { HAS_BACKSLASH_ESCAPE, HAS_DOUBLED_QUOTES, IS_QUOTED, unescapeField } from './record-scanner.ts'
 
 const QUOTE = 34
 const wasQuoted = 1
@@ -23,9 +23,9 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
     const mark = marks[field]!
     const start = starts[field]!
     let end = ends[field]!
-    let how = mark & QUOTED ? wasQuoted : 0
-    if (mark & (DOUBLED | BACKSLASHED)) {
-      if (grammar.quote === QUOTE && !(mark & BACKSLASHED)) how |= stillDoubled
+    let how = mark & IS_QUOTED ? wasQuoted : 0
+    if (mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) {
+      if (grammar.quote === QUOTE && !(mark & HAS_BACKSLASH_ESCAPE)) how |= stillDoubled
       else {
         original ??= Buffer.from(bytes.subarray(records.from, records.next))
         if (run.spellsNull(bytes.byteOffset + start, bytes.byteOffset + end)) {
@@ -33,7 +33,7 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
           how = 0
         } else {
           how |= isLiteral
-          end = start + unescape(bytes, start, end, mark, grammar, bytes.subarray(start))
+          end = start + unescapeField(bytes, start, end, mark, grammar, bytes.subarray(start))
         }
       }
     }
@@ -46,6 +46,6 @@ export function passFieldPositions(wasm: WasmScanner, records: RecordReader): Bu
 }
 
 /** Whether the scanner can read records of this grammar by itself. */
-export function isPlain({ quote, escape, padded, comment }: Grammar): boolean {
+export function isPlain({ quote, escape, padded, comment }: DelimitedGrammar): boolean {
   return quote === QUOTE && escape < 0 && !padded && comment < 0
 }

@@ -31,8 +31,8 @@ const minShare = 0.9
 const defaultMaxBytes = 64 * 1024 * 1024
 const maxValueLength = 100
 
-const families = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
-type TypeFamily = (typeof families)[number]
+const typeFamilies = ['BOOLEAN', 'DECIMAL', 'DATE', 'TIMESTAMP'] as const
+type TypeFamily = (typeof typeFamilies)[number]
 
 interface WatchedColumn {
   column: number
@@ -118,7 +118,7 @@ function observeRecord(one: WatchedColumn, records: RecordReader): void {
   const fits = family !== undefined && (!isTime || (one.spellings & spellings) !== 0)
   if (fits) one.counts[family]++
   if (fits && isTime) one.spellings &= spellings
-  const others = families.filter((other) => (!fits || other !== family) && !one.odd[other])
+  const others = typeFamilies.filter((other) => (!fits || other !== family) && !one.odd[other])
   if (fits && others.length === 0) return
   const text = fieldText(records, one.column)
   if (!fits) one.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
@@ -134,7 +134,7 @@ function familyOf(kinds: number): TypeFamily | undefined {
 }
 
 const mainFamily = ({ values, counts }: WatchedColumn): TypeFamily | undefined =>
-  values < minValues ? undefined : families.find((family) => counts[family] >= values * minShare)
+  values < minValues ? undefined : typeFamilies.find((family) => counts[family] >= values * minShare)
 
 function isDecided(one: WatchedColumn): boolean {
   const family = mainFamily(one)

@@ -15,7 +15,7 @@ type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
 /** Bytes below the limit from which `RecordReader` takes over: it knows the exact limit. */
-const nearly = 2
+const recordLimitMargin = 2
 
 /**
  * One pass over the records. The scanner processes correct records, a window at a time. A record at which it stops goes to `RecordReader`,
@@ -39,7 +39,7 @@ export class RecordPass {
     this.#types = types
     this.#plain = isPlain(rows.records.grammar)
     const { grammar, width, trailing } = rows.records
-    wasm.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - nearly)
+    wasm.run.setShape(grammar.delimiter, width + trailing, trailing, rows.shape.recordBytes - recordLimitMargin)
     wasm.run.emptyOut()
   }
 

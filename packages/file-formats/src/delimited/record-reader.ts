@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import { type Grammar, plainGrammar } from './dialect/dialect.ts'
+import { type DelimitedGrammar, plainGrammar } from './dialect/dialect.ts'
 import type { DelimitedLimits } from './limits.ts'
 import {
   afterLineEnd,
-  COMMENT,
+  COMMENT_LINE,
   countLineEnds,
-  MORE,
-  QUOTED,
+  NEEDS_MORE,
+  IS_QUOTED,
   RecordScanner,
   TEXT_AFTER_QUOTE,
   UNCLOSED_QUOTE,
@@ -28,7 +28,7 @@ const pieceBytes = 8 * 1024
  * costs one line, not the rest of the file.
  */
 export class RecordReader {
-  readonly grammar: Grammar
+  readonly grammar: DelimitedGrammar
   readonly scanner: RecordScanner
   bytes: Buffer
   /** The current record: its first byte, the byte after its line end, and its physical line. */
@@ -54,7 +54,12 @@ export class RecordReader {
   #nul = -1
 
   /** Uses `memory` for the window as long as it is large enough. */
-  constructor(reader: Utf8Reader, grammar: Grammar | number, limits: DelimitedLimits, memory: Buffer = noMemory) {
+  constructor(
+    reader: Utf8Reader,
+    grammar: DelimitedGrammar | number,
+    limits: DelimitedLimits,
+    memory: Buffer = noMemory,
+  ) {
     this.#reader = reader
     this.#limits = limits
     this.#memory = memory
@@ -82,7 +87,7 @@ export class RecordReader {
       const end = limit < this.#end ? limit : this.#end
       const complete = this.#complete && end === this.#end
       const outcome = scanner.scan(this.bytes, this.from, end, complete)
-      if (outcome === MORE) {
+      if (outcome === NEEDS_MORE) {
         if (this.#end > limit) return this.#giveUp('TOO_LONG', scanner.openQuote < 0 ? end - 1 : scanner.openQuote)
         this.#fill()
       } else if (outcome === TEXT_AFTER_QUOTE) {
@@ -90,7 +95,7 @@ export class RecordReader {
           return this.#giveUp('TEXT_AFTER_QUOTE', scanner.openQuote)
         }
         this.#fill()
-      } else if (outcome === COMMENT) {
+      } else if (outcome === COMMENT_LINE) {
         this.from = scanner.next
         this.line += scanner.lines
       } else if (outcome === UNCLOSED_QUOTE) {
@@ -100,7 +105,7 @@ export class RecordReader {
           scanner.count === 1 &&
           this.width + this.trailing !== 1 &&
           scanner.ends[0] === this.from &&
-          scanner.marks[0]! < QUOTED
+          scanner.marks[0]! < IS_QUOTED
         ) {
           this.from = scanner.next
           this.line++
@@ -151,7 +156,7 @@ export class RecordReader {
     const { scanner, width, trailing } = this
     if (scanner.count !== width + trailing) return false
     for (let field = width; field < width + trailing; field++) {
-      if (scanner.starts[field] !== scanner.ends[field] || scanner.marks[field]! >= QUOTED) return false
+      if (scanner.starts[field] !== scanner.ends[field] || scanner.marks[field]! >= IS_QUOTED) return false
     }
     scanner.count = width
     return true

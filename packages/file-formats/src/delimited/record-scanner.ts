@@ -1,19 +1,19 @@
-import { type Grammar, plainGrammar } from './dialect/dialect.ts'
+import { type DelimitedGrammar, plainGrammar } from './dialect/dialect.ts'
 import { maxColumns } from '@sluice/row-stream'
 
 /** Results of a scan. MORE: the record may continue after the available bytes. */
-export const MORE = 0
-export const RECORD = 1
+export const NEEDS_MORE = 0
+export const COMPLETE_RECORD = 1
 export const UNCLOSED_QUOTE = 2
 export const TEXT_AFTER_QUOTE = 3
 /** A comment line; only `next` and `lines` are set. */
-export const COMMENT = 4
+export const COMMENT_LINE = 4
 
 /** Bits of `marks`: how the bytes of a field differ from its value. */
-export const ESCAPED = 1
-export const QUOTED = 2
-export const DOUBLED = 4
-export const BACKSLASHED = 8
+export const NEEDS_ESCAPE = 1
+export const IS_QUOTED = 2
+export const HAS_DOUBLED_QUOTES = 4
+export const HAS_BACKSLASH_ESCAPE = 8
 
 const TAB = 9
 const LF = 10
@@ -23,7 +23,7 @@ const BACKSLASH = 92
 
 const ENDS_FIELD = 2
 const ENDS_RECORD = 3
-const ESCAPES = 4
+const STARTS_ESCAPE = 4
 
 /**
  * Finds the fields of one record without creating objects: after RECORD, the fields are
@@ -44,12 +44,12 @@ export class RecordScanner {
   /** The last quote that was opened and not closed correctly, or -1. */
   openQuote = -1
   readonly #kinds = new Uint8Array(256)
-  readonly #grammar: Grammar
+  readonly #grammar: DelimitedGrammar
 
-  constructor(grammar: Grammar | number) {
+  constructor(grammar: DelimitedGrammar | number) {
     this.#grammar = typeof grammar === 'number' ? plainGrammar(grammar) : grammar
-    this.#kinds[BACKSLASH] = this.#grammar.escape === BACKSLASH ? ESCAPES : ESCAPED
-    this.#kinds[TAB] = ESCAPED
+    this.#kinds[BACKSLASH] = this.#grammar.escape === BACKSLASH ? STARTS_ESCAPE : NEEDS_ESCAPE
+    this.#kinds[TAB] = NEEDS_ESCAPE
     this.#kinds[this.#grammar.delimiter] = ENDS_FIELD
     this.#kinds[LF] = ENDS_RECORD
     this.#kinds[CR] = ENDS_RECORD
@@ -73,7 +73,7 @@ export class RecordScanner {
       if (opening < end && bytes[opening] === quote) {
         this.count = count
         mark = this.#quoted(bytes, opening, end, complete)
-        if (mark === 0) return complete ? UNCLOSED_QUOTE : MORE
+        if (mark === 0) return complete ? UNCLOSED_QUOTE : NEEDS_MORE
         start = opening + 1
         at = this.next
         fieldEnd = at - 1
@@ -85,10 +85,10 @@ export class RecordScanner {
             mark |= kind
             at++
           }
-          if (at === end || kind !== ESCAPES) break
+          if (at === end || kind !== STARTS_ESCAPE) break
           const after = this.#afterBackslash(bytes, at, end, complete)
-          if (after < 0) return MORE
-          mark |= after - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
+          if (after < 0) return NEEDS_MORE
+          mark |= after - at > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
           at = after
         }
         fieldEnd = at
@@ -105,9 +105,9 @@ export class RecordScanner {
       count++
       this.count = count
       if (at === end) {
-        if (!complete) return MORE
+        if (!complete) return NEEDS_MORE
         this.next = at
-        return RECORD
+        return COMPLETE_RECORD
       }
       const byte = bytes[at++]!
       const kind = kinds[byte]!
@@ -118,19 +118,19 @@ export class RecordScanner {
         return TEXT_AFTER_QUOTE
       }
       if (byte === CR) {
-        if (at === end && !complete) return MORE
+        if (at === end && !complete) return NEEDS_MORE
         if (at < end && bytes[at] === LF) at++
       }
       this.lines++
       this.next = at
-      return RECORD
+      return COMPLETE_RECORD
     }
   }
 
   /** Sets `next` to the byte after the closing quote and returns the field's marks, or 0 if the quote stays open. */
   #quoted(bytes: Uint8Array, opened: number, end: number, complete: boolean): number {
     const { quote, escape } = this.#grammar
-    let mark = QUOTED
+    let mark = IS_QUOTED
     let at = opened + 1
     for (; at < end; at++) {
       const byte = bytes[at]!
@@ -141,20 +141,20 @@ export class RecordScanner {
           this.next = at + 1
           return mark
         }
-        mark |= DOUBLED
+        mark |= HAS_DOUBLED_QUOTES
         at++
       } else if (byte === LF) {
-        mark |= ESCAPED
+        mark |= NEEDS_ESCAPE
         if (bytes[at - 1] !== CR) this.lines++
       } else if (byte === CR) {
-        mark |= ESCAPED
+        mark |= NEEDS_ESCAPE
         this.lines++
       } else if (byte === escape) {
         const after = this.#afterBackslash(bytes, at, end, complete)
         if (after < 0) break
-        mark |= after - at > 1 ? ESCAPED | BACKSLASHED : ESCAPED
+        mark |= after - at > 1 ? NEEDS_ESCAPE | HAS_BACKSLASH_ESCAPE : NEEDS_ESCAPE
         at = after - 1
-      } else if (byte === TAB || byte === BACKSLASH) mark |= ESCAPED
+      } else if (byte === TAB || byte === BACKSLASH) mark |= NEEDS_ESCAPE
     }
     this.openQuote = opened
     return 0
@@ -175,36 +175,37 @@ export class RecordScanner {
 
   #comment(bytes: Uint8Array, from: number, end: number, complete: boolean): number {
     const after = afterLineEnd(bytes, from, end, complete)
-    if (after < 0 && !complete) return MORE
+    if (after < 0 && !complete) return NEEDS_MORE
     this.next = after < 0 ? end : after
     this.lines = after < 0 ? 0 : 1
-    return COMMENT
+    return COMMENT_LINE
   }
 }
 
-function isEscapable(byte: number, { delimiter, quote }: Grammar): boolean {
+function isEscapable(byte: number, { delimiter, quote }: DelimitedGrammar): boolean {
   return byte === BACKSLASH || byte === delimiter || byte === quote || byte === LF || byte === CR
 }
 
 /** Writes the value of a field with doubled quotes or escaping backslashes to `into`. Returns the number of bytes. */
-export function unescape(
+export function unescapeField(
   bytes: Uint8Array,
   from: number,
   to: number,
   mark: number,
-  grammar: Grammar,
+  grammar: DelimitedGrammar,
   into: Uint8Array,
 ): number {
   let out = 0
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!
-    const escapes = mark & BACKSLASHED && byte === BACKSLASH && at + 1 < to && isEscapable(bytes[at + 1]!, grammar)
+    const escapes =
+      mark & HAS_BACKSLASH_ESCAPE && byte === BACKSLASH && at + 1 < to && isEscapable(bytes[at + 1]!, grammar)
     if (escapes) {
       into[out++] = bytes[++at]!
       continue
     }
     into[out++] = byte
-    if (mark & DOUBLED && byte === grammar.quote) at++
+    if (mark & HAS_DOUBLED_QUOTES && byte === grammar.quote) at++
   }
   return out
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { rawText, type RejectedRow } from '@sluice/row-stream'
 import type { RecordReader } from './record-reader.ts'
-import { DOUBLED } from './record-scanner.ts'
+import { HAS_DOUBLED_QUOTES } from './record-scanner.ts'
 import { badByte } from './text-file.ts'
 
 const longestValue = 100
@@ -106,5 +106,5 @@ function longField({ scanner, from }: RecordReader, recordBytes: number): number
 /** The value of a field as a string; for headers and messages, not for rows. */
 export function fieldText({ bytes, scanner }: RecordReader, index: number): string {
   const text = bytes.toString('utf8', scanner.starts[index], scanner.ends[index])
-  return scanner.marks[index]! & DOUBLED ? text.replaceAll('""', '"') : text
+  return scanner.marks[index]! & HAS_DOUBLED_QUOTES ? text.replaceAll('""', '"') : text
 }

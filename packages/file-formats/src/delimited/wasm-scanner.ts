@@ -76,7 +76,7 @@ export interface WasmScanner {
 }
 
 /** The scanner reads blocks of 64 bytes, also past the end of the text. */
-const slack = 64
+const overreadBytes = 64
 
 export function startScanner(
   code: Uint8Array = readFileSync(new URL('../../generated/scan.wasm', import.meta.url)),
@@ -96,7 +96,7 @@ export function startScanner(
   return {
     run,
     bytes,
-    window: bytes.subarray(run.IN.value, run.IN.value + run.IN_BYTES.value - slack),
+    window: bytes.subarray(run.IN.value, run.IN.value + run.IN_BYTES.value - overreadBytes),
     fields: new Int32Array(run.memory.buffer, run.FIELDS.value),
   }
 }

@@ -16,10 +16,10 @@ export function convertToUtf8(
   { encoding, skip }: Pick<TextEncoding, 'encoding' | 'skip'>,
 ): ByteSource {
   if (encoding === 'utf-8' && skip === 0) return source
-  return { chunks: () => decode(source, encoding, skip) }
+  return { chunks: () => decodeChunks(source, encoding, skip) }
 }
 
-async function* decode(source: ByteSource, encoding: string, skip: number): AsyncGenerator<Buffer, void, void> {
+async function* decodeChunks(source: ByteSource, encoding: string, skip: number): AsyncGenerator<Buffer, void, void> {
   const decoder = encoding === 'utf-8' ? undefined : decoderOf(encoding)
   let left = skip
   for await (const chunk of source.chunks()) {
@@ -30,7 +30,7 @@ async function* decode(source: ByteSource, encoding: string, skip: number): Asyn
   if (decoder) yield decoder.end()
 }
 
-const replacement = '\uFFFD'
+const replacementCharacter = '\uFFFD'
 
 /** Decodes the East Asian encodings with the platform's own decoder. A byte that the decoder would replace stays invalid. */
 class MultiByteDecoder implements TextDecoderPort {
@@ -50,9 +50,11 @@ class MultiByteDecoder implements TextDecoderPort {
 }
 
 function utf8(text: string): Buffer {
-  if (!text.includes(replacement)) return Buffer.from(text)
-  const parts = text.split(replacement)
-  return Buffer.concat(parts.flatMap((part, index) => [...(index > 0 ? [Buffer.of(broken)] : []), Buffer.from(part)]))
+  if (!text.includes(replacementCharacter)) return Buffer.from(text)
+  const parts = text.split(replacementCharacter)
+  return Buffer.concat(
+    parts.flatMap((part, index) => [...(index > 0 ? [Buffer.of(invalidByte)] : []), Buffer.from(part)]),
+  )
 }
 
 /** Decodes Latin and similar encodings: every byte is a character or invalid. */
@@ -63,7 +65,7 @@ class SingleByteDecoder implements TextDecoderPort {
 
   constructor(encoding: string) {
     const decoder = new TextDecoder(encoding, { fatal: true })
-    this.#upper = Int32Array.from({ length: 128 }, (_, index) => packed(decoder, index + 128))
+    this.#upper = Int32Array.from({ length: 128 }, (_, index) => packCharacter(decoder, index + 128))
   }
 
   decode(bytes: Buffer): Buffer {
@@ -91,7 +93,7 @@ class SingleByteDecoder implements TextDecoderPort {
   }
 }
 
-function packed(decoder: TextDecoder, byte: number): number {
+function packCharacter(decoder: TextDecoder, byte: number): number {
   const utf8 = characterOf(decoder, byte)
   return utf8.reduce((word, part, index) => word | (part << (8 * index)), utf8.length << 24)
 }
@@ -101,9 +103,9 @@ function characterOf(decoder: TextDecoder, byte: number): Uint8Array {
   try {
     const character = decoder.decode(Uint8Array.of(byte))
     const open = decoder.encoding.startsWith('windows') && character < '\u00a0'
-    return open ? Uint8Array.of(broken) : Buffer.from(character)
+    return open ? Uint8Array.of(invalidByte) : Buffer.from(character)
   } catch {
-    return Uint8Array.of(broken)
+    return Uint8Array.of(invalidByte)
   }
 }
 
@@ -147,7 +149,7 @@ class Utf16Decoder implements TextDecoderPort {
     this.#held = 0
     let at = 0
     if (held >= 2) at = this.#convert(this.#units.subarray(0, 2))
-    if (held % 2 === 1) this.#out[at++] = broken
+    if (held % 2 === 1) this.#out[at++] = invalidByte
     return this.#out.subarray(0, at)
   }
 
@@ -155,11 +157,11 @@ class Utf16Decoder implements TextDecoderPort {
     if (bytes.length === 0) return 0
     if (this.#swap) bytes.swap16()
     const text = bytes.toString('utf16le')
-    return text.isWellFormed() ? this.#out.write(text, 'utf8') : walk(text, this.#out)
+    return text.isWellFormed() ? this.#out.write(text, 'utf8') : encodeCodePoints(text, this.#out)
   }
 }
 
-function walk(text: string, out: Buffer): number {
+function encodeCodePoints(text: string, out: Buffer): number {
   let at = 0
   for (const character of text) {
     const point = character.codePointAt(0)!
@@ -182,4 +184,4 @@ interface TextDecoderPort {
 }
 
 /** A byte that never occurs in UTF-8. */
-const broken = 0xff
+const invalidByte = 0xff

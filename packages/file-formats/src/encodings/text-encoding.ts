@@ -28,13 +28,13 @@ export function textEncoding(start: Uint8Array, declared: string | undefined, na
   }
   if (a === 0xff && b === 0xfe) return { encoding: 'utf-16le', skip: 2, because: 'as its byte order mark says' }
   if (a === 0xfe && b === 0xff) return { encoding: 'utf-16be', skip: 2, because: 'as its byte order mark says' }
-  if (declared !== undefined) return { encoding: known(declared, name), skip: 0, because: 'as declared' }
+  if (declared !== undefined) return { encoding: parseEncodingLabel(declared, name), skip: 0, because: 'as declared' }
   const guessed = byZeros(start, name)
   if (guessed) return { encoding: guessed, skip: 0, because: 'as its zero bytes show' }
   return { encoding: 'utf-8', skip: 0, because: '' }
 }
 
-function known(label: string, name: string): string {
+function parseEncodingLabel(label: string, name: string): string {
   if (/^\s*utf-?32/i.test(label)) throw utf32(name)
   try {
     return new TextDecoder(label).encoding

@@ -13,7 +13,8 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
   const { sheet: name, sheetNumber: number } = options
   const sheet =
     name !== undefined
-      ? (sheets.find((one) => one.name === name) ?? sheets.find((one) => fold(one.name) === fold(name)))
+      ? (sheets.find((one) => one.name === name) ??
+        sheets.find((one) => normalizeSheetName(one.name) === normalizeSheetName(name)))
       : number !== undefined
         ? sheets[number - 1]
         : (sheets.find(({ isHidden, hasRows }) => !isHidden && hasRows) ??
@@ -26,12 +27,13 @@ export function chooseSheet(sheets: readonly ListedSheet[], options: UploadOptio
         : number !== undefined
           ? ` has no sheet number ${number}; it`
           : ''
-    const there = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${listed(sheets, sheets)}`
+    const there = sheets.length === 0 ? 'no sheet with cells' : `the sheets ${formatSheetList(sheets, sheets)}`
     throw new SourceProblem('SHEET_NOT_FOUND', `${file}${wanted} has ${there}.`)
   }
   if (sheet.hasRows) return sheet
   const others = sheets.filter(({ hasRows }) => hasRows)
-  const instead = others.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${listed(others, sheets)}.`
+  const instead =
+    others.length === 0 ? 'No other sheet has rows.' : `Sheets with rows: ${formatSheetList(others, sheets)}.`
   const code = others.length === 0 ? 'EMPTY_FILE' : 'SHEET_EMPTY'
   throw new SourceProblem(code, `The sheet ${sheet.name} of ${file} is empty. ${instead}`)
 }
@@ -60,7 +62,7 @@ const mostListed = 20
 /** Excel allows 31 characters; other programs exceed this limit. */
 const longestName = 60
 
-function listed(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {
+function formatSheetList(some: readonly ListedSheet[], all: readonly ListedSheet[]): string {
   const names = some.slice(0, mostListed).map((sheet) => formatSheet(sheet, all.indexOf(sheet) + 1))
   return some.length > mostListed ? `${names.join(', ')} and ${some.length - mostListed} more` : names.join(', ')
 }
@@ -70,4 +72,4 @@ function formatSheet({ name, isHidden }: Pick<FoundSheet, 'name' | 'isHidden'>, 
   return `"${shown}" (${isHidden ? 'hidden, ' : ''}number ${number})`
 }
 
-const fold = (name: string) => name.trim().toLowerCase()
+const normalizeSheetName = (name: string) => name.trim().toLowerCase()

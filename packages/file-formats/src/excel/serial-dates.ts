@@ -12,14 +12,14 @@ const from1904 = 1462
 export function serialText(serial: number, meaning: NumberMeaning, is1904: boolean): string | undefined {
   const total = Math.round(serial * dayLength)
   if (!Number.isFinite(serial)) return undefined
-  if (meaning === 'ELAPSED') return elapsed(total)
+  if (meaning === 'ELAPSED') return formatElapsedTime(total)
   const counted = Math.floor(total / dayLength)
   const time = total - counted * dayLength
-  if (counted === 0 && total >= 0 && (meaning === 'TIME' || !is1904)) return clock(time)
+  if (counted === 0 && total >= 0 && (meaning === 'TIME' || !is1904)) return formatClockTime(time)
   const day = is1904 ? counted + from1904 : counted
   if (counted < 0 || day < 1 || day > lastDay) return undefined
   const date = dateOf(day)
-  return meaning === 'DATE' && time === 0 ? date : `${date} ${clock(time)}`
+  return meaning === 'DATE' && time === 0 ? date : `${date} ${formatClockTime(time)}`
 }
 
 function dateOf(day: number): string {
@@ -28,16 +28,16 @@ function dateOf(day: number): string {
   return new Date(since + day * dayLength).toISOString().slice(0, 10)
 }
 
-function clock(time: number): string {
+function formatClockTime(time: number): string {
   const text = new Date(time).toISOString().slice(11, 23)
   return text.endsWith('.000') ? text.slice(0, 8) : text
 }
 
 /** Formats a duration; its hours may exceed a day. */
-function elapsed(total: number): string {
+function formatElapsedTime(total: number): string {
   const positive = Math.abs(total)
   const hours = Math.floor(positive / 3_600_000)
-  return `${total < 0 ? '-' : ''}${String(hours).padStart(2, '0')}${clock(positive % 3_600_000).slice(2)}`
+  return `${total < 0 ? '-' : ''}${String(hours).padStart(2, '0')}${formatClockTime(positive % 3_600_000).slice(2)}`
 }
 
 export type NumberMeaning = 'NUMBER' | 'DATE' | 'TIMESTAMP' | 'TIME' | 'ELAPSED'

@@ -7,7 +7,7 @@ import { diskProblem, type ScratchFiles } from '../spool/spool-file.ts'
 
 const pageBytes = 256 * 1024
 /** Alignment of a text, which begins with its length, so that positions fit 32 bits. */
-const step = 4
+const textAlignment = 4
 const placesBlock = 64 * 1024
 
 /**
@@ -45,28 +45,28 @@ export class SharedTexts {
         `${this.#name} has more than ${texts} different texts; save it as CSV.`,
       )
     }
-    if (length + step > pageBytes) {
+    if (length + textAlignment > pageBytes) {
       throw new SourceProblem(
         'EXCEL_DAMAGED',
         `${this.#name} has a text that is longer than a cell can hold. Save the workbook again.`,
       )
     }
-    if (this.#at + step + length > pageBytes) this.#turnPage()
+    if (this.#at + textAlignment + length > pageBytes) this.#turnPage()
     if (this.count % placesBlock === 0) this.#places.push(new Uint32Array(placesBlock))
-    this.#places.at(-1)![this.count % placesBlock] = (this.#lastNumber * pageBytes + this.#at) / step
+    this.#places.at(-1)![this.count % placesBlock] = (this.#lastNumber * pageBytes + this.#at) / textAlignment
     this.#last.writeUInt32LE(length, this.#at)
-    text.copy(this.#last, this.#at + step, 0, length)
-    this.#at = Math.ceil((this.#at + step + length) / step) * step
+    text.copy(this.#last, this.#at + textAlignment, 0, length)
+    this.#at = Math.ceil((this.#at + textAlignment + length) / textAlignment) * textAlignment
     this.count++
   }
 
   /** Returns false if the text does not exist. */
   find(index: number): boolean {
     if (!(index >= 0 && index < this.count)) return false
-    const place = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * step
+    const place = this.#places[Math.floor(index / placesBlock)]![index % placesBlock]! * textAlignment
     this.page = this.#pageOf(Math.floor(place / pageBytes))
-    this.from = (place % pageBytes) + step
-    this.to = this.from + this.page.readUInt32LE(this.from - step)
+    this.from = (place % pageBytes) + textAlignment
+    this.to = this.from + this.page.readUInt32LE(this.from - textAlignment)
     return true
   }
 
@@ -177,10 +177,10 @@ export class CellText {
       if (byte === AMPERSAND && !literal) {
         const end = xml.subarray(i, Math.min(to, i + 12)).indexOf(SEMICOLON)
         if (end < 0) throw new BadXml('an ampersand is not written as &amp;')
-        at = put(pointOf(xml.toString('latin1', i + 1, i + end)), out, at)
+        at = writeCodePoint(pointOf(xml.toString('latin1', i + 1, i + end)), out, at)
         i += end
       } else if (byte === UNDERSCORE && escapedAt(xml, i, to) > 0) {
-        at = put(escapedAt(xml, i, to), out, at)
+        at = writeCodePoint(escapedAt(xml, i, to), out, at)
         i += 6
       } else if (byte === CR) {
         // XML parsers normalise all line ends to LF.
@@ -214,7 +214,7 @@ function escapedAt(xml: Buffer, at: number, to: number): number {
   return (point & 0xf800) === 0xd800 ? 0 : point
 }
 
-function put(point: number, out: Buffer, start: number): number {
+function writeCodePoint(point: number, out: Buffer, start: number): number {
   let at = start
   if (point === QUOTE) out[at++] = QUOTE
   return at + out.write(String.fromCodePoint(point), at, 'utf8')

@@ -8,7 +8,7 @@ const ROW_LETTER = 114
 const STYLE_LETTER = 115
 const TYPE_LETTER = 116
 const longestText = 1024 * 1024
-const words = { true: Buffer.from('true'), false: Buffer.from('false') }
+const booleanWords = { true: Buffer.from('true'), false: Buffer.from('false') }
 
 export interface SheetContext {
   texts: SharedTexts
@@ -82,7 +82,7 @@ export class SheetReader implements XmlHandler {
       const from = places[i + 2]!
       const to = places[i + 3]!
       if (letter === ROW_LETTER) column = parseColumnReference(bytes, from, to)
-      else if (letter === STYLE_LETTER) this.#style = digits(bytes, from, to)
+      else if (letter === STYLE_LETTER) this.#style = parseDigits(bytes, from, to)
       else if (letter === TYPE_LETTER) this.#type = bytes.toString('latin1', from, to)
     }
     if (column <= this.#column) throw new BadXml('the cells of a row are not in order')
@@ -98,7 +98,7 @@ export class SheetReader implements XmlHandler {
     if (type === 's') this.#shared(bytes, length)
     else if (type === '' || type === 'n') this.#number(bytes, length)
     else if (type === 'b') {
-      const word = words[bytes[0] === 49 || bytes[0] === 116 ? 'true' : 'false']
+      const word = booleanWords[bytes[0] === 49 || bytes[0] === 116 ? 'true' : 'false']
       this.#row.put(this.#column, word, 0, word.length, false)
     } else if (type === 'd') this.#row.put(this.#column, bytes, 0, length, true)
     else if (type === 'inlineStr' || type === 'str') this.#row.put(this.#column, bytes, 0, length, true)
@@ -107,7 +107,7 @@ export class SheetReader implements XmlHandler {
 
   #shared(bytes: Buffer, length: number): void {
     const { texts } = this.#context
-    if (!texts.find(digits(bytes, 0, length))) throw new BadXml('a cell shares a text that is not there')
+    if (!texts.find(parseDigits(bytes, 0, length))) throw new BadXml('a cell shares a text that is not there')
     if (texts.to > texts.from) this.#row.put(this.#column, texts.page, texts.from, texts.to, true)
   }
 
@@ -142,7 +142,7 @@ function parseColumnReference(bytes: Buffer, from: number, to: number): number {
   return column - 1
 }
 
-function digits(bytes: Buffer, from: number, to: number): number {
+function parseDigits(bytes: Buffer, from: number, to: number): number {
   let number = 0
   for (let at = from; at < to; at++) {
     const digit = bytes[at]! - 48

@@ -34,17 +34,17 @@ export async function writeSheet(
   const whole = partOf(archive, sheet.part)
   const part = firstBytes === undefined ? whole : cutShort(whole, firstBytes)
   let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
-  await read(cutShort(part, guessedFrom), row, context, name).catch(unlessCut)
+  await readSheet(cutShort(part, guessedFrom), row, context, name).catch(unlessCut)
   let complete = true
   for (;;) {
     if (row.tooWide) throw tooWide(name, row.width)
     output.writer.startOver()
     output.rejects.startOver()
     row = new SheetRow(row, limits.recordBytes, output)
-    complete = (await read(part, row, context, name).catch(unlessCut)) !== 'CUT'
+    complete = (await readSheet(part, row, context, name).catch(unlessCut)) !== 'CUT'
     if (!row.late) break
   }
-  return { sheets: asFound(listed, sheet), dialect, complete, written: row.rows - output.rejects.count }
+  return { sheets: asFound(listed, sheet), dialect: sheetDialect, complete, written: row.rows - output.rejects.count }
 }
 
 /** Whether a sheet has a value anywhere. The sheet is read up to its first value; an unreadable sheet counts as having values. */
@@ -52,7 +52,7 @@ async function hasRows(archive: ZipArchive, { part }: WorkbookSheet, context: Sh
   const row = new SheetRow({ first: 0, last: -1 }, 0)
   try {
     const start = cutWhen(partOf(archive, part), () => row.width > 0)
-    await read(start, row, context, archive.name).catch(unlessCut)
+    await readSheet(start, row, context, archive.name).catch(unlessCut)
     return row.width > 0
   } catch (error) {
     if (error instanceof SourceProblem) return true
@@ -60,7 +60,7 @@ async function hasRows(archive: ZipArchive, { part }: WorkbookSheet, context: Sh
   }
 }
 
-const dialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }
+const sheetDialect: WrittenDialect = { delimiter: 'COMMA', quote: 'DOUBLE', escape: 'DOUBLED', decimal: 'POINT' }
 
 async function contextOf(
   archive: ZipArchive,
@@ -73,7 +73,7 @@ async function contextOf(
   return { texts, meanings, is1904 }
 }
 
-const read = (part: ByteSource, row: SheetRow, context: SheetContext, name: string): Promise<void> =>
+const readSheet = (part: ByteSource, row: SheetRow, context: SheetContext, name: string): Promise<void> =>
   scanPart(part, new SheetReader(row, context), name)
 
 function tooWide(name: string, width: number): SourceProblem {

@@ -121,7 +121,7 @@ export function partOf(archive: ZipArchive, part: string): ByteSource {
   const name = archive.entries.has(part)
     ? part
     : [...archive.entries.keys()].find((entry) => entry.toLowerCase() === part.toLowerCase())
-  if (name === undefined) throw damaged(archive.name, `${part} is missing`)
+  if (name === undefined) throw damagedWorkbookProblem(archive.name, `${part} is missing`)
   return archive.bytes(name)
 }
 
@@ -145,11 +145,11 @@ export async function scanPart(
     }
     xml.finish()
   } catch (error) {
-    throw error instanceof BadXml ? damaged(name, error.message, error) : error
+    throw error instanceof BadXml ? damagedWorkbookProblem(name, error.message, error) : error
   }
 }
 
-export const damaged = (name: string, why: string, cause?: unknown): SourceProblem =>
+export const damagedWorkbookProblem = (name: string, why: string, cause?: unknown): SourceProblem =>
   new SourceProblem(
     'EXCEL_DAMAGED',
     `${name} cannot be read as an Excel workbook: ${why}. Open it in Excel and save it again.`,

@@ -181,7 +181,7 @@ export class XmlScanner {
   }
 }
 
-const named: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: 34, apos: 39 }
+const predefinedEntities: Readonly<Record<string, number>> = { amp: 38, lt: 60, gt: 62, quot: 34, apos: 39 }
 
 /** Returns the code point of an entity, given its name or number without `&` and `;`. */
 export function pointOf(entity: string): number {
@@ -189,7 +189,7 @@ export function pointOf(entity: string): number {
     ? Number.parseInt(entity.slice(2), 16)
     : entity.startsWith('#')
       ? Number(entity.slice(1))
-      : (named[entity] ?? 0)
+      : (predefinedEntities[entity] ?? 0)
   const isCharacter = point > 0 && point <= 0x10ffff && (point & 0x1ff800) !== 0xd800
   if (!isCharacter) throw new BadXml(`&${entity.slice(0, 20)}; is not a character`)
   return point

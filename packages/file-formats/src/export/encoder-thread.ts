@@ -10,10 +10,11 @@ import {
 } from './exported-column.ts'
 
 if (!parentPort) throw new Error('encoder-thread.ts is a worker thread, not a program')
-const port = parentPort
+const mainThreadPort = parentPort
 const { format, columns, batchBytes } = workerData as EncoderJob
 
-const send = (message: EncoderMessage, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer)
+const send = (message: EncoderMessage, transfer: ArrayBuffer[] = []): void =>
+  mainThreadPort.postMessage(message, transfer)
 
 /** Sends bytes in memory of their own, so that the memory moves to the main thread instead of being copied. */
 function sendBytes(bytes: Uint8Array): void {
@@ -81,13 +82,13 @@ async function handle(command: EncoderCommand): Promise<void> {
 }
 
 let work = Promise.resolve()
-port.on('message', (command: EncoderCommand) => {
+mainThreadPort.on('message', (command: EncoderCommand) => {
   work = work
     .then(() => handle(command))
     .catch((error: unknown) => {
       // Any other error ends the thread, and the main thread reports it.
       if (!(error instanceof UnencodableValueError)) throw error
       send({ kind: 'problem', message: error.message })
-      port.close()
+      mainThreadPort.close()
     })
 })

@@ -5,10 +5,10 @@ export type FileContent = { kind: 'PARQUET' | 'GZIP' | 'ZIP' } | ({ kind: 'JSON'
 
 export const detectionBytes = 64 * 1024
 
-const advice = 'upload CSV, JSON, Excel (.xlsx) or Parquet, or one of these in gzip or ZIP'
+const uploadAdvice = 'upload CSV, JSON, Excel (.xlsx) or Parquet, or one of these in gzip or ZIP'
 
 /** File types that users upload by mistake, by their first bytes as latin1. */
-const mistaken: readonly [string, string][] = [
+const unsupportedSignatures: readonly [string, string][] = [
   ['%PDF-', 'a PDF document'],
   ['7z\xbc\xaf\x27\x1c', 'a 7z archive'],
   ['Rar!\x1a\x07', 'a RAR archive'],
@@ -33,26 +33,26 @@ export function detectFormat(start: Buffer, name: string, declared?: string): Fi
   const head = start.subarray(0, 512).toString('latin1')
   if (isParquet(head)) return { kind: 'PARQUET' }
   if (isPacked(start)) return { kind: head.startsWith('PK') ? 'ZIP' : 'GZIP' }
-  if (head.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) throw compound(start, name)
+  if (head.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) throw compoundFileProblem(start, name)
   const mistake = head.startsWith('ustar', tarMark)
     ? 'a tar archive'
-    : mistaken.find(([magic]) => head.startsWith(magic))?.[1]
-  if (mistake) throw new SourceProblem('NOT_SUPPORTED', `${name} is ${mistake}; ${advice}.`)
+    : unsupportedSignatures.find(([magic]) => head.startsWith(magic))?.[1]
+  if (mistake) throw new SourceProblem('NOT_SUPPORTED', `${name} is ${mistake}; ${uploadAdvice}.`)
   const encoding = textEncoding(start, declared, name)
   const text = new TextDecoder(encoding.encoding).decode(start.subarray(encoding.skip, encoding.skip + 4096))
   if (/^\s*<(!doctype|html|\?xml)/i.test(text)) {
-    throw new SourceProblem('NOT_SUPPORTED', `${name} is a web page or another XML document; ${advice}.`)
+    throw new SourceProblem('NOT_SUPPORTED', `${name} is a web page or another XML document; ${uploadAdvice}.`)
   }
   const isJson = /^\s*(\[\s*)*\{\s*["}]|^\s*\[\s*\[\s*["\d[-]|^\s*\[\s*\]\s*$/.test(text)
   return { kind: isJson ? 'JSON' : 'TEXT', ...encoding }
 }
 
-const packing = ['\x1f\x8b', 'PK\x03\x04', 'PK\x05\x06']
+const archiveSignatures = ['\x1f\x8b', 'PK\x03\x04', 'PK\x05\x06']
 
 /** Whether a file that begins with `start` is gzip or ZIP; four bytes are enough. */
 export function isPacked(start: Buffer): boolean {
   const head = start.toString('latin1', 0, 4)
-  return packing.some((magic) => head.startsWith(magic))
+  return archiveSignatures.some((magic) => head.startsWith(magic))
 }
 
 /** A CSV header can also begin with `PAR1`; in Parquet the bytes after it are not text. */
@@ -61,7 +61,7 @@ function isParquet(head: string): boolean {
 }
 
 /** Returns the problem for Microsoft's older container: a workbook with a password, or one from before 2007. */
-function compound(start: Buffer, name: string): SourceProblem {
+function compoundFileProblem(start: Buffer, name: string): SourceProblem {
   if (start.includes(Buffer.from('EncryptedPackage', 'utf16le'))) return isProtected(name)
   const text = `${name} is an Excel workbook in the format before 2007 (.xls), or another old document of Microsoft Office; save it as .xlsx and upload that file. If it is protected with a password, remove the password first.`
   return new SourceProblem('OLD_EXCEL', text)

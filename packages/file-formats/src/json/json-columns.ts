@@ -2,11 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import type { DeclaredColumn } from '../format/upload-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 
-export const PLAIN = 1
-export const NESTED = 2
+export const SEEN_PLAIN = 1
+export const SEEN_NESTED = 2
 /** Marks a text that begins like a date. */
-export const DAY = 4
-export const TEXT = 8
+export const SEEN_DATE = 4
+export const SEEN_TEXT = 8
 
 const QUOTE = 34
 /** Maximum number of remembered key spellings: a key can be escaped in very many ways. */
@@ -58,8 +58,8 @@ export class JsonColumns {
   declared(): DeclaredColumn[] {
     return this.labels.flatMap((label, index): DeclaredColumn[] => {
       const seen = this.seen[index]!
-      if (seen === NESTED) return [{ index, label, dataType: 'JSONB' }]
-      return seen & (TEXT | NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
+      if (seen === SEEN_NESTED) return [{ index, label, dataType: 'JSONB' }]
+      return seen & (SEEN_TEXT | SEEN_NESTED) ? [{ index, label, dataType: 'TEXT' }] : []
     })
   }
 

@@ -3,11 +3,11 @@ import { brokenJson, type ByteWindow, endsTooEarly, tooLong } from './byte-windo
 import {
   afterSpace,
   BACKSLASH,
-  BROKEN,
+  INVALID_JSON,
   COMMA,
   isSpace,
   JsonScanner,
-  MORE,
+  NEEDS_MORE,
   OPEN_ARRAY,
   OPEN_OBJECT,
   QUOTE,
@@ -111,8 +111,8 @@ export class JsonCursor {
   async #whole(scan: (from: number, end: number) => number): Promise<number> {
     for (;;) {
       const after = scan(this.window.from, this.window.end)
-      if (after === BROKEN) throw this.broken(this.#scanner.fault, this.#scanner.faultAt)
-      if (after !== MORE) return after
+      if (after === INVALID_JSON) throw this.broken(this.#scanner.fault, this.#scanner.faultAt)
+      if (after !== NEEDS_MORE) return after
       await this.more()
     }
   }

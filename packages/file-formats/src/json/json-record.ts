@@ -1,8 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import { maxColumns } from '@sluice/row-stream'
 import type { ByteWindow } from './byte-window.ts'
-import { DAY, type JsonColumns, NESTED, PLAIN, TEXT } from './json-columns.ts'
-import { afterSpace, ESCAPED, HALF, HUGE, JsonScanner, MORE, NUL, OPEN_OBJECT, unitAt } from './json-scanner.ts'
+import { SEEN_DATE, type JsonColumns, SEEN_NESTED, SEEN_PLAIN, SEEN_TEXT } from './json-columns.ts'
+import {
+  afterSpace,
+  HAS_ESCAPE,
+  HAS_LONE_SURROGATE,
+  HAS_HUGE_NUMBER,
+  JsonScanner,
+  NEEDS_MORE,
+  HAS_NUL,
+  OPEN_OBJECT,
+  unitAt,
+} from './json-scanner.ts'
 import type { RowOutput } from '../spool/rejects.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
 
@@ -13,7 +23,7 @@ const CLOSE_OBJECT = 125
 /** From this many bytes on, one native copy is faster than a loop. */
 const longText = 64
 
-const ABSENT = 0
+const ABSENT_VALUE = 0
 const PLAIN_VALUE = 1
 const TEXT_VALUE = 2
 const ESCAPED_TEXT = 3
@@ -36,13 +46,13 @@ class JsonRecord {
   /** Reads the object that begins at `from`. Returns the position after it, MORE or BROKEN. The last value of a duplicate key counts. */
   read(bytes: Buffer, from: number, end: number): number {
     const { scanner, columns } = this
-    this.#kinds.fill(ABSENT, 0, columns.labels.length)
+    this.#kinds.fill(ABSENT_VALUE, 0, columns.labels.length)
     this.unfit = undefined
     let expected = 0
     let at = afterSpace(bytes, from + 1, end)
     if (at < end && bytes[at] === CLOSE_OBJECT) return at + 1
     for (;;) {
-      if (at >= end) return MORE
+      if (at >= end) return NEEDS_MORE
       if (bytes[at] !== QUOTE) return scanner.broken('a key in double quotes is expected', at)
       let closed = columns.endOf(expected, bytes, at, end)
       let column = expected
@@ -58,7 +68,7 @@ class JsonRecord {
       at = this.#value(bytes, afterSpace(bytes, valueAt, end), end, column)
       if (at < 0) return at
       at = afterSpace(bytes, at, end)
-      if (at >= end) return MORE
+      if (at >= end) return NEEDS_MORE
       if (bytes[at] === CLOSE_OBJECT) return at + 1
       if (bytes[at] !== COMMA) return scanner.broken('a comma or } is expected', at)
       at = afterSpace(bytes, at + 1, end)
@@ -81,13 +91,13 @@ class JsonRecord {
       const from = this.#starts[column]!
       const to = this.#ends[column]!
       if (column > 0) out[at++] = COMMA
-      if (kind === ABSENT) continue
+      if (kind === ABSENT_VALUE) continue
       if (kind === PLAIN_VALUE) {
-        seen[column]! |= PLAIN
+        seen[column]! |= SEEN_PLAIN
         for (let i = from; i < to; i++) out[at++] = bytes[i]!
         continue
       }
-      seen[column]! |= kind === NESTED_VALUE ? NESTED : isDay(bytes, from, to) ? DAY : TEXT
+      seen[column]! |= kind === NESTED_VALUE ? SEEN_NESTED : isDay(bytes, from, to) ? SEEN_DATE : SEEN_TEXT
       out[at++] = QUOTE
       if (kind === ESCAPED_TEXT) at = putUnescaped(bytes, from, to, out, at)
       else if (kind === NESTED_VALUE) at = putDoubled(bytes, from, to, out, at)
@@ -101,7 +111,7 @@ class JsonRecord {
 
   #value(bytes: Buffer, from: number, end: number, column: number): number {
     const { scanner } = this
-    if (from >= end) return MORE
+    if (from >= end) return NEEDS_MORE
     scanner.marks = 0
     const byte = bytes[from]!
     const to = byte === QUOTE ? scanner.string(bytes, from, end) : scanner.value(bytes, from, end)
@@ -111,23 +121,24 @@ class JsonRecord {
     this.#ends[column] = to - quoted
     const nested = byte === OPEN_OBJECT || byte === 91
     this.#kinds[column] = quoted
-      ? scanner.marks & ESCAPED
+      ? scanner.marks & HAS_ESCAPE
         ? ESCAPED_TEXT
         : TEXT_VALUE
       : nested
         ? NESTED_VALUE
         : byte === 110
-          ? ABSENT
+          ? ABSENT_VALUE
           : PLAIN_VALUE
-    if (scanner.marks & (NUL | HALF) || (nested && scanner.marks & HUGE)) this.#refuse(scanner.marks, column)
+    if (scanner.marks & (HAS_NUL | HAS_LONE_SURROGATE) || (nested && scanner.marks & HAS_HUGE_NUMBER))
+      this.#refuse(scanner.marks, column)
     return to
   }
 
   #refuse(marks: number, column: number): void {
     const reason =
-      marks & NUL
+      marks & HAS_NUL
         ? 'holds the character U+0000, which no text column can store'
-        : marks & HALF
+        : marks & HAS_LONE_SURROGATE
           ? 'holds half a surrogate pair, which is not a character'
           : 'holds a number that is too long or too large for JSONB'
     this.unfit ??= { reason, column: this.columns.labels[column]! }
@@ -190,7 +201,7 @@ export class JsonPass {
 const BACKSLASH = 92
 
 /** Meanings of the letters after a backslash; other characters stand for themselves. */
-const meanings: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 }
+const escapeLetterBytes: Readonly<Record<number, number>> = { 98: 8, 102: 12, 110: 10, 114: 13, 116: 9 }
 
 /** Writes bytes with doubled quotes. Returns the position after them. */
 export function putDoubled(bytes: Uint8Array, from: number, to: number, out: Uint8Array, start: number): number {
@@ -223,7 +234,7 @@ function putUnescaped(bytes: Uint8Array, from: number, to: number, out: Uint8Arr
       at = putPoint(point, out, at)
     } else {
       if (letter === QUOTE) out[at++] = QUOTE
-      out[at++] = meanings[letter] ?? letter
+      out[at++] = escapeLetterBytes[letter] ?? letter
     }
   }
   return at

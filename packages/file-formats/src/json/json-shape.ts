@@ -1,7 +1,7 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { unlessCut } from '../spool/byte-source.ts'
 import { brokenJson, type ByteWindow, endsTooEarly } from './byte-window.ts'
-import { afterSpace, BROKEN, JsonScanner, MORE, OPEN_OBJECT } from './json-scanner.ts'
+import { afterSpace, INVALID_JSON, JsonScanner, NEEDS_MORE, OPEN_OBJECT } from './json-scanner.ts'
 
 export type JsonShape =
   /** One object per line. */
@@ -44,15 +44,15 @@ export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
   const scanner = new JsonScanner()
   for (;;) {
     const after = scanner.value(window.bytes, start, window.end)
-    if (after === BROKEN) {
+    if (after === INVALID_JSON) {
       while (window.end < linesBytes && (await grow()));
       if (someLineIsAnObject(window)) return { kind: 'LINES' }
       throw brokenJson(name, scanner.fault, window.place(scanner.faultAt))
     }
-    const next = after === MORE ? window.end : afterSpace(window.bytes, after, window.end)
+    const next = after === NEEDS_MORE ? window.end : afterSpace(window.bytes, after, window.end)
     if (next < window.end) return shapeOfSeveral(window, start, after, next)
     if (window.end <= recordBytes && (await grow())) continue
-    if (after === MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
+    if (after === NEEDS_MORE && window.complete) throw endsTooEarly(name, window.place(window.end))
     return shapeOfOne(look, start, isCut)
   }
 }
@@ -88,11 +88,11 @@ function shapeOfOne({ window, name, rowsUnder }: ShapeSample, start: number, isC
   const [first, second] = arrays.some(({ empty }) => !empty) ? arrays.filter(({ empty }) => !empty) : arrays
   // One line may be a document or the only row; only this case checks the file name.
   if (/\.(ndjson|jsonl)\b/i.test(name) && (window.complete || isCut)) return { kind: 'LINES' }
-  if (first && second) throw ambiguous(name, first.key, second.key)
+  if (first && second) throw ambiguousArraysProblem(name, first.key, second.key)
   return first ? { kind: 'ARRAY', under: first.key } : { kind: 'SEQUENCE' }
 }
 
-export function ambiguous(name: string, one: string, other: string): SourceProblem {
+export function ambiguousArraysProblem(name: string, one: string, other: string): SourceProblem {
   const text = `${name} has several arrays of objects, at least under ${one} and ${other}. Set rowsUnder to the key of the rows, or upload only that array.`
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }

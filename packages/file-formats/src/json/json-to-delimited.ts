@@ -27,7 +27,7 @@ export async function writeJson(
 ): Promise<{ kind: string; dialect: WrittenDialect; complete: boolean; written: number }> {
   const shape = await shapeOf(source, about)
   const columns = new JsonColumns(about.name)
-  await walk(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
+  await walkJsonRows(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
   let complete = true
   let written = 0
   let records = 0
@@ -36,7 +36,7 @@ export async function writeJson(
     output.rejects.startOver()
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
-    complete = (await walk(source, shape, about, pass).catch(unlessCut)) !== 'CUT'
+    complete = (await walkJsonRows(source, shape, about, pass).catch(unlessCut)) !== 'CUT'
     written = pass.written
     records = pass.rows
     if (!pass.late) break
@@ -69,7 +69,7 @@ async function shapeOf(source: ByteSource, { name, limits, options }: JsonFacts)
   return await jsonShape({ window, name, recordBytes: limits.recordBytes, rowsUnder: options.rowsUnder })
 }
 
-async function walk(
+async function walkJsonRows(
   source: ByteSource,
   shape: JsonShape,
   { name, limits, options }: JsonFacts,

@@ -1,20 +1,20 @@
 import { SourceProblem } from '@sluice/row-stream'
 import type { JsonCursor } from './json-cursor.ts'
 import type { JsonPass } from './json-record.ts'
-import { afterSpace, BROKEN, COMMA, MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
-import { ambiguous } from './json-shape.ts'
+import { afterSpace, INVALID_JSON, COMMA, NEEDS_MORE, OPEN_ARRAY, OPEN_OBJECT } from './json-scanner.ts'
+import { ambiguousArraysProblem } from './json-shape.ts'
 import { type ByteWindow, formatBytes } from './byte-window.ts'
 
 const CLOSE_ARRAY = 93
 const CLOSE_OBJECT = 125
-const END = -3
+const ARRAY_END = -3
 /** A value was taken, and the window ends before the comma or bracket that follows the value. */
-const VALUE = -4
+const VALUE_TAKEN = -4
 
 /** Takes consecutive objects up to the end of the text. A broken object ends the walk, because the start of the next object is unknown. */
 export async function walkSequence(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   while ((await cursor.peek()) !== undefined) {
-    if (takeRun(cursor, pass, false) !== MORE || cursor.window.from === cursor.window.end) continue
+    if (takeRun(cursor, pass, false) !== NEEDS_MORE || cursor.window.from === cursor.window.end) continue
     if (isTooLong(cursor)) await rejectLongValue(cursor, pass)
     else await cursor.more()
   }
@@ -39,12 +39,12 @@ async function takeElements(cursor: JsonCursor, pass: JsonPass): Promise<void> {
   const { window } = cursor
   for (;;) {
     const outcome = takeRun(cursor, pass, true)
-    if (outcome === END) return
-    if (outcome === MORE && !isTooLong(cursor)) {
+    if (outcome === ARRAY_END) return
+    if (outcome === NEEDS_MORE && !isTooLong(cursor)) {
       await cursor.more()
       continue
     }
-    if (outcome === MORE) await rejectLongValue(cursor, pass)
+    if (outcome === NEEDS_MORE) await rejectLongValue(cursor, pass)
     if ((await cursor.peek()) === CLOSE_ARRAY) {
       window.from++
       return
@@ -69,22 +69,26 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
 }
 
 /** Takes rows while the window contains whole ones: elements of an array up to its end, or objects that nothing separates. */
-function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof MORE | typeof END | typeof VALUE {
+function takeRun(
+  cursor: JsonCursor,
+  pass: JsonPass,
+  separated: boolean,
+): typeof NEEDS_MORE | typeof ARRAY_END | typeof VALUE_TAKEN {
   const { window } = cursor
   const { bytes, end } = window
   const { scanner } = pass.record
   for (;;) {
     const from = afterSpace(bytes, window.from, end)
     window.from = from
-    if (from === end) return MORE
+    if (from === end) return NEEDS_MORE
     const isObject = bytes[from] === OPEN_OBJECT
     const after = isObject ? pass.record.read(bytes, from, end) : scanner.value(bytes, from, end)
-    if (after === BROKEN) throw cursor.broken(scanner.fault, scanner.faultAt)
-    if (after === MORE) return MORE
+    if (after === INVALID_JSON) throw cursor.broken(scanner.fault, scanner.faultAt)
+    if (after === NEEDS_MORE) return NEEDS_MORE
     const next = separated ? afterSpace(bytes, after, end) : after
     const isLast = separated && next === end
     // White space after a value does not count towards its length.
-    if (isLast && !isTooLong(cursor)) return MORE
+    if (isLast && !isTooLong(cursor)) return NEEDS_MORE
     const line = () => window.place(from).line
     if (after - from > cursor.recordBytes) {
       pass.reject(window, from, after, line(), `is longer than ${formatBytes(cursor.recordBytes)}`)
@@ -92,9 +96,9 @@ function takeRun(cursor: JsonCursor, pass: JsonPass, separated: boolean): typeof
     else if (pass.rows === 0) throw notRows(cursor, line())
     else pass.reject(window, from, after, line(), 'is not a JSON object')
     window.from = separated && !isLast ? next + 1 : after
-    if (isLast) return VALUE
+    if (isLast) return VALUE_TAKEN
     if (!separated || bytes[next] === COMMA) continue
-    if (bytes[next] === CLOSE_ARRAY) return END
+    if (bytes[next] === CLOSE_ARRAY) return ARRAY_END
     throw cursor.broken('a comma or ] is expected', next)
   }
 }
@@ -113,7 +117,7 @@ async function restOfObject(cursor: JsonCursor, under: string, alone: boolean): 
     await cursor.expect(COMMA)
     const key = await cursor.key()
     const [first, second] = await cursor.skipValue()
-    if (alone && first === OPEN_ARRAY && second === OPEN_OBJECT) throw ambiguous(cursor.name, under, key)
+    if (alone && first === OPEN_ARRAY && second === OPEN_OBJECT) throw ambiguousArraysProblem(cursor.name, under, key)
   }
   await cursor.expect(CLOSE_OBJECT)
 }
@@ -161,8 +165,9 @@ function takeLine(
   if (end - from > recordBytes) return reject(`is longer than ${formatBytes(recordBytes)}`)
   if (bytes[start] !== OPEN_OBJECT) return reject('is not a JSON object')
   const after = record.read(bytes, start, end)
-  if (after === MORE) return reject('ends in the middle of an object')
-  if (after === BROKEN) return reject(`${record.scanner.fault} (byte ${record.scanner.faultAt - from + 1} of the line)`)
+  if (after === NEEDS_MORE) return reject('ends in the middle of an object')
+  if (after === INVALID_JSON)
+    return reject(`${record.scanner.fault} (byte ${record.scanner.faultAt - from + 1} of the line)`)
   if (afterSpace(bytes, after, end) < end)
     return reject(`the line has more text after the object (byte ${after - from + 1} of the line)`)
   pass.take(window, from, end, () => line)

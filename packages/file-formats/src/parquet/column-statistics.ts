@@ -34,13 +34,14 @@ export class ColumnMeasure {
     const { nulls } = vector
     for (let row = from; row < to; row++) if (nulls[row]) this.#nulls++
     if (vector.kind === 'json') return
-    const compare = comparisons[vector.kind] as ValueComparison
-    const found = extremes(vector, from, to, compare)
+    const compare = comparisonsByKind[vector.kind] as ValueComparison
+    const found = findExtremeRows(vector, from, to, compare)
     if (vector.kind === 'text') this.#length(vector, from, to)
     if (!found) return
     const [smallest, largest] = found
-    if (!this.#smallest || compare(vector, smallest, this.#smallest, 0) < 0) this.#smallest = only(vector, smallest)
-    if (!this.#largest || compare(vector, largest, this.#largest, 0) > 0) this.#largest = only(vector, largest)
+    if (!this.#smallest || compare(vector, smallest, this.#smallest, 0) < 0)
+      this.#smallest = copyValue(vector, smallest)
+    if (!this.#largest || compare(vector, largest, this.#largest, 0) > 0) this.#largest = copyValue(vector, largest)
   }
 
   result(): MeasuredColumn {
@@ -73,18 +74,18 @@ interface HalvedValue {
   high: Int32Array
 }
 
-const halves = (one: HalvedValue, row: number, other: HalvedValue, otherRow: number) =>
+const compareHalves = (one: HalvedValue, row: number, other: HalvedValue, otherRow: number) =>
   one.high[row]! - other.high[otherRow]! || (one.low[row]! >>> 0) - (other.low[otherRow]! >>> 0)
 
 /** NaN is the largest value, as in PostgreSQL. */
-const floating: CompareOf<FloatingVector> = (one, row, other, otherRow) => {
+const compareFloats: CompareOf<FloatingVector> = (one, row, other, otherRow) => {
   const [a, b] = [one.values[row]!, other.values[otherRow]!]
   if (a < b || (b !== b && a === a)) return -1
   return a > b || (a !== a && b === b) ? 1 : 0
 }
 
 const compareDecimals: CompareOf<DecimalVector> = (one, row, other, otherRow) => {
-  if (!one.big?.size && !other.big?.size) return halves(one, row, other, otherRow)
+  if (!one.big?.size && !other.big?.size) return compareHalves(one, row, other, otherRow)
   const [a, b] = [unscaledOf(one, row), unscaledOf(other, otherRow)]
   return a < b ? -1 : a > b ? 1 : 0
 }
@@ -101,15 +102,15 @@ const compareTexts: CompareOf<BytesVector> = (one, row, other, otherRow) => {
   return shared === comparedBytes ? 0 : one.lengths[row]! - other.lengths[otherRow]!
 }
 
-const comparisons = {
+const comparisonsByKind = {
   boolean: ((one, row, other, otherRow) => one.bits[row]! - other.bits[otherRow]!) as CompareOf<BooleanVector>,
-  integer: halves,
+  integer: compareHalves,
   decimal: compareDecimals,
-  float: floating,
-  double: floating,
+  float: compareFloats,
+  double: compareFloats,
   date: ((one, row, other, otherRow) => one.days[row]! - other.days[otherRow]!) as CompareOf<DateVector>,
-  timestamp: halves,
-  timestamptz: halves,
+  timestamp: compareHalves,
+  timestamptz: compareHalves,
   text: compareTexts,
 }
 
@@ -117,7 +118,7 @@ const comparisons = {
  * Returns the rows of the smallest and largest value; undefined if all are null. Numbers, the most frequent type, need no
  * call per value.
  */
-function extremes(
+function findExtremeRows(
   vector: ColumnVector,
   from: number,
   to: number,
@@ -171,7 +172,7 @@ function ofNumbers(values: Int32Array, nulls: Uint8Array, first: number, to: num
 }
 
 /** Copies one value into a vector of its own, which stays valid when the original is reused. */
-function only(vector: ColumnVector, row: number): ColumnVector {
+function copyValue(vector: ColumnVector, row: number): ColumnVector {
   const copy = emptyVector(vector.kind, 1, vector.kind === 'decimal' ? vector.scale : 0)
   if ('low' in copy && 'low' in vector) {
     copy.low[0] = vector.low[row]!

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { checkJson, Misfit } from '@sluice/row-stream'
+import { checkJson, UnstorableValue } from '@sluice/row-stream'
 import type { Encoding } from 'hyparquet'
 import { deltaBinaryUnpack } from 'hyparquet/src/delta.js'
 import { readVarInt } from 'hyparquet/src/thrift.js'
@@ -33,7 +33,7 @@ export class NotText extends Error {
 /** Node's own pool of small buffers is not larger. */
 const smallBytes = 64 * 1024
 
-const widths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
+const physicalTypeWidths = { BOOLEAN: 1, INT32: 4, INT64: 8, INT96: 12, FLOAT: 4, DOUBLE: 8 } as const
 
 /** Reads at most `most` values of a body. `longest` limits the output of encodings with shared prefixes. Throws on invalid bytes. */
 export function readValues(
@@ -44,9 +44,9 @@ export function readValues(
   longest: number,
 ): DecodedValues {
   const { physical } = type
-  if (physical === 'BYTE_ARRAY') return checked(readByteArrays(body, encoding, most, longest), type)
+  if (physical === 'BYTE_ARRAY') return addTextFaults(readByteArrays(body, encoding, most, longest), type)
   if (physical === 'BOOLEAN') return decodeFixed(readBooleans(body, encoding, most), 1)
-  const width = physical === 'FIXED_LEN_BYTE_ARRAY' ? type.width : widths[physical]
+  const width = physical === 'FIXED_LEN_BYTE_ARRAY' ? type.width : physicalTypeWidths[physical]
   switch (encoding) {
     case 'PLAIN':
       return decodeFixed(body, width)
@@ -189,7 +189,7 @@ function unpackDeltas<T extends Int32Array | BigInt64Array>(
 }
 
 /** Finds the values that are invalid for their declared type in the warehouse. */
-function checked(values: ByteValues, { reading }: LeafType): ByteValues {
+function addTextFaults(values: ByteValues, { reading }: LeafType): ByteValues {
   if (reading.as !== 'text' && reading.as !== 'json' && reading.as !== 'text-or-hex') return values
   const { bytes, starts, lengths, count } = values
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -230,20 +230,20 @@ function jsonFault(bytes: Uint8Array, start: number, end: number): string | unde
     checkJson(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'))
     return undefined
   } catch (error) {
-    if (error instanceof Misfit) return error.message
+    if (error instanceof UnstorableValue) return error.message
     throw error
   }
 }
 
 /** Frees the memory of values at once, before garbage collection. No code may read the values afterwards. */
-export function forget(values: DecodedValues): void {
-  free(values.bytes)
+export function freeValues(values: DecodedValues): void {
+  freeBuffer(values.bytes)
   if (!('starts' in values)) return
-  free(values.starts)
-  free(values.lengths)
+  freeBuffer(values.starts)
+  freeBuffer(values.lengths)
 }
 
 /** Frees a buffer. Small buffers may share their memory with others, so they are left to the garbage collector. */
-export function free({ buffer, byteLength }: Uint8Array | Uint32Array): void {
+export function freeBuffer({ buffer, byteLength }: Uint8Array | Uint32Array): void {
   if (byteLength > smallBytes && buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }

@@ -60,7 +60,7 @@ export async function encodeRows(
     rows += batch.rows
     addFaultsOfLongRows(batch)
     const rejected: RejectedRow[] = []
-    for (const [from, to] of between(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
+    for (const [from, to] of listValidRanges(batch, (row) => rejected.push(rejectedRow(batch, row, columns)))) {
       for (const [column, vector] of batch.vectors.entries()) measures[column]!.observe(vector, from, to)
       for (const _ of encoder.encode(batch.vectors, from, to)) await pool.waitForRoom()
     }
@@ -94,7 +94,10 @@ function addFaultsOfLongRows({ rows, vectors, faults }: RowBatch): void {
 }
 
 /** Yields the ranges of rows without fault. */
-function* between({ rows, faults }: RowBatch, reject: (row: number) => void): Generator<[from: number, to: number]> {
+function* listValidRanges(
+  { rows, faults }: RowBatch,
+  reject: (row: number) => void,
+): Generator<[from: number, to: number]> {
   let from = 0
   if (faults.size > 0) {
     for (const row of [...faults.keys()].toSorted((a, b) => a - b)) {
@@ -114,7 +117,7 @@ function rejectedRow(
 ): RejectedRow {
   const { column, reason } = faults.get(row)!
   const raw = vectors
-    .map((vector, index) => `${columns[index]!.column.label}: ${shown(vector, row, index === column)}`)
+    .map((vector, index) => `${columns[index]!.column.label}: ${formatRejectedValue(vector, row, index === column)}`)
     .join(', ')
   return {
     line: before + row + 1,
@@ -125,7 +128,7 @@ function rejectedRow(
 }
 
 /** Returns the value as text. A number or time that does not fit was not kept; the reason contains it. */
-function shown(vector: ColumnVector, row: number, faulty: boolean): string {
+function formatRejectedValue(vector: ColumnVector, row: number, faulty: boolean): string {
   if (vector.nulls[row]) return 'null'
   if ('data' in vector && vector.lengths[row]! > maxRawBytes) return `${textStart(vector, row)}…`
   if (vector.kind === 'text') return JSON.stringify(vectorText(vector, row))

@@ -35,7 +35,7 @@ export type FillFunction = (
 type FillFixed<V> = (values: FixedValues, at: number, vector: V, row: number, notes: ConversionNotes) => void
 
 /** Returns the function that converts a leaf's values into a vector of type `dataType`, the leaf's own type or a wider one. */
-export function filler(type: LeafType, dataType: DataType): FillFunction {
+export function createFillFunction(type: LeafType, dataType: DataType): FillFunction {
   const { reading } = type
   switch (reading.as) {
     case 'text':
@@ -46,19 +46,19 @@ export function filler(type: LeafType, dataType: DataType): FillFunction {
     case 'uuid':
     case 'interval':
     case 'time':
-      return renderer(type)
+      return createTextFill(type)
     case 'decimal-bytes':
       return fillDecimalBytes(type, reading.digits)
     case 'decimal32':
     case 'decimal64':
     case 'unsigned64':
-      return each(reading.as === 'decimal32' ? 4 : 8, fillDecimal(reading.as, reading.digits))
+      return createFixedFill(reading.as === 'decimal32' ? 4 : 8, fillDecimal(reading.as, reading.digits))
     default:
-      return each(...plain(reading, dataType))
+      return createFixedFill(...chooseFixedFill(reading, dataType))
   }
 }
 
-function each<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFunction {
+function createFixedFill<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFunction {
   return (values, places, count, vector, notes) => {
     for (let row = 0; row < count; row++) {
       const place = places[row]!
@@ -70,7 +70,7 @@ function each<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFun
 // oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs it with
 type AnyFill = FillFixed<any>
 
-function plain(reading: LeafReading, dataType: DataType): [width: number, one: AnyFill] {
+function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: number, one: AnyFill] {
   switch (reading.as) {
     case 'boolean':
       return [1, ({ bytes }, at, vector: BooleanVector, row) => void (vector.bits[row] = bytes[at]!)]
@@ -234,11 +234,11 @@ function storeDecimal(
   const tooLong =
     typeof value === 'number' && digits <= 15
       ? Math.abs(value) >= 10 ** digits
-      : magnitude(value) >= 10n ** BigInt(digits)
+      : toAbsoluteBigint(value) >= 10n ** BigInt(digits)
   if (tooLong) notes.fault(row, `has more than the ${digits} digits that its column says`)
 }
 
-function magnitude(value: number | bigint): bigint {
+function toAbsoluteBigint(value: number | bigint): bigint {
   const whole = BigInt(value)
   return whole < 0n ? -whole : whole
 }
@@ -248,7 +248,7 @@ const nanosecondsOfDay = 86_400_000_000_000n
 type RenderOne = (values: DecodedValues, place: number, row: number, notes: ConversionNotes) => string
 
 /** Returns the function that formats values that the warehouse stores as text. */
-function renderer(type: LeafType): FillFunction {
+function createTextFill(type: LeafType): FillFunction {
   const one = renderOne(type)
   return (values, places, count, vector, notes) => {
     const into = vector as BytesVector
@@ -278,7 +278,7 @@ function renderOne({ physical, width, reading }: LeafType): RenderOne {
     case 'uuid':
       return (values, place) => hexOf(values, place).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     case 'interval':
-      return (values, place) => interval((values as FixedValues).view, place * 12)
+      return (values, place) => formatInterval((values as FixedValues).view, place * 12)
     case 'time':
       return (values, place, row, notes) => {
         const { view } = values as FixedValues
@@ -294,7 +294,7 @@ function renderOne({ physical, width, reading }: LeafType): RenderOne {
 }
 
 /** Formats months, days and milliseconds as an ISO 8601 duration. */
-function interval(view: DataView, at: number): string {
+function formatInterval(view: DataView, at: number): string {
   const [months, days, milliseconds] = [0, 4, 8].map((offset) => view.getUint32(at + offset, true))
   return `P${months}M${days}DT${milliseconds! / 1000}S`
 }

@@ -5,10 +5,10 @@ import { FileProblem, damagedFileProblem } from './file-problems.ts'
 import type { ParquetLimits } from './limits.ts'
 import type { ParquetColumn } from './schema.ts'
 
-const magic = 'PAR1'
+const parquetMagic = 'PAR1'
 const encryptedMagic = 'PARE'
 /** Minimum file size: magic at the start; length and magic at the end. */
-const smallest = 12
+const minFileBytes = 12
 /** hyparquet reads a number of any length, in quadratic time; no valid footer has such bytes. */
 const longestNumber = 16 * 1024
 
@@ -25,7 +25,7 @@ export class ParquetFile implements Disposable {
   /** A descriptor, if given instead of a path, stays open. Throws FileProblem, or SourceProblem FILE_MISSING. */
   constructor(path: string | number, fileName: string, limits: ParquetLimits) {
     this.#owned = typeof path === 'string'
-    this.#fd = typeof path === 'string' ? open(path, fileName) : path
+    this.#fd = typeof path === 'string' ? openFile(path, fileName) : path
     try {
       const { size } = fstatSync(this.#fd)
       this.#stamp = this.#stampNow()
@@ -67,20 +67,20 @@ export class ParquetFile implements Disposable {
   #footerLength(size: number, { footerBytes }: ParquetLimits): number {
     if (size === 0) throw new FileProblem('FILE_EMPTY', 'is empty. Upload a file with data.')
     const head = this.read(0, Math.min(4, size)).toString('latin1')
-    if (head === encryptedMagic) throw encrypted()
-    if (head !== magic) {
+    if (head === encryptedMagic) throw encryptedFileProblem()
+    if (head !== parquetMagic) {
       throw new FileProblem(
         'NOT_PARQUET',
         'is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
       )
     }
-    if (size < smallest) throw cutShort()
+    if (size < minFileBytes) throw cutShort()
     const tail = this.read(size - 8, 8)
     const end = tail.toString('latin1', 4)
-    if (end === encryptedMagic) throw encrypted()
-    if (end !== magic) throw cutShort()
+    if (end === encryptedMagic) throw encryptedFileProblem()
+    if (end !== parquetMagic) throw cutShort()
     const length = tail.readUInt32LE(0)
-    if (length > size - smallest) throw damagedFileProblem('its footer')
+    if (length > size - minFileBytes) throw damagedFileProblem('its footer')
     if (length > footerBytes) {
       throw new FileProblem(
         'PARQUET_NOT_SUPPORTED',
@@ -91,7 +91,7 @@ export class ParquetFile implements Disposable {
   }
 }
 
-function open(path: string, fileName: string): number {
+function openFile(path: string, fileName: string): number {
   try {
     return openSync(path, 'r')
   } catch (cause) {
@@ -133,7 +133,7 @@ function refuseEndlessNumbers(footer: Buffer): void {
   }
 }
 
-const encrypted = () =>
+const encryptedFileProblem = () =>
   new FileProblem('PARQUET_ENCRYPTED', 'is encrypted. Write it without encryption and upload it again.')
 
 const cutShort = () =>

@@ -3,12 +3,12 @@ import { type ColumnVector, emptyVector } from '@sluice/row-stream'
 import type { ColumnMetaData } from 'hyparquet'
 import type { MemoryBudget, ParquetLimits } from './limits.ts'
 import { damagedFileProblem, FileProblem } from './file-problems.ts'
-import { type ConversionNotes, filler, type FillFunction } from './fill-vector.ts'
+import { type ConversionNotes, createFillFunction, type FillFunction } from './fill-vector.ts'
 import type { ParquetFile } from './footer.ts'
 import { HybridReader } from './rle-hybrid.ts'
 import { type DataPage, PageReader } from './pages.ts'
 import type { SchemaLeaf } from './schema.ts'
-import { type DecodedValues, forget, free, NotText, readValues } from './decode-values.ts'
+import { type DecodedValues, freeValues, freeBuffer, NotText, readValues } from './decode-values.ts'
 
 const noBytes = new Uint8Array(0)
 
@@ -52,7 +52,7 @@ export class LeafReader implements ConversionNotes {
     this.#file = file
     this.#budget = budget
     this.#limits = limits
-    this.#fill = filler(leaf.type, dataType)
+    this.#fill = createFillFunction(leaf.type, dataType)
   }
 
   /** Opens the leaf's chunk of the next row group. */
@@ -62,7 +62,7 @@ export class LeafReader implements ConversionNotes {
       this.#pages = new PageReader(this.#file, chunk, this.leaf, this.#budget)
     })
     this.#drop()
-    if (this.#dictionary) forget(this.#dictionary)
+    if (this.#dictionary) freeValues(this.#dictionary)
     this.#dictionary = undefined
     this.#budget.hold(-this.#held)
     this.#held = 0
@@ -167,8 +167,8 @@ export class LeafReader implements ConversionNotes {
   }
 
   #drop(): void {
-    if (this.#values && this.#values !== this.#dictionary) forget(this.#values)
-    if (this.#page) free(this.#page.memory)
+    if (this.#values && this.#values !== this.#dictionary) freeValues(this.#values)
+    if (this.#page) freeBuffer(this.#page.memory)
     this.#page = undefined
     this.#values = undefined
     this.#indices = undefined

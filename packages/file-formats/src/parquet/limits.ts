@@ -20,18 +20,18 @@ export interface ParquetLimits extends ChunkLimits {
   silence: number
 }
 
-const mega = 1024 * 1024
+const bytesPerMebibyte = 1024 * 1024
 
 export const defaultLimits: ParquetLimits = {
   chunkBytes: 512 * 1024,
   chunksInFlight: 4,
   batchRows: 1024,
-  footerBytes: 32 * mega,
-  pageBytes: 128 * mega,
-  heldBytes: 256 * mega,
+  footerBytes: 32 * bytesPerMebibyte,
+  pageBytes: 128 * bytesPerMebibyte,
+  heldBytes: 256 * bytesPerMebibyte,
   ratio: 1000,
-  ratioFrom: { bytes: 64 * mega, rows: 10_000_000 },
-  writtenFrom: 1024 * mega,
+  ratioFrom: { bytes: 64 * bytesPerMebibyte, rows: 10_000_000 },
+  writtenFrom: 1024 * bytesPerMebibyte,
   silence: 120_000,
 }
 

@@ -25,11 +25,11 @@ interface DictionaryPage {
   body: Uint8Array
 }
 
-const scratch = Buffer.allocUnsafeSlow(1024 * 1024)
+const scratchBuffer = Buffer.allocUnsafeSlow(1024 * 1024)
 const firstGuess = 1024
 const longestHeader = 4 * 1024 * 1024
 /** An old Java writer excluded the header of the dictionary page from a chunk's length. */
-const slack = 100
+const dictionaryHeaderSlack = 100
 
 /** Reads the pages of one column chunk in order, one at a time. Throws any error that the bytes cause. */
 export class PageReader {
@@ -55,7 +55,7 @@ export class PageReader {
     this.#compressed = chunk.codec !== 'UNCOMPRESSED'
     this.#start = start
     this.#at = start
-    this.#end = Math.min(start + length + slack, file.dataEnd)
+    this.#end = Math.min(start + length + dictionaryHeaderSlack, file.dataEnd)
   }
 
   /** Number of bytes of the file that the reader has read. */
@@ -70,7 +70,7 @@ export class PageReader {
       const compressed = this.#body(header)
       if (header.type === 'DICTIONARY_PAGE') {
         const values = assertCount(header.dictionary_page_header?.num_values)
-        dictionary({ values, body: decompress(this.#run, compressed, header.uncompressed_page_size) })
+        dictionary({ values, body: decompressPage(this.#run, compressed, header.uncompressed_page_size) })
       } else if (header.type === 'DATA_PAGE') return this.#first(header, compressed)
       else if (header.type === 'DATA_PAGE_V2') return this.#second(header, compressed)
       // Index pages and unknown page types hold no values.
@@ -84,7 +84,7 @@ export class PageReader {
       const bytes = this.#file.read(
         this.#at,
         length,
-        length <= scratch.length ? scratch.subarray(0, length) : undefined,
+        length <= scratchBuffer.length ? scratchBuffer.subarray(0, length) : undefined,
       )
       const reader = { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offset: 0 }
       try {
@@ -109,14 +109,14 @@ export class PageReader {
 
   /** Returns memory for reading. Decompression copies the bytes, so all columns may share this memory; a large buffer is not kept. */
   #reserve(length: number): Buffer<ArrayBuffer> | undefined {
-    if (!this.#compressed || length > scratch.length) return undefined
-    return scratch.subarray(0, length)
+    if (!this.#compressed || length > scratchBuffer.length) return undefined
+    return scratchBuffer.subarray(0, length)
   }
 
   #first(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header
     if (!info) throw new RangeError('a page without description')
-    const page = decompress(this.#run, compressed, header.uncompressed_page_size)
+    const page = decompressPage(this.#run, compressed, header.uncompressed_page_size)
     const view = new DataView(page.buffer, page.byteOffset, page.byteLength)
     let at = 0
     const levels = (largest: number, encoding: Encoding | undefined) => {
@@ -152,7 +152,7 @@ export class PageReader {
     const whole = header.uncompressed_page_size - before
     // Some writers mark an empty page as compressed.
     const plain = info.is_compressed === false || rest.length === 0
-    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompress(this.#run, rest, whole)
+    const body = plain ? Uint8Array.prototype.slice.call(rest) : decompressPage(this.#run, rest, whole)
     return {
       entries: assertCount(info.num_values),
       repetitions: levels(this.#leaf.maxRepetition, 0, forRepetitions),
@@ -176,13 +176,13 @@ function assertCount(value: number | undefined): number {
   return value
 }
 
-type Decompress = (input: Uint8Array, length: number) => Uint8Array
+type PageDecompressor = (input: Uint8Array, length: number) => Uint8Array
 
 /**
  * Decompressors by codec. All of them stop at `length`: a page cannot exceed the length in its header, which is checked
  * before. Node's own are several times faster than the same in JavaScript; Snappy is WebAssembly.
  */
-const decompressions: Partial<Record<CompressionCodec, Decompress>> = {
+const decompressorsByCodec: Partial<Record<CompressionCodec, PageDecompressor>> = {
   UNCOMPRESSED: (input) => input,
   SNAPPY: compressors.SNAPPY!,
   GZIP: (input, length) => gunzipSync(input, { maxOutputLength: atLeastOne(length) }),
@@ -194,14 +194,14 @@ const decompressions: Partial<Record<CompressionCodec, Decompress>> = {
 
 const atLeastOne = (length: number) => Math.max(1, length)
 
-export const knownCodecs = Object.keys(decompressions).filter((codec) => codec !== 'UNCOMPRESSED')
+export const knownCodecs = Object.keys(decompressorsByCodec).filter((codec) => codec !== 'UNCOMPRESSED')
 
-export function findDecompression(codec: CompressionCodec | undefined): Decompress | undefined {
-  return codec === undefined ? undefined : decompressions[codec]
+export function findDecompression(codec: CompressionCodec | undefined): PageDecompressor | undefined {
+  return codec === undefined ? undefined : decompressorsByCodec[codec]
 }
 
 /** Throws if the bytes do not match their header. */
-export function decompress(run: Decompress, input: Uint8Array, length: number): Uint8Array {
+export function decompressPage(run: PageDecompressor, input: Uint8Array, length: number): Uint8Array {
   const page = length === 0 && input.length === 0 ? input : run(input, length)
   if (page.length !== length) throw new RangeError(`a page has ${page.length} bytes where its header says ${length}`)
   return page

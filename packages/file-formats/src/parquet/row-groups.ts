@@ -58,8 +58,8 @@ export class RowGroups {
       const readerOf = (leaf: SchemaLeaf) => {
         return new LeafReader(file, leaf, isFlat(node) ? types[index]! : leaf.type.dataType, budget, limits)
       }
-      if (!isFlat(node)) return nested(new NestedColumn(node, node.leaves.map(readerOf), budget, limits))
-      return flat(readerOf(node.leaf))
+      if (!isFlat(node)) return createNestedColumn(new NestedColumn(node, node.leaves.map(readerOf), budget, limits))
+      return createFlatColumn(readerOf(node.leaf))
     })
   }
 
@@ -125,7 +125,7 @@ export class RowGroups {
   }
 }
 
-function flat(reader: LeafReader): OpenColumn {
+function createFlatColumn(reader: LeafReader): OpenColumn {
   return {
     vector: reader.vector,
     faults: reader.faults,
@@ -140,7 +140,7 @@ function flat(reader: LeafReader): OpenColumn {
   }
 }
 
-function nested(column: NestedColumn): OpenColumn {
+function createNestedColumn(column: NestedColumn): OpenColumn {
   return {
     vector: column.vector,
     faults: column.faults,

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { type Column, identifiers, maxColumns, type VectorKind } from '@sluice/row-stream'
+import { type Column, toUniqueIdentifiers, maxColumns, type VectorKind } from '@sluice/row-stream'
 import { type FileMetaData, parquetSchema, type ParquetType, type SchemaElement, type SchemaTree } from 'hyparquet'
 import { damagedFileProblem, FileProblem } from './file-problems.ts'
 import { maxDepth } from './limits.ts'
@@ -46,7 +46,7 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
       `has ${nodes.length} columns; a table has at most ${maxColumns}. Leave some out.`,
     )
   }
-  const names = identifiers(nodes.map(({ name }) => name))
+  const names = toUniqueIdentifiers(nodes.map(({ name }) => name))
   return nodes.map((node, index) => ({
     node,
     column: { name: names[index]!, label: node.name, ...columnTypeOf(node) },
@@ -175,92 +175,92 @@ const maxPrecision = 1000
  */
 function leafType(element: SchemaElement, label: string): LeafType {
   const physical = element.type
-  if (physical === undefined) throw unreadable(label, 'has no type')
+  if (physical === undefined) throw unsupportedColumnProblem(label, 'has no type')
   const width = element.type_length ?? 0
   if (physical === 'FIXED_LEN_BYTE_ARRAY' && (width < 1 || width > 1_000_000)) {
-    throw unreadable(label, `has values of ${width} bytes`)
+    throw unsupportedColumnProblem(label, `has values of ${width} bytes`)
   }
-  return { physical, width, ...annotated(element, physical, width, label) }
+  return { physical, width, ...annotatedElement(element, physical, width, label) }
 }
 
 type TypedElement = Omit<LeafType, 'physical' | 'width'>
 
-const typed = (dataType: DataType, kind: VectorKind, reading: LeafReading): TypedElement => ({
+const typedElement = (dataType: DataType, kind: VectorKind, reading: LeafReading): TypedElement => ({
   dataType,
   kind,
   reading,
 })
 
-function annotated(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
+function annotatedElement(element: SchemaElement, physical: ParquetType, width: number, label: string): TypedElement {
   const { converted_type: converted, logical_type: logical } = element
   const bytes = physical === 'BYTE_ARRAY'
   if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return decimalElement(element, physical, label)
-  if (physical === 'INT32' || physical === 'INT64') return integer(element, physical)
-  if (bytes && (logical?.type === 'JSON' || converted === 'JSON')) return typed('JSONB', 'json', { as: 'json' })
-  if (bytes && (logical?.type === 'STRING' || converted === 'UTF8')) return typed('TEXT', 'text', { as: 'text' })
-  if (bytes && (logical?.type === 'ENUM' || converted === 'ENUM')) return typed('TEXT', 'text', { as: 'text' })
+  if (physical === 'INT32' || physical === 'INT64') return integerElement(element, physical)
+  if (bytes && (logical?.type === 'JSON' || converted === 'JSON')) return typedElement('JSONB', 'json', { as: 'json' })
+  if (bytes && (logical?.type === 'STRING' || converted === 'UTF8')) return typedElement('TEXT', 'text', { as: 'text' })
+  if (bytes && (logical?.type === 'ENUM' || converted === 'ENUM')) return typedElement('TEXT', 'text', { as: 'text' })
   if (bytes && (logical?.type === 'GEOMETRY' || logical?.type === 'GEOGRAPHY')) {
-    return typed('GEOMETRY', 'text', { as: 'hex', prefix: '' })
+    return typedElement('GEOMETRY', 'text', { as: 'hex', prefix: '' })
   }
-  if (bytes && (logical?.type === 'BSON' || converted === 'BSON')) return hex
+  if (bytes && (logical?.type === 'BSON' || converted === 'BSON')) return hexElement
   if (physical === 'FIXED_LEN_BYTE_ARRAY') {
-    if (logical?.type === 'UUID' && width === 16) return typed('TEXT', 'text', { as: 'uuid' })
-    if (logical?.type === 'FLOAT16' && width === 2) return typed('FLOAT', 'float', { as: 'float16' })
+    if (logical?.type === 'UUID' && width === 16) return typedElement('TEXT', 'text', { as: 'uuid' })
+    if (logical?.type === 'FLOAT16' && width === 2) return typedElement('FLOAT', 'float', { as: 'float16' })
     if ((logical?.type === 'INTERVAL' || converted === 'INTERVAL') && width === 12) {
-      return typed('TEXT', 'text', { as: 'interval' })
+      return typedElement('TEXT', 'text', { as: 'interval' })
     }
   }
-  return unannotated[physical]
+  return unannotatedElements[physical]
 }
 
-const hex = typed('TEXT', 'text', { as: 'hex', prefix: '\\x' })
+const hexElement = typedElement('TEXT', 'text', { as: 'hex', prefix: '\\x' })
 
-const unannotated: Record<ParquetType, TypedElement> = {
-  BOOLEAN: typed('BOOLEAN', 'boolean', { as: 'boolean' }),
-  INT32: typed('INTEGER', 'integer', { as: 'int32' }),
-  INT64: typed('BIGINT', 'integer', { as: 'int64' }),
-  INT96: typed('TIMESTAMP', 'timestamp', { as: 'int96' }),
-  FLOAT: typed('FLOAT', 'float', { as: 'float' }),
-  DOUBLE: typed('DOUBLE', 'double', { as: 'double' }),
-  BYTE_ARRAY: typed('TEXT', 'text', { as: 'text-or-hex' }),
-  FIXED_LEN_BYTE_ARRAY: hex,
+const unannotatedElements: Record<ParquetType, TypedElement> = {
+  BOOLEAN: typedElement('BOOLEAN', 'boolean', { as: 'boolean' }),
+  INT32: typedElement('INTEGER', 'integer', { as: 'int32' }),
+  INT64: typedElement('BIGINT', 'integer', { as: 'int64' }),
+  INT96: typedElement('TIMESTAMP', 'timestamp', { as: 'int96' }),
+  FLOAT: typedElement('FLOAT', 'float', { as: 'float' }),
+  DOUBLE: typedElement('DOUBLE', 'double', { as: 'double' }),
+  BYTE_ARRAY: typedElement('TEXT', 'text', { as: 'text-or-hex' }),
+  FIXED_LEN_BYTE_ARRAY: hexElement,
 }
 
-function integer(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
+function integerElement(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
   const { converted_type: converted, logical_type: logical } = element
   const wide = physical === 'INT64'
-  if (logical?.type === 'TIMESTAMP' && wide) return timestamp(logical.unit, logical.isAdjustedToUTC)
-  if (logical?.type === 'TIME') return time(logical.unit, wide)
-  if (!wide && (logical?.type === 'DATE' || converted === 'DATE')) return typed('DATE', 'date', { as: 'date' })
+  if (logical?.type === 'TIMESTAMP' && wide) return timestampElement(logical.unit, logical.isAdjustedToUTC)
+  if (logical?.type === 'TIME') return timeElement(logical.unit, wide)
+  if (!wide && (logical?.type === 'DATE' || converted === 'DATE')) return typedElement('DATE', 'date', { as: 'date' })
   // In the old annotation, timestamps were always UTC.
-  if (wide && converted === 'TIMESTAMP_MILLIS') return timestamp('MILLIS', true)
-  if (wide && converted === 'TIMESTAMP_MICROS') return timestamp('MICROS', true)
-  if (converted === 'TIME_MILLIS') return time('MILLIS', wide)
-  if (converted === 'TIME_MICROS') return time('MICROS', wide)
+  if (wide && converted === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
+  if (wide && converted === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
+  if (converted === 'TIME_MILLIS') return timeElement('MILLIS', wide)
+  if (converted === 'TIME_MICROS') return timeElement('MICROS', wide)
   const annotated = /^(U?)INT_(8|16|32|64)$/.exec(converted ?? '')
   const signed = logical?.type === 'INTEGER' ? logical.isSigned : annotated?.[1] !== 'U'
   const bits = logical?.type === 'INTEGER' ? logical.bitWidth : Number(annotated?.[2] ?? (wide ? 64 : 32))
   if (wide) {
-    if (signed) return unannotated.INT64
-    return { ...typed('DECIMAL', 'decimal', { as: 'unsigned64', digits: 20 }), precision: 20, scale: 0 }
+    if (signed) return unannotatedElements.INT64
+    return { ...typedElement('DECIMAL', 'decimal', { as: 'unsigned64', digits: 20 }), precision: 20, scale: 0 }
   }
-  if (bits >= 32) return signed ? unannotated.INT32 : typed('BIGINT', 'integer', { as: 'uint32' })
+  if (bits >= 32) return signed ? unannotatedElements.INT32 : typedElement('BIGINT', 'integer', { as: 'uint32' })
   const to = signed ? 2 ** (bits - 1) - 1 : 2 ** bits - 1
   const reading: LeafReading = { as: 'int32', from: signed ? -to - 1 : 0, to }
-  return typed(to > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
+  return typedElement(to > 32_767 ? 'INTEGER' : 'SMALLINT', 'integer', reading)
 }
 
 type TimeUnit = 'MILLIS' | 'MICROS' | 'NANOS'
 const perSecond = { MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000 } as const
-const nanoseconds = { MILLIS: 1_000_000, MICROS: 1_000, NANOS: 1 } as const
+const nanosecondsPerUnit = { MILLIS: 1_000_000, MICROS: 1_000, NANOS: 1 } as const
 
-function timestamp(unit: TimeUnit, utc: boolean): TypedElement {
+function timestampElement(unit: TimeUnit, utc: boolean): TypedElement {
   const reading: LeafReading = { as: 'timestamp', perSecond: perSecond[unit] }
-  return utc ? typed('TIMESTAMPTZ', 'timestamptz', reading) : typed('TIMESTAMP', 'timestamp', reading)
+  return utc ? typedElement('TIMESTAMPTZ', 'timestamptz', reading) : typedElement('TIMESTAMP', 'timestamp', reading)
 }
 
-function time(unit: TimeUnit, wide: boolean): TypedElement {
-  return typed('TEXT', 'text', { as: 'time', nanoseconds: nanoseconds[unit], wide })
+function timeElement(unit: TimeUnit, wide: boolean): TypedElement {
+  return typedElement('TEXT', 'text', { as: 'time', nanoseconds: nanosecondsPerUnit[unit], wide })
 }
 
 function decimalElement(element: SchemaElement, physical: ParquetType, label: string): TypedElement {
@@ -268,7 +268,7 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
   const precision = logical?.precision ?? element.precision ?? 0
   const scale = logical?.scale ?? element.scale ?? 0
   if (!(precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision)) {
-    throw unreadable(label, `is a DECIMAL(${precision},${scale}), which there is not`)
+    throw unsupportedColumnProblem(label, `is a DECIMAL(${precision},${scale}), which there is not`)
   }
   const as =
     physical === 'INT32'
@@ -278,11 +278,11 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
         : physical === 'BYTE_ARRAY' || physical === 'FIXED_LEN_BYTE_ARRAY'
           ? 'decimal-bytes'
           : undefined
-  if (!as) throw unreadable(label, `is a DECIMAL of ${physical}, which there is not`)
-  return { ...typed('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
+  if (!as) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which there is not`)
+  return { ...typedElement('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
 }
 
-function unreadable(label: string, why: string): FileProblem {
+function unsupportedColumnProblem(label: string, why: string): FileProblem {
   return new FileProblem(
     'PARQUET_NOT_SUPPORTED',
     `cannot be read: column "${label}" ${why}. Write the column as another type.`,

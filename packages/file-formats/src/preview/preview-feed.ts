@@ -39,7 +39,7 @@ async function firstRows(
   if (content.format !== 'copy-binary') throw new Error('only binary tuples are previewed')
   for (let known: Column[] = columns; ; ) {
     try {
-      return { columns: known, ...(await take(content.rows(known), known, most)) }
+      return { columns: known, ...(await takeFirstRows(content.rows(known), known, most)) }
     } catch (error) {
       if (!(error instanceof TypesWidened)) throw error
       known = error.columns
@@ -47,7 +47,7 @@ async function firstRows(
   }
 }
 
-async function take(
+async function takeFirstRows(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
   types: Column[],
   most: number,

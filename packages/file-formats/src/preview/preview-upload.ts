@@ -1,5 +1,11 @@
 import type { DelimitedOptions } from '../delimited/dialect/delimited-options.ts'
-import { identifiers, likelyRejected, type RejectedRow, type StoredType, tooManyRejected } from '@sluice/row-stream'
+import {
+  toUniqueIdentifiers,
+  likelyRejected,
+  type RejectedRow,
+  type StoredType,
+  tooManyRejected,
+} from '@sluice/row-stream'
 import { type OpenedUpload, openUpload, type UploadToOpen } from '../upload/open-upload.ts'
 import type { UploadOptions } from '../format/upload-options.ts'
 import type { DelimitedPreview, PreviewJob } from '../delimited/preview.ts'
@@ -31,7 +37,7 @@ export async function previewUpload(
   const likely = isComplete ? undefined : likelyRejected(sample.rows + opened.rejected, { count, ...firstOf(first) })
   const given = options.columns ?? []
   const typesKnown = hasSeenAllRows && opened.complete
-  const names = identifiers(
+  const names = toUniqueIdentifiers(
     columns.map(({ label }, index) => given.find((one) => one.index === index || one.label === label)?.name ?? label),
   )
   return {

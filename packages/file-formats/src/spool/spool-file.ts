@@ -17,7 +17,7 @@ export function openSpool(directory: string): number {
     clearLeftovers(directory)
     const descriptor = openSync(path, 'wx+', 0o600)
     try {
-      remove(path)
+      removeIfExists(path)
     } catch (error) {
       closeSync(descriptor)
       throw error
@@ -34,10 +34,10 @@ export function openSpool(directory: string): number {
 
 /** A name that still exists was left by a crash or is about to be removed, so it can be deleted. */
 function clearLeftovers(directory: string): void {
-  for (const name of readdirSync(directory)) remove(join(directory, name))
+  for (const name of readdirSync(directory)) removeIfExists(join(directory, name))
 }
 
-function remove(path: string): void {
+function removeIfExists(path: string): void {
   try {
     unlinkSync(path)
   } catch (error) {

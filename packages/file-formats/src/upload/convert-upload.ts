@@ -1,6 +1,6 @@
 import { SourceProblem } from '@sluice/row-stream'
 import { chooseEntry } from '../archive/choose-entry.ts'
-import { gunzip } from '../archive/decompress.ts'
+import { gunzipFile } from '../archive/decompress.ts'
 import { ZipArchive } from '../archive/zip-archive.ts'
 import { convertToUtf8 } from '../encodings/convert-to-utf8.ts'
 import { isWorkbook, refuseOtherDocuments } from '../excel/workbook.ts'
@@ -19,7 +19,7 @@ import { SpoolWriter } from '../spool/spool-writer.ts'
 type NormaliseWork = NormaliseJob & { scratch: ScratchFiles }
 
 /** Converts an upload to UTF-8 text or Parquet in the spool of the job. Reports the number of bytes read from the source. */
-export async function normalise(job: NormaliseJob, port: JobPort): Promise<NormalisedFile> {
+export async function normaliseUpload(job: NormaliseJob, port: JobPort): Promise<NormalisedFile> {
   using scratch = new ScratchFiles(job.directory)
   let maxBytesRead = 0
   return await normaliseWith({ ...job, scratch }, (bytes) => {
@@ -33,7 +33,7 @@ async function normaliseWith(job: NormaliseWork, onRead: (bytes: number) => void
   const { source, size, name, limits, options } = job
   const file = new FileBytes(source, 0, size, limits.chunkBytes, onRead)
   const content = detectFormat(await startOf(file, detectionBytes), name, options.encoding)
-  if (content.kind === 'GZIP') return normaliseUnpacked(job, gunzip(file, name, limits), name, 'gzip')
+  if (content.kind === 'GZIP') return normaliseUnpacked(job, gunzipFile(file, name, limits), name, 'gzip')
   if (content.kind !== 'ZIP') return normaliseContent(job, file, content, [])
   const archive = await ZipArchive.open(file, name, limits)
   if (isWorkbook(archive)) return normaliseWorkbook(job, archive, [])

@@ -58,7 +58,7 @@ export interface OpenedUpload extends Disposable {
   written?: number
 }
 
-const unreadable: Record<string, string> = {
+const unreadableReasons: Record<string, string> = {
   ENOENT: 'no longer exists on the server; upload it again',
   EACCES: 'may not be read by the service; an operator must correct the permissions of the upload folder',
   EPERM: 'may not be read by the service; an operator must correct the permissions of the upload folder',
@@ -96,8 +96,8 @@ export async function openUpload(upload: UploadToOpen, signal: AbortSignal): Pro
       complete: true,
       how,
       rejected: 0,
-      rejects: none,
-      [Symbol.dispose]: once(close),
+      rejects: yieldNoRejects,
+      [Symbol.dispose]: callOnce(close),
     }
   } finally {
     if (!kept) close()
@@ -114,7 +114,7 @@ async function openNormalised(
   const directory = spoolDirectory(filesDirectory)
   const spool = openSpool(directory)
   let rejects: number | undefined
-  const close = once(() => {
+  const close = callOnce(() => {
     closeSync(spool)
     if (rejects !== undefined) closeSync(rejects)
   })
@@ -135,16 +135,16 @@ async function openNormalised(
     }
     const normalised = await normaliseInThread(job, signal, (bytes) => onProgress?.(bytes, size))
     const after = fstatSync(source, { bigint: true })
-    if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) throw changed(name)
+    if (after.size !== before.size || after.mtimeNs !== before.mtimeNs) throw changedFileProblem(name)
     onProgress?.(size, size)
-    return opened(normalised, upload, { spool, rejects }, close)
+    return createOpenedUpload(normalised, upload, { spool, rejects }, close)
   } catch (error) {
     close()
     throw error
   }
 }
 
-function opened(
+function createOpenedUpload(
   { format, size, found, dialect, sheets, sparse, complete, rejected, written }: NormalisedFile,
   { name, options = {} }: UploadToOpen,
   { spool, rejects }: { spool: number; rejects: number },
@@ -163,7 +163,7 @@ function opened(
     ...(unread !== undefined && { unread }),
     ...(sparse && { sparse }),
     rejected,
-    rejects: () => (rejected === 0 ? none() : readRejects(rejects)),
+    rejects: () => (rejected === 0 ? yieldNoRejects() : readRejects(rejects)),
     ...(written !== undefined && { written }),
     [Symbol.dispose]: close,
   }
@@ -177,17 +177,17 @@ function openFile(path: string, name: string): number {
     throw Object.assign(new Error(`${path} is no file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''
-    const why = unreadable[code] ?? `cannot be read (${code})`
+    const why = unreadableReasons[code] ?? `cannot be read (${code})`
     throw new SourceProblem(code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_NOT_READABLE', `${name} ${why}.`, { cause })
   }
 }
 
-async function* none(): AsyncGenerator<RejectedRow[], void, void> {}
+async function* yieldNoRejects(): AsyncGenerator<RejectedRow[], void, void> {}
 
-const changed = (name: string) =>
+const changedFileProblem = (name: string) =>
   new SourceProblem('FILE_CHANGED', `${name} changed while it was being read; run the load again.`)
 
-function once(close: () => void): () => void {
+function callOnce(close: () => void): () => void {
   let closed = false
   return () => {
     if (closed) return

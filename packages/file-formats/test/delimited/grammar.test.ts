@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { drawCount } from '@sluice/testing/random-case-count'
 import { valueText } from '../../src/delimited/dialect/sample.ts'
-import type { Grammar } from '../../src/delimited/dialect/dialect.ts'
+import type { DelimitedGrammar } from '../../src/delimited/dialect/dialect.ts'
 import { RecordReader } from '../../src/delimited/record-reader.ts'
 import { rawText } from '@sluice/row-stream'
 import { rejectionReason } from '../../src/delimited/rejected-row.ts'
@@ -16,7 +16,7 @@ interface Read {
 }
 
 /** Every record of a text, read in windows of so many bytes. */
-function readFast(text: string, grammar: Grammar, readBytes: number, recordBytes: number): Read[] {
+function readFast(text: string, grammar: DelimitedGrammar, readBytes: number, recordBytes: number): Read[] {
   const bytes = Buffer.from(text)
   let position = 0
   const reader = {

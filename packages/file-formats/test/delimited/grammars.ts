@@ -1,4 +1,4 @@
-import type { Grammar } from '../../src/delimited/dialect/dialect.ts'
+import type { DelimitedGrammar } from '../../src/delimited/dialect/dialect.ts'
 import { pick, type Random } from './random-files.ts'
 import type { ReferenceGrammar } from './reference-records.ts'
 
@@ -11,7 +11,7 @@ export function grammarOf({
   escape,
   comment,
   trimSpaces = false,
-}: ReferenceGrammar): Grammar {
+}: ReferenceGrammar): DelimitedGrammar {
   return {
     delimiter: delimiter.charCodeAt(0),
     quote: quotes[quote],

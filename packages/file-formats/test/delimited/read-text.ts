@@ -5,7 +5,7 @@ import { defaultDelimitedLimits } from '../../src/delimited/limits.ts'
 import type { RejectedRow } from '@sluice/row-stream'
 import { rejectFaultyRecord } from '../../src/delimited/rejected-row.ts'
 import { detectText, openRows } from '../../src/delimited/open-delimited-rows.ts'
-import { QUOTED } from '../../src/delimited/record-scanner.ts'
+import { IS_QUOTED } from '../../src/delimited/record-scanner.ts'
 import type { TextSource } from '../../src/delimited/text-file.ts'
 
 /** A text in memory as if it were a file of UTF-8. */
@@ -40,7 +40,7 @@ export function readText(
         dialect.labels.map((_, index) => {
           const from = scanner.starts[index]!
           const to = scanner.ends[index]!
-          if (from === to && scanner.marks[index]! < QUOTED) return null
+          if (from === to && scanner.marks[index]! < IS_QUOTED) return null
           if (nulls.has(records.bytes.toString('utf8', from, to))) return null
           return valueText(records.bytes, from, to, scanner.marks[index]!, grammar)
         }),

@@ -23,13 +23,13 @@ export function isDay(year: number, month: number, day: number): boolean {
 }
 
 /** A timestamp as days since 2000-01-01, seconds into that day, and microseconds into that second. */
-export interface Moment {
+export interface TimestampParts {
   days: number
   seconds: number
   microseconds: number
 }
 
-export const momentOf = (date: Date, moment: Moment): void => {
+export const momentOf = (date: Date, moment: TimestampParts): void => {
   const milliseconds = date.getTime()
   const seconds = Math.floor(milliseconds / 1000)
   const days = Math.floor(seconds / secondsOfDay)
@@ -39,7 +39,7 @@ export const momentOf = (date: Date, moment: Moment): void => {
 }
 
 /** Writes microseconds since 2000-01-01 as eight bytes. They pass 2^53 in the year 2285, so halves are computed apart. */
-export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: Moment): void {
+export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
   const all = days * secondsOfDay + seconds
   const upper = Math.floor(all / 65_536)
   const millions = upper * 1_000_000
@@ -50,19 +50,19 @@ export function writeMicroseconds(view: DataView, at: number, { days, seconds, m
   view.setUint32(at + 4, rest - carry * 4_294_967_296)
 }
 
-const shape =
+const timestampPattern =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?$/i
 
 /** The result of parsing a text as a date or a timestamp. `ZERO` is a date with a zero part, such as `0000-00-00`. */
-type Read = 'DAY' | 'TIME' | 'ZERO' | undefined
+type TimeTextKind = 'DAY' | 'TIME' | 'ZERO' | undefined
 
 /**
  * Reads `2026-11-21`, `2026-11-21 09:30:00.123456`, with or without `T`, seconds, `Z` and an offset, into `moment`; with an
  * offset, the result is in UTC. Rounds fractions finer than a microsecond, as PostgreSQL does. Years 1 to 9999. Returns undefined
  * for any other text.
  */
-export function readTime(text: string, moment: Moment): Read {
-  const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = shape.exec(text) ?? []
+export function readTime(text: string, moment: TimestampParts): TimeTextKind {
+  const [whole, y, m, d, hours, minutes, seconds = '0', fraction = '', offset] = timestampPattern.exec(text) ?? []
   if (whole === undefined) return undefined
   const [year, month, day] = [Number(y), Number(m), Number(d)]
   if (year === 0 || month === 0 || day === 0) return 'ZERO'

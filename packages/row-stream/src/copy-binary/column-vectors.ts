@@ -11,25 +11,25 @@ export type ColumnVector =
   | TimestampVector
   | BytesVector
 
-interface Nullable {
+interface NullableVector {
   nulls: Uint8Array
 }
 
-export interface BooleanVector extends Nullable {
+export interface BooleanVector extends NullableVector {
   kind: 'boolean'
   /** 0 or 1. */
   bits: Uint8Array
 }
 
 /** 64-bit integers, two's complement, in two halves: arithmetic on them makes no objects, as bigints would. */
-export interface IntegerVector extends Nullable {
+export interface IntegerVector extends NullableVector {
   kind: 'integer'
   low: Int32Array
   high: Int32Array
 }
 
 /** Exact numbers: the integer times ten to the power of minus `scale`. */
-export interface DecimalVector extends Nullable {
+export interface DecimalVector extends NullableVector {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
@@ -39,26 +39,26 @@ export interface DecimalVector extends Nullable {
 }
 
 /** `float`: the values have single precision, so their text has fewer digits than that of doubles. */
-export interface FloatingVector extends Nullable {
+export interface FloatingVector extends NullableVector {
   kind: 'float' | 'double'
   values: Float64Array
 }
 
-export interface DateVector extends Nullable {
+export interface DateVector extends NullableVector {
   kind: 'date'
   /** Days since 1970-01-01. */
   days: Int32Array
 }
 
 /** Microseconds since 1970-01-01, in two halves; of the wall clock, or of UTC with `timestamptz`. */
-export interface TimestampVector extends Nullable {
+export interface TimestampVector extends NullableVector {
   kind: 'timestamp' | 'timestamptz'
   low: Int32Array
   high: Int32Array
 }
 
 /** Valid UTF-8 without NUL; `json` is valid JSON that PostgreSQL accepts. The bytes are not copied. */
-export interface BytesVector extends Nullable {
+export interface BytesVector extends NullableVector {
   kind: 'text' | 'json'
   data: Uint8Array
   starts: Uint32Array

@@ -1,7 +1,7 @@
-import { Misfit, type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
+import { UnstorableValue, type TupleBuffer, checkValueBytes } from './tuple-buffer.ts'
 
 /** JSONB's version byte. */
-const version = 1
+const jsonbVersion = 1
 
 /**
  * Writes a JSON text as a field of a JSONB column. Throws `Misfit` for a value that PostgreSQL would
@@ -14,7 +14,7 @@ export function writeJson(text: string, out: TupleBuffer): void {
   out.reserve(5 + checkValueBytes(Buffer.byteLength(text)))
   const bytes = out.bytes.write(text, start + 5, 'utf8')
   out.view.setInt32(start, bytes + 1)
-  out.bytes[start + 4] = version
+  out.bytes[start + 4] = jsonbVersion
   out.at = start + 5 + bytes
 }
 
@@ -25,10 +25,10 @@ export function checkJson(text: string): void {
     if (suspicious) JSON.parse(text, checkPart)
     else JSON.parse(text)
   } catch (error) {
-    if (error instanceof Misfit) throw error
-    throw new Misfit('is not valid JSON')
+    if (error instanceof UnstorableValue) throw error
+    throw new UnstorableValue('is not valid JSON')
   }
-  if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
+  if (!text.isWellFormed()) throw new UnstorableValue('holds half a character (a lone surrogate)')
 }
 
 function checkPart(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
@@ -39,8 +39,9 @@ function checkPart(this: unknown, key: string, value: unknown, context?: { sourc
 }
 
 function checkString(text: string): void {
-  if (text.includes('\0')) throw new Misfit('holds a NUL character (\\u0000), which JSON in the warehouse cannot')
-  if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
+  if (text.includes('\0'))
+    throw new UnstorableValue('holds a NUL character (\\u0000), which JSON in the warehouse cannot')
+  if (!text.isWellFormed()) throw new UnstorableValue('holds half a character (a lone surrogate)')
 }
 
 /** PostgreSQL keeps numbers of JSONB as numeric: 131,072 digits before the point and 16,383 after it. */
@@ -49,5 +50,5 @@ function checkNumber(source: string): void {
   const fraction = digits.split('.')[1]?.length ?? 0
   const power = Number(exponent)
   if (digits.length + power > 131_000 || fraction - power > 16_383)
-    throw new Misfit('holds a number too large or too fine for the warehouse')
+    throw new UnstorableValue('holds a number too large or too fine for the warehouse')
 }

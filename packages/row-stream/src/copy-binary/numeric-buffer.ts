@@ -1,7 +1,7 @@
-const base = 10_000
+const numericBase = 10_000
 const negativeSign = 0x4000
 const notANumber = 0xc000
-const infinity = 0xd000
+const positiveInfinity = 0xd000
 const negativeInfinity = 0xf000
 /** Up to this scale a fraction, filled up to groups of four digits, is an exact JavaScript number. */
 const exactScale = 12
@@ -35,9 +35,9 @@ export class NumericBuffer {
     let digitsAt = at + 8
     let weight = -1
     if (whole > 0) {
-      weight = whole < base ? 0 : whole < 1e8 ? 1 : whole < 1e12 ? 2 : 3
+      weight = whole < numericBase ? 0 : whole < 1e8 ? 1 : whole < 1e12 ? 2 : 3
       for (let place = weight; place >= 0; place--, digitsAt += 2) {
-        const unit = base ** place
+        const unit = numericBase ** place
         const digit = Math.floor(whole / unit)
         view.setInt16(digitsAt, digit)
         whole -= digit * unit
@@ -47,7 +47,7 @@ export class NumericBuffer {
       const groups = (scale + 3) >> 2
       fraction *= 10 ** (groups * 4 - scale)
       for (let place = groups - 1; place >= 0; place--) {
-        const unit = base ** place
+        const unit = numericBase ** place
         const digit = Math.floor(fraction / unit)
         fraction -= digit * unit
         // Leading zeros move the weight instead.
@@ -96,7 +96,7 @@ export class NumericBuffer {
         : this.pushText(whole + fraction + '0'.repeat(-scale), 0)
     }
     const at = this.#reserve(8)
-    this.#finish(at, at + 8, 0, Number.isNaN(value) ? notANumber : value > 0 ? infinity : negativeInfinity, 0)
+    this.#finish(at, at + 8, 0, Number.isNaN(value) ? notANumber : value > 0 ? positiveInfinity : negativeInfinity, 0)
   }
 
   #finish(at: number, end: number, weight: number, sign: number, scale: number): void {

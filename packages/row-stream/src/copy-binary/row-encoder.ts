@@ -1,9 +1,9 @@
 import type { DataType } from '@sluice/contracts'
 import type { StoredType } from '../row-stream.ts'
-import { type Moment, momentOf, readTime, writeMicroseconds } from './calendar.ts'
+import { type TimestampParts, momentOf, readTime, writeMicroseconds } from './calendar.ts'
 import { writeJson } from './json.ts'
 import { NumericText } from './numeric-text.ts'
-import { Misfit, type TupleBuffer } from './tuple-buffer.ts'
+import { UnstorableValue, type TupleBuffer } from './tuple-buffer.ts'
 
 export type RowColumn = StoredType & { label: string }
 
@@ -14,7 +14,7 @@ export interface RowFault {
 }
 
 /** Counts values that could only be stored as null: dates with a zero part, by column. */
-export interface Nulled {
+export interface NulledCounts {
   zeroDates: number
 }
 
@@ -24,7 +24,7 @@ export interface Nulled {
  * milliseconds), bytes as Uint8Array, JSON as text or an object. What has no place in its column is a fault, not an error.
  */
 export class RowEncoder {
-  readonly nulled: Nulled[]
+  readonly nulled: NulledCounts[]
   fault: RowFault | undefined
   readonly #columns: readonly RowColumn[]
   readonly #writers: WriteValue[]
@@ -51,7 +51,7 @@ export class RowEncoder {
       }
       return true
     } catch (error) {
-      if (!(error instanceof Misfit)) throw error
+      if (!(error instanceof UnstorableValue)) throw error
       buffer.dropRow()
       this.fault = { column: this.#columns[index]!.label, reason: error.message }
       return false
@@ -63,18 +63,18 @@ export class RowEncoder {
 type WriteValue = (value: unknown, out: TupleBuffer) => void
 
 /** Returns the writer of a column. It counts values that it can only store as null. */
-export function valueWriter(column: StoredType, nulled: Nulled): WriteValue {
-  return makers[column.dataType](column, nulled)
+export function valueWriter(column: StoredType, nulled: NulledCounts): WriteValue {
+  return writerFactories[column.dataType](column, nulled)
 }
 
-type Make = (column: StoredType, nulled: Nulled) => WriteValue
+type WriterFactory = (column: StoredType, nulled: NulledCounts) => WriteValue
 
-const makeTextWriter = (characters?: number): Make => {
+const makeTextWriter = (characters?: number): WriterFactory => {
   if (characters === undefined) return () => writeAnyText
   return () => (value, out) => {
     const written = toText(value)
     if (written.length > characters && [...written].length > characters)
-      throw new Misfit(`is longer than ${characters} characters`)
+      throw new UnstorableValue(`is longer than ${characters} characters`)
     out.writeText(written)
   }
 }
@@ -85,13 +85,14 @@ const writeAnyText: WriteValue = (value, out) => {
   else out.writeText(toText(value))
 }
 
-const integer =
-  (bytes: 2 | 4, name: string): Make =>
+const makeIntegerWriter =
+  (bytes: 2 | 4, name: string): WriterFactory =>
   () => {
     const least = -(2 ** (bytes * 8 - 1))
     return (value, out) => {
       const number = typeof value === 'number' ? value : wholeNumber(value, name)
-      if (!Number.isInteger(number) || number < least || number >= -least) throw new Misfit(`does not fit ${name}`)
+      if (!Number.isInteger(number) || number < least || number >= -least)
+        throw new UnstorableValue(`does not fit ${name}`)
       out.reserve(4 + bytes)
       out.view.setInt32(out.at, bytes)
       if (bytes === 2) out.view.setInt16(out.at + 4, number)
@@ -103,31 +104,31 @@ const integer =
 function wholeNumber(value: unknown, name: string): number {
   if (typeof value === 'boolean') return value ? 1 : 0
   const written = toText(value)
-  if (!/^[+-]?\d{1,40}$/.test(written)) throw new Misfit(`is not a valid ${name}`)
+  if (!/^[+-]?\d{1,40}$/.test(written)) throw new UnstorableValue(`is not a valid ${name}`)
   return Number(written)
 }
 
-const bigint: Make = () => (value, out) => {
+const makeBigintWriter: WriterFactory = () => (value, out) => {
   let whole: bigint
   if (typeof value === 'bigint') whole = value
   else if (typeof value === 'number' && Number.isSafeInteger(value)) whole = BigInt(value)
   else if (typeof value === 'string' && /^[+-]?\d{1,40}$/.test(value)) whole = BigInt(value.replace('+', ''))
   else if (typeof value === 'boolean') whole = value ? 1n : 0n
-  else throw new Misfit('is not a valid BIGINT')
-  if (whole !== BigInt.asIntN(64, whole)) throw new Misfit('does not fit BIGINT')
+  else throw new UnstorableValue('is not a valid BIGINT')
+  if (whole !== BigInt.asIntN(64, whole)) throw new UnstorableValue('does not fit BIGINT')
   out.reserve(12)
   out.view.setInt32(out.at, 8)
   out.view.setBigInt64(out.at + 4, whole)
   out.at += 12
 }
 
-const makeDecimalWriter: Make = ({ precision, scale = 0 }) => {
+const makeDecimalWriter: WriterFactory = ({ precision, scale = 0 }) => {
   const number = new NumericText()
   let scratch = Buffer.allocUnsafeSlow(256)
   return (value, out) => {
     const written = toText(value)
     if (written.length > scratch.length) scratch = Buffer.allocUnsafeSlow(written.length)
-    if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new Misfit('is not a number')
+    if (!number.read(scratch, 0, scratch.write(written, 'latin1'))) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
     out.reserve(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
@@ -139,17 +140,17 @@ const makeDecimalWriter: Make = ({ precision, scale = 0 }) => {
 /** Throws `Misfit` if a column of that precision and scale would reject or round the number. */
 export function checkDecimal(number: NumericText, precision: number | undefined, scale: number): void {
   if (precision === undefined) return
-  if (number.before > precision - scale) throw new Misfit(`does not fit DECIMAL(${precision},${scale})`)
-  if (number.significantAfter > scale) throw new Misfit(`has more than ${scale} digits after the point`)
+  if (number.before > precision - scale) throw new UnstorableValue(`does not fit DECIMAL(${precision},${scale})`)
+  if (number.significantAfter > scale) throw new UnstorableValue(`has more than ${scale} digits after the point`)
 }
 
-const float =
-  (bytes: 4 | 8): Make =>
+const makeFloatWriter =
+  (bytes: 4 | 8): WriterFactory =>
   () =>
   (value, out) => {
     const number = typeof value === 'number' ? value : floatOf(toText(value))
     if (bytes === 4 && Number.isFinite(number) && !Number.isFinite(Math.fround(number)))
-      throw new Misfit('does not fit FLOAT')
+      throw new UnstorableValue('does not fit FLOAT')
     out.reserve(4 + bytes)
     out.view.setInt32(out.at, bytes)
     if (bytes === 4) out.view.setFloat32(out.at + 4, number)
@@ -159,40 +160,40 @@ const float =
 
 function floatOf(written: string): number {
   const number = written.trim() === '' ? Number.NaN : Number(written)
-  if (Number.isNaN(number) && written.toLowerCase() !== 'nan') throw new Misfit('is not a number')
+  if (Number.isNaN(number) && written.toLowerCase() !== 'nan') throw new UnstorableValue('is not a number')
   return number
 }
 
-const truths = new Map<unknown, boolean>([
+const booleanValues = new Map<unknown, boolean>([
   ...['true', 't', '1', 'yes', 'y'].map((word): [unknown, boolean] => [word, true]),
   ...['false', 'f', '0', 'no', 'n'].map((word): [unknown, boolean] => [word, false]),
   ...[true, 1, 1n].map((word): [unknown, boolean] => [word, true]),
   ...[false, 0, 0n].map((word): [unknown, boolean] => [word, false]),
 ])
 
-const boolean: Make = () => (value, out) => {
-  const truth = truths.get(typeof value === 'string' ? value.toLowerCase() : value)
-  if (truth === undefined) throw new Misfit('is neither true nor false')
+const makeBooleanWriter: WriterFactory = () => (value, out) => {
+  const truth = booleanValues.get(typeof value === 'string' ? value.toLowerCase() : value)
+  if (truth === undefined) throw new UnstorableValue('is neither true nor false')
   out.reserve(5)
   out.view.setInt32(out.at, 1)
   out.bytes[out.at + 4] = truth ? 1 : 0
   out.at += 5
 }
 
-const time =
-  (dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): Make =>
+const makeTimeWriter =
+  (dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): WriterFactory =>
   (_column, nulled) => {
-    const moment: Moment = { days: 0, seconds: 0, microseconds: 0 }
+    const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
     return (value, out) => {
       if (value instanceof Date) {
-        if (Number.isNaN(value.getTime())) throw new Misfit(`is not a valid ${dataType}`)
+        if (Number.isNaN(value.getTime())) throw new UnstorableValue(`is not a valid ${dataType}`)
         momentOf(value, moment)
         const { nanosecondsDelta = 0 } = value as { nanosecondsDelta?: number }
         moment.microseconds += Math.round(nanosecondsDelta * 1e6)
       } else {
         const read = typeof value === 'string' ? readTime(value, moment) : undefined
         if (read === undefined || (dataType === 'DATE' && read === 'TIME' && !atMidnight(moment)))
-          throw new Misfit(`is not a valid ${dataType}`)
+          throw new UnstorableValue(`is not a valid ${dataType}`)
         if (read === 'ZERO') {
           nulled.zeroDates++
           out.writeNull()
@@ -203,10 +204,14 @@ const time =
     }
   }
 
-const atMidnight = ({ seconds, microseconds }: Moment): boolean => seconds === 0 && microseconds === 0
+const atMidnight = ({ seconds, microseconds }: TimestampParts): boolean => seconds === 0 && microseconds === 0
 
 /** Writes a timestamp as a field of a DATE (the day only), TIMESTAMP or TIMESTAMPTZ column. */
-export function writeMoment(out: TupleBuffer, moment: Moment, dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ'): void {
+export function writeMoment(
+  out: TupleBuffer,
+  moment: TimestampParts,
+  dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ',
+): void {
   const bytes = dataType === 'DATE' ? 4 : 8
   out.reserve(4 + bytes)
   out.view.setInt32(out.at, bytes)
@@ -215,21 +220,21 @@ export function writeMoment(out: TupleBuffer, moment: Moment, dataType: 'DATE' |
   out.at += 4 + bytes
 }
 
-const makers: Record<DataType, Make> = {
-  SMALLINT: integer(2, 'SMALLINT'),
-  INTEGER: integer(4, 'INTEGER'),
-  BIGINT: bigint,
+const writerFactories: Record<DataType, WriterFactory> = {
+  SMALLINT: makeIntegerWriter(2, 'SMALLINT'),
+  INTEGER: makeIntegerWriter(4, 'INTEGER'),
+  BIGINT: makeBigintWriter,
   DECIMAL: makeDecimalWriter,
-  FLOAT: float(4),
-  DOUBLE: float(8),
-  BOOLEAN: boolean,
+  FLOAT: makeFloatWriter(4),
+  DOUBLE: makeFloatWriter(8),
+  BOOLEAN: makeBooleanWriter,
   CHARACTER_11: makeTextWriter(11),
   VARCHAR_50: makeTextWriter(50),
   VARCHAR_255: makeTextWriter(255),
   TEXT: makeTextWriter(),
-  DATE: time('DATE'),
-  TIMESTAMP: time('TIMESTAMP'),
-  TIMESTAMPTZ: time('TIMESTAMPTZ'),
+  DATE: makeTimeWriter('DATE'),
+  TIMESTAMP: makeTimeWriter('TIMESTAMP'),
+  TIMESTAMPTZ: makeTimeWriter('TIMESTAMPTZ'),
   GEOMETRY: makeTextWriter(),
   GEOMETRY_POINT: makeTextWriter(),
   JSONB: () => (value, out) => writeJson(toText(value), out),

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 
 /** Extra bytes beyond the size of a full chunk, so that most rows need no larger buffer. */
-const slack = 64 * 1024
+const chunkSlackBytes = 64 * 1024
 /** The maximum size in bytes of a loaded value, in its stored form. */
 export const maxValueBytes = 16 * 1024 * 1024
 /** The maximum size in bytes of a loaded row. */
@@ -55,8 +55,8 @@ export class TupleBuffer {
   /** Ensures capacity for this many more bytes. Throws `Misfit` when the row becomes too long. */
   reserve(bytes: number): void {
     if (this.at + bytes <= this.bytes.length) return
-    if (this.at + bytes - this.#row > maxRowBytes) throw new Misfit(rowTooLong)
-    const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + bytes + slack))
+    if (this.at + bytes - this.#row > maxRowBytes) throw new UnstorableValue(rowTooLong)
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.at + bytes + chunkSlackBytes))
     this.bytes.copy(larger, 0, 0, this.at)
     this.#use(larger)
   }
@@ -99,8 +99,8 @@ export class TupleBuffer {
         return
       }
     }
-    if (text.includes('\0')) throw nul()
-    if (!text.isWellFormed()) throw new Misfit('holds half a character (a lone surrogate)')
+    if (text.includes('\0')) throw createNulError()
+    if (!text.isWellFormed()) throw new UnstorableValue('holds half a character (a lone surrogate)')
     const written = checkValueBytes(bytes.write(text, at + 4, 'utf8'))
     view.setInt32(at, written)
     this.at = at + 4 + written
@@ -115,19 +115,19 @@ export class TupleBuffer {
     this.at = at + 4 + length
     if (length > shortText) {
       const text = source.subarray(from, to)
-      if (text.includes(0)) throw nul()
-      if (!isUtf8(text)) throw new Misfit('is not valid UTF-8')
+      if (text.includes(0)) throw createNulError()
+      if (!isUtf8(text)) throw new UnstorableValue('is not valid UTF-8')
       bytes.set(text, at + 4)
       return
     }
     let high = 0
     for (let index = from, target = at + 4; index < to; index++) {
       const byte = source[index]!
-      if (byte === 0) throw nul()
+      if (byte === 0) throw createNulError()
       high |= byte
       bytes[target++] = byte
     }
-    if (high > 0x7f && !isUtf8(source.subarray(from, to))) throw new Misfit('is not valid UTF-8')
+    if (high > 0x7f && !isUtf8(source.subarray(from, to))) throw new UnstorableValue('is not valid UTF-8')
   }
 
   /** Writes bytes as the text that PostgreSQL shows for a `bytea`: `\x` and two digits each. */
@@ -151,7 +151,7 @@ export class TupleBuffer {
   }
 
   #begin(): void {
-    const size = this.#chunkBytes + slack
+    const size = this.#chunkBytes + chunkSlackBytes
     const used = this.#reuse()
     this.#use(used?.byteLength === size ? Buffer.from(used) : Buffer.allocUnsafeSlow(size))
     this.at = 0
@@ -166,7 +166,7 @@ export class TupleBuffer {
 
 /** Returns its argument, the size of a value in bytes. Throws `Misfit` if that exceeds `maxValueBytes`. */
 export function checkValueBytes(bytes: number): number {
-  if (bytes > maxValueBytes) throw new Misfit(valueTooLong)
+  if (bytes > maxValueBytes) throw new UnstorableValue(valueTooLong)
   return bytes
 }
 
@@ -175,9 +175,9 @@ const formatMegabytes = (bytes: number): string => `${bytes / 1024 ** 2} MB`
 export const valueTooLong = `is longer than ${formatMegabytes(maxValueBytes)}`
 export const rowTooLong = `makes the row longer than ${formatMegabytes(maxRowBytes)}`
 
-const nul = () => new Misfit('holds a NUL character, which text in the warehouse cannot')
+const createNulError = () => new UnstorableValue('holds a NUL character, which text in the warehouse cannot')
 
 /** A value that its column cannot store. The message follows the column's name: "holds a NUL character, …". */
-export class Misfit extends Error {
+export class UnstorableValue extends Error {
   override readonly name = 'Misfit'
 }

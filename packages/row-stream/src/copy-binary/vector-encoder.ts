@@ -31,7 +31,7 @@ export class TupleEncoder {
   readonly #writers: CellWriter[]
   readonly #sink: ChunkSink
   #sizes = new Int32Array(0)
-  #target: Target | undefined
+  #target: TupleTarget | undefined
   #memory: Uint8Array<ArrayBuffer> | undefined
   #at = 0
 
@@ -84,7 +84,7 @@ export class TupleEncoder {
     return sizes
   }
 
-  #opened(atLeast: number, rows: number): Target {
+  #opened(atLeast: number, rows: number): TupleTarget {
     if (!this.#memory) {
       const bytes = this.#sink.open(atLeast)
       this.#memory = bytes
@@ -100,7 +100,7 @@ export class TupleEncoder {
 }
 
 /** The target of encoded rows: `cursors[row]` is the position of the row's next cell, and each write advances it. */
-interface Target {
+interface TupleTarget {
   bytes: Uint8Array
   view: DataView
   cursors: Int32Array
@@ -109,7 +109,7 @@ interface Target {
 /** Writes one column's cells, length included: adds to `sizes` what each row needs, then writes rows of the same batch. */
 interface CellWriter {
   measure(vector: ColumnVector, from: number, to: number, sizes: Int32Array): void
-  write(vector: ColumnVector, from: number, to: number, target: Target): void
+  write(vector: ColumnVector, from: number, to: number, target: TupleTarget): void
 }
 
 /** The length in bytes from which a native copy is faster than a loop. */
@@ -155,13 +155,14 @@ function cellWriter(kind: VectorKind, dataType: DataType): CellWriter {
       if (kind === 'date') return fixedVectorWriter(8, writeDateAsTimestamp)
       break
     case 'DECIMAL':
-      if (kind === 'decimal' || kind === 'integer' || kind === 'float' || kind === 'double') return numerics()
+      if (kind === 'decimal' || kind === 'integer' || kind === 'float' || kind === 'double')
+        return createNumericWriter()
       break
     case 'JSONB':
-      if (kind === 'json') return bytes(1)
+      if (kind === 'json') return createBytesWriter(1)
       break
     default:
-      return kind === 'text' || kind === 'json' ? bytes(0) : rendered()
+      return kind === 'text' || kind === 'json' ? createBytesWriter(0) : createTextWriter()
   }
   throw new Error(`A column of ${kind} cannot be stored as ${dataType}`)
 }
@@ -222,7 +223,7 @@ function fixedVectorWriter<V extends ColumnVector>(width: number, writeOne: Writ
 }
 
 /** Cells of any width. `prefix` bytes of 1 go before each: the version of binary jsonb. */
-function bytes(prefix: 0 | 1): CellWriter {
+function createBytesWriter(prefix: 0 | 1): CellWriter {
   return {
     measure(vector, from, to, sizes) {
       const { nulls, lengths } = vector as BytesVector
@@ -259,7 +260,9 @@ function copyShort(source: DataView, start: number, target: DataView, at: number
 }
 
 /** Writes cells whose width is unknown until they are made: makes them while measuring, copies them while writing. */
-function made(make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void): CellWriter {
+function createBufferedWriter(
+  make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void,
+): CellWriter {
   const into: BytesVector = {
     kind: 'text',
     nulls: new Uint8Array(0),
@@ -267,7 +270,7 @@ function made(make: (vector: ColumnVector, from: number, to: number, into: Bytes
     starts: new Uint32Array(0),
     lengths: new Uint32Array(0),
   }
-  const cells = bytes(0)
+  const cells = createBytesWriter(0)
   return {
     measure(vector, from, to, sizes) {
       if (into.starts.length < to) {
@@ -282,9 +285,9 @@ function made(make: (vector: ColumnVector, from: number, to: number, into: Bytes
   }
 }
 
-function numerics(): CellWriter {
+function createNumericWriter(): CellWriter {
   const buffer = new NumericBuffer()
-  return made((vector, from, to, into) => {
+  return createBufferedWriter((vector, from, to, into) => {
     buffer.clear()
     for (let row = from; row < to; row++) {
       if (vector.nulls[row]) continue
@@ -299,8 +302,8 @@ function numerics(): CellWriter {
 }
 
 /** Writes any column as text, for a table whose column already was text. */
-function rendered(): CellWriter {
-  return made((vector, from, to, into) => {
+function createTextWriter(): CellWriter {
+  return createBufferedWriter((vector, from, to, into) => {
     const texts: Buffer[] = []
     let length = 0
     for (let row = from; row < to; row++) {

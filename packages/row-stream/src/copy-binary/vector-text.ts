@@ -68,7 +68,7 @@ function shortestSingle(value: number): string {
 
 /** Formats days since 1970-01-01: `2026-01-31`, `0044-03-15 BC`, `10000-01-01`. */
 export function dateText(days: number): string {
-  const { text, era } = calendar(days)
+  const { text, era } = formatCalendarDay(days)
   return text + era
 }
 
@@ -77,7 +77,7 @@ export function timestampText(microseconds: number | bigint, zone = ''): string 
   const whole = BigInt(microseconds)
   const perDay = BigInt(millisecondsOfDay) * 1000n
   const ofDay = ((whole % perDay) + perDay) % perDay
-  const { text, era } = calendar(Number((whole - ofDay) / perDay))
+  const { text, era } = formatCalendarDay(Number((whole - ofDay) / perDay))
   return `${text} ${timeText(Number(ofDay) * 1000)}${zone}${era}`
 }
 
@@ -93,7 +93,7 @@ export function timeText(nanoseconds: number): string {
 }
 
 /** Proleptic Gregorian, like PostgreSQL; JavaScript's own dates end in the year 275760. */
-function calendar(days: number): { text: string; era: string } {
+function formatCalendarDay(days: number): { text: string; era: string } {
   // Whole cycles of 400 years are taken off, so that a Date can do the rest.
   const cycles = Math.floor(days / 146_097)
   const date = new Date((days - cycles * 146_097) * millisecondsOfDay)

@@ -21,7 +21,7 @@ export interface SpareThreadOptions extends Pick<WorkerOptions, 'name' | 'worker
 const restartDelayMs = 1_000
 
 /** All pools of spare threads, and the number of readers that need the memory of the spare threads. */
-const pools = new Set<{ terminateSpare(): void; startSpare(): void }>()
+const spareThreadPools = new Set<{ terminateSpare(): void; startSpare(): void }>()
 let memoryHeavyReaders = 0
 
 /**
@@ -41,7 +41,7 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
     void spare?.terminate()
     spare = undefined
   }
-  pools.add({ startSpare, terminateSpare })
+  spareThreadPools.add({ startSpare, terminateSpare })
 
   /** One spare thread is enough: jobs that run at the same time start their own threads. */
   function keepOrTerminate(worker: Worker): void {
@@ -95,9 +95,9 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
 /** Terminates the spare threads until `ended` resolves, because a reader needs their memory. */
 export function suspendSpareThreads(ended: Promise<void>): void {
   memoryHeavyReaders += 1
-  for (const { terminateSpare } of pools) terminateSpare()
+  for (const { terminateSpare } of spareThreadPools) terminateSpare()
   void ended.then(() => {
     memoryHeavyReaders -= 1
-    for (const { startSpare } of pools) setTimeout(startSpare, restartDelayMs).unref()
+    for (const { startSpare } of spareThreadPools) setTimeout(startSpare, restartDelayMs).unref()
   })
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import fc from 'fast-check'
-import { rebuildAdvice, identifiers } from '@sluice/row-stream'
+import { rebuildAdvice, toUniqueIdentifiers } from '@sluice/row-stream'
 import { typeRules as clickHouse } from '../clickhouse/types.ts'
 import { typeRules as sqlRules } from '../sql-warehouse/staging/staging-columns.ts'
 import { sqlType as postgresType, typeRules as postgres } from '../postgres/types.ts'
@@ -142,14 +142,14 @@ describe('planShape', () => {
       }),
     )
     const memoryOf = (labels: readonly string[]): FeedMemory => ({
-      columns: identifiers(labels).map((name, index) => ({
+      columns: toUniqueIdentifiers(labels).map((name, index) => ({
         name,
         label: labels[index]!,
         ...postgres.storedAs({ dataType: 'TEXT' }),
       })),
     })
     const feedOf = (labels: readonly string[], more: Partial<NewFeed> = {}): NewFeed => ({
-      columns: identifiers(labels).map((name, index) => ({
+      columns: toUniqueIdentifiers(labels).map((name, index) => ({
         name,
         label: labels[index]!,
         dataType: 'TEXT',

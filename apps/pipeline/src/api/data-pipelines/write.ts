@@ -10,7 +10,7 @@ import { assertVariablesPlaced } from '../../variables/place-variables.ts'
 import { assertSourceVariablesPlaced } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { listReadingViews } from '../../views/view-dependencies.ts'
-import { identifierProblem, identifiers } from '@sluice/row-stream'
+import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { assertDeletable } from '../assert-not-in-use.ts'
 import type { RequestContext, PipelineContext } from '../operation-context.ts'
@@ -139,7 +139,7 @@ async function targetColumns(
   known: PipelineLookups,
 ) {
   const { schema, tableName } = body.dataWarehouseTarget
-  const table = tableName ?? current?.table_name ?? identifiers([body.name])[0]!
+  const table = tableName ?? current?.table_name ?? toUniqueIdentifiers([body.name])[0]!
   const wrong = identifierProblem(table)
   if (wrong) throw problems.refused('/dataWarehouseTarget/tableName', wrong)
 

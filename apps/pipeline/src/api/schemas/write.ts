@@ -4,7 +4,7 @@ import { type RecordWriter, redactSecrets } from '@sluice/records'
 import { type Transaction, sql } from 'kysely'
 import type { DB } from '../../database.ts'
 import { recordDrop } from '../../deleted-tables/pending-drops.ts'
-import { identifierProblem, identifiers } from '@sluice/row-stream'
+import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import { describeWarehouse, warehouseName } from '@sluice/warehouses/warehouse-kinds'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
 import { listFirstNames, assertNotUsed } from '../assert-not-in-use.ts'
@@ -35,7 +35,7 @@ export const schemaWriting: RecordWriter<PipelineContext, SchemaRow, SchemaBody>
   },
 
   async columns(trx, body, current, { caller }) {
-    const schemaName = body.schemaName ?? current?.schema_name ?? identifiers([body.name])[0]!
+    const schemaName = body.schemaName ?? current?.schema_name ?? toUniqueIdentifiers([body.name])[0]!
     const wrong = identifierProblem(schemaName)
     if (wrong) throw problems.refused('/schemaName', wrong)
     if (current && current.schema_name !== schemaName) {

@@ -3,7 +3,7 @@ import type { ViewBody } from '@sluice/contracts'
 import { problems } from '@sluice/http-server'
 import type { Transaction } from 'kysely'
 import type { DB } from '../../database.ts'
-import { identifierProblem, identifiers } from '@sluice/row-stream'
+import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
 import type { RequestContext } from '../operation-context.ts'
 import { assertSchedule, scheduleColumns } from '../schedule-fields.ts'
 import { lockWritableSchema } from '../schemas/records.ts'
@@ -64,7 +64,7 @@ function chooseViewName(
     )
   if (isAliasNew && !isNew(dataWarehouseViewName)) return { name: warehouseAViewName, field: 'warehouseAViewName' }
   const field = 'dataWarehouseViewName'
-  return { name: dataWarehouseViewName ?? stored ?? identifiers([name])[0]!, field }
+  return { name: dataWarehouseViewName ?? stored ?? toUniqueIdentifiers([name])[0]!, field }
 }
 
 /** Returns the schema of the body. The caller must be allowed to write to a new schema, but can always keep the current one. */

@@ -1,48 +1,48 @@
 /** Kinds of cells, found roughly and quickly. They do not decide the types of columns. */
-export const EMPTY = 0
-export const NUMBER = 1
+export const EMPTY_CELL = 0
+export const NUMBER_CELL = 1
 /** A date, a time, or both. */
-export const TIME = 2
-export const TEXT = 3
+export const TIME_CELL = 2
+export const TEXT_CELL = 3
 /** Text that looks wrongly split: a stray quote at its edge, an unmatched bracket, or other delimiters inside. */
-export const DEBRIS = 4
+export const MISSPLIT_CELL = 4
 /** Text that begins with a space. */
-export const INDENTED = 5
+export const INDENTED_CELL = 5
 
 const longestTyped = 40
 
 /** Classes of bytes. */
-const DIGIT = 1
-const LETTER = 2
-const SIGN = 3
-const SEPARATOR = 4
+const DIGIT_CLASS = 1
+const LETTER_CLASS = 2
+const SIGN_CLASS = 3
+const SLASH_CLASS = 4
 const COLON = 5
-const GAP = 6
+const SPACE_CLASS = 6
 const COMMA = 7
-const POINT = 8
+const POINT_CLASS = 8
 const QUOTE = 9
-const DELIMITER = 10
-const UNIT = 11
-const OTHER = 12
+const DELIMITER_CLASS = 10
+const UNIT_CLASS = 11
+const OTHER_CLASS = 12
 
-const classes = new Uint8Array(256).fill(OTHER)
-const classify = (characters: string, kind: number) => {
-  for (const character of characters) classes[character.charCodeAt(0)] = kind
+const byteClasses = new Uint8Array(256).fill(OTHER_CLASS)
+const setByteClass = (characters: string, kind: number) => {
+  for (const character of characters) byteClasses[character.charCodeAt(0)] = kind
 }
-classify('0123456789', DIGIT)
-classify('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', LETTER)
-classes.fill(LETTER, 0x80)
-classify('+-', SIGN)
-classify('/', SEPARATOR)
-classify(':', COLON)
-classify(' ', GAP)
-classify(',', COMMA)
-classify('.', POINT)
-classify('"\'', QUOTE)
-classify(';|\t^~\u001f', DELIMITER)
-classify('$%', UNIT)
+setByteClass('0123456789', DIGIT_CLASS)
+setByteClass('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz', LETTER_CLASS)
+byteClasses.fill(LETTER_CLASS, 0x80)
+setByteClass('+-', SIGN_CLASS)
+setByteClass('/', SLASH_CLASS)
+setByteClass(':', COLON)
+setByteClass(' ', SPACE_CLASS)
+setByteClass(',', COMMA)
+setByteClass('.', POINT_CLASS)
+setByteClass('"\'', QUOTE)
+setByteClass(';|\t^~\u001f', DELIMITER_CLASS)
+setByteClass('$%', UNIT_CLASS)
 
-const counts = new Uint16Array(OTHER + 1)
+const classCounts = new Uint16Array(OTHER_CLASS + 1)
 
 /** Returns the kind of `bytes[from..to]`. A quoted cell may contain delimiters. */
 export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: boolean): number {
@@ -50,41 +50,43 @@ export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: bo
   let end = to
   while (start < end && bytes[start] === 32) start++
   while (end > start && bytes[end - 1] === 32) end--
-  if (start === end) return EMPTY
+  if (start === end) return EMPTY_CELL
   if (end - start <= longestTyped) {
     const kind = typedKind(bytes, start, end)
-    if (kind !== TEXT) return kind
+    if (kind !== TEXT_CELL) return kind
   }
-  if (!quoted && isDebris(bytes, start, end)) return DEBRIS
-  return start > from && !quoted ? INDENTED : TEXT
+  if (!quoted && isDebris(bytes, start, end)) return MISSPLIT_CELL
+  return start > from && !quoted ? INDENTED_CELL : TEXT_CELL
 }
 
 function typedKind(bytes: Uint8Array, from: number, to: number): number {
-  counts.fill(0)
-  for (let at = from; at < to; at++) counts[classes[bytes[at]!]!]!++
-  const digits = counts[DIGIT]!
-  if (digits === 0 || counts[OTHER]! + counts[DELIMITER]! + counts[QUOTE]! > 0) return TEXT
-  const letters = counts[LETTER]!
-  const colons = counts[COLON]!
-  const slashes = counts[SEPARATOR]!
-  const points = counts[POINT]!
-  const signs = counts[SIGN]!
-  if (letters === 0 && colons + slashes === 0 && isNumber(bytes, from, to)) return NUMBER
-  if (letters === 1 && colons + slashes === 0 && isExponent(bytes, from, to)) return NUMBER
-  if (counts[COMMA]! + counts[UNIT]! > 0 || digits < 3 || digits > 21) return TEXT
+  classCounts.fill(0)
+  for (let at = from; at < to; at++) classCounts[byteClasses[bytes[at]!]!]!++
+  const digits = classCounts[DIGIT_CLASS]!
+  if (digits === 0 || classCounts[OTHER_CLASS]! + classCounts[DELIMITER_CLASS]! + classCounts[QUOTE]! > 0)
+    return TEXT_CELL
+  const letters = classCounts[LETTER_CLASS]!
+  const colons = classCounts[COLON]!
+  const slashes = classCounts[SLASH_CLASS]!
+  const points = classCounts[POINT_CLASS]!
+  const signs = classCounts[SIGN_CLASS]!
+  if (letters === 0 && colons + slashes === 0 && isNumber(bytes, from, to)) return NUMBER_CELL
+  if (letters === 1 && colons + slashes === 0 && isExponent(bytes, from, to)) return NUMBER_CELL
+  if (classCounts[COMMA]! + classCounts[UNIT_CLASS]! > 0 || digits < 3 || digits > 21) return TEXT_CELL
   const dashed = signs >= 2 || slashes === 2 || points >= 2
   const clock = colons >= 1 && colons <= 3 && digits >= 3
-  if (letters === 0) return dashed || clock ? (signs + slashes + points + colons <= 8 ? TIME : TEXT) : TEXT
+  if (letters === 0)
+    return dashed || clock ? (signs + slashes + points + colons <= 8 ? TIME_CELL : TEXT_CELL) : TEXT_CELL
   // 2024-01-31T10:00Z, 10:30 PM, 12-Jan-2024.
-  if (letters <= 2 && clock) return TIME
-  return letters === 3 && (signs === 2 || slashes === 2) ? TIME : TEXT
+  if (letters <= 2 && clock) return TIME_CELL
+  return letters === 3 && (signs === 2 || slashes === 2) ? TIME_CELL : TEXT_CELL
 }
 
 /** Whether the bytes are a number: digits with a sign, a unit, groups and a fraction in any notation. */
 function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   let at = from
   if (bytes[at] === 36) at++
-  if (classes[bytes[at]!] === SIGN) at++
+  if (byteClasses[bytes[at]!] === SIGN_CLASS) at++
   if (bytes[at] === 36) at++
   let separators = 0
   let points = 0
@@ -92,20 +94,20 @@ function isNumber(bytes: Uint8Array, from: number, to: number): boolean {
   let last = 0
   let digitsAfterComma = 0
   for (; at < to; at++) {
-    const kind = classes[bytes[at]!]!
-    if (kind === UNIT) return bytes[at] === 37 && at === to - 1
-    if (kind === DIGIT) {
+    const kind = byteClasses[bytes[at]!]!
+    if (kind === UNIT_CLASS) return bytes[at] === 37 && at === to - 1
+    if (kind === DIGIT_CLASS) {
       last = 0
       digitsAfterComma++
       continue
     }
     if (commas > 1 && digitsAfterComma !== 3) return false
     digitsAfterComma = 0
-    if (kind !== POINT && kind !== COMMA && kind !== GAP) return false
+    if (kind !== POINT_CLASS && kind !== COMMA && kind !== SPACE_CLASS) return false
     if (last !== 0) return false
     last = kind
     separators++
-    if (kind === POINT) points++
+    if (kind === POINT_CLASS) points++
     if (kind === COMMA) commas++
   }
   return (
@@ -127,19 +129,19 @@ function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
   const last = bytes[to - 1]!
   if (first === 34 || (first === 39 && (last === 39 || to - from === 1))) return true
   // 5" is five inches.
-  if (last === 34 && (to - from < 2 || classes[bytes[to - 2]!] !== DIGIT)) return true
+  if (last === 34 && (to - from < 2 || byteClasses[bytes[to - 2]!] !== DIGIT_CLASS)) return true
   let open = 0
   for (let at = from; at < to; at++) {
     const byte = bytes[at]!
-    const kind = classes[byte]
-    if (kind === OTHER) open += bracket(byte)
-    if ((kind === DELIMITER || kind === COMMA) && at + 1 < to && bytes[at + 1] !== 32) return true
+    const kind = byteClasses[byte]
+    if (kind === OTHER_CLASS) open += bracketDepthChange(byte)
+    if ((kind === DELIMITER_CLASS || kind === COMMA) && at + 1 < to && bytes[at + 1] !== 32) return true
   }
   return open !== 0
 }
 
 /** Returns 1 for an opening bracket, -1 for a closing one, else 0. */
-function bracket(byte: number): number {
+function bracketDepthChange(byte: number): number {
   if (byte === 40 || byte === 91 || byte === 123) return 1
   return byte === 41 || byte === 93 || byte === 125 ? -1 : 0
 }

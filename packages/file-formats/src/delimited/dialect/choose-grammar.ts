@@ -1,10 +1,10 @@
-import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cell-kind.ts'
+import { MISSPLIT_CELL, EMPTY_CELL, INDENTED_CELL, NUMBER_CELL, TEXT_CELL, TIME_CELL } from './cell-kind.ts'
 import { type ParsedSample, parseSample, type SampleRecord } from './sample.ts'
-import { type Grammar, plainGrammar } from './dialect.ts'
-import { QUOTED } from '../record-scanner.ts'
+import { type DelimitedGrammar, plainGrammar } from './dialect.ts'
+import { IS_QUOTED } from '../record-scanner.ts'
 
 export interface GrammarChoice {
-  grammar: Grammar
+  grammar: DelimitedGrammar
   /** From 0 to 1: the lead over the second best delimiter, quote or escape. */
   confidence: { delimiter: number; quote: number; escape: number; padded: number }
 }
@@ -36,7 +36,7 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
         )),
   )
   const best = possible.reduce((one, other) => (other.total > one.total * minimumLead ? other : one))
-  const against = (differs: (grammar: Grammar) => boolean) => {
+  const against = (differs: (grammar: DelimitedGrammar) => boolean) => {
     const rival = Math.max(0, ...possible.filter((other) => differs(other.grammar)).map(({ total }) => total))
     return best.total === 0 ? 0 : Math.max(0, Math.min(1, 1 - rival / best.total))
   }
@@ -61,11 +61,11 @@ function confidenceOf(lead: number): number {
  * Whether quotes are plain text: most fields that begin with a quote are broken. If only a few are broken, they are mistakes, and their
  * rows are rejected.
  */
-function areQuotesText(tried: readonly ParsedSample[], { delimiter }: Grammar): boolean {
+function areQuotesText(tried: readonly ParsedSample[], { delimiter }: DelimitedGrammar): boolean {
   const usual = tried.find(({ grammar }) => grammar.quote === 34 && grammar.delimiter === delimiter)
   if (!usual) return true
   const faults = usual.records.filter(({ count }) => count === 0).length
-  const quoted = usual.records.reduce((sum, { marks }) => sum + marks.filter((mark) => mark & QUOTED).length, 0)
+  const quoted = usual.records.reduce((sum, { marks }) => sum + marks.filter((mark) => mark & IS_QUOTED).length, 0)
   return faults >= fewestFaults && faults > quoted
 }
 
@@ -74,10 +74,10 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
   let padded = 0
   for (const { kinds, marks, starts, ends } of records) {
     for (let i = 1; i < kinds.length; i++) {
-      if (kinds[i] === EMPTY) continue
+      if (kinds[i] === EMPTY_CELL) continue
       fields++
       // Both sides were trimmed, so a field that follows its delimiter directly had no padding.
-      const gap = starts[i]! - ends[i - 1]! - (marks[i]! & QUOTED ? 1 : 0) - (marks[i - 1]! & QUOTED ? 1 : 0)
+      const gap = starts[i]! - ends[i - 1]! - (marks[i]! & IS_QUOTED ? 1 : 0) - (marks[i - 1]! & IS_QUOTED ? 1 : 0)
       if (gap > 1) padded++
     }
   }
@@ -85,7 +85,7 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
 }
 
 /** Returns the delimiter that occurs in the fewest unquoted values, for a file of one column. */
-function harmlessDelimiter(judged: Uint8Array, { quote, comment }: Grammar): number {
+function harmlessDelimiter(judged: Uint8Array, { quote, comment }: DelimitedGrammar): number {
   const present = new Uint32Array(256)
   for (const byte of judged) present[byte]!++
   const none = guessedDelimiters.find(
@@ -104,13 +104,13 @@ const SINGLE = 39
 const BACKSLASH = 92
 
 /** The known parts of a grammar. The others are detected. */
-type GivenGrammar = Partial<Grammar>
+type GivenGrammar = Partial<DelimitedGrammar>
 
 /**
  * Lists the grammars to try on a sample, the simplest first: only delimiters that occur, single quotes only if one begins a field, and
  * backslashes only if one precedes a quote or a delimiter.
  */
-function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): Grammar[] {
+function listCandidateGrammars(sample: Uint8Array, given: GivenGrammar): DelimitedGrammar[] {
   const seen = countBytes(sample)
   const present = guessedDelimiters.filter((delimiter) => seen.bytes[delimiter]! > 0)
   // A delimiter that does not occur means a file of one column.
@@ -196,7 +196,13 @@ interface GrammarScore {
 }
 
 /** The worth of a cell by its kind. A correctly split sample has numbers, dates and clean words. */
-const cellWorth: Record<number, number> = { [NUMBER]: 1, [TIME]: 1, [TEXT]: 0.8, [INDENTED]: 0.6, [DEBRIS]: 0.35 }
+const cellWorth: Record<number, number> = {
+  [NUMBER_CELL]: 1,
+  [TIME_CELL]: 1,
+  [TEXT_CELL]: 0.8,
+  [INDENTED_CELL]: 0.6,
+  [MISSPLIT_CELL]: 0.35,
+}
 
 /** Characters that occur more often in values than between them. */
 const delimiterTrust: Record<string, number> = { ':': 0.44, '^': 0.95, '~': 0.9, ' ': 0.5 }
@@ -218,7 +224,7 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const quality = cellQuality(records, width)
   if (width === 1) {
     const alike = records.filter(({ count }) => count === 1)
-    const times = alike.filter(({ kinds }) => kinds[0] === TIME).length
+    const times = alike.filter(({ kinds }) => kinds[0] === TIME_CELL).length
     // A colon inside a time does not separate fields.
     const worthOfOne = times > 0.9 * alike.length ? wholeTimes : singleColumn
     return { total: (worthOfOne * quality * alike.length) / records.length, width }
@@ -266,8 +272,8 @@ function startsWithTable([first]: readonly SampleRecord[], width: number): boole
 /** After titles, text above numbers is certainly the start of a table. */
 function startsWithLabels([first, second]: readonly SampleRecord[], width: number): boolean {
   if (first?.count !== width || second?.count !== width) return false
-  const isTyped = (kind: number) => kind === NUMBER || kind === TIME
-  return first.kinds.every((kind) => kind === TEXT || kind === INDENTED) && second.kinds.some(isTyped)
+  const isTyped = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL
+  return first.kinds.every((kind) => kind === TEXT_CELL || kind === INDENTED_CELL) && second.kinds.some(isTyped)
 }
 
 function cellQuality(records: readonly SampleRecord[], width: number): number {
@@ -276,10 +282,10 @@ function cellQuality(records: readonly SampleRecord[], width: number): number {
   for (const { count, kinds } of records) {
     if (count !== width) continue
     for (const kind of kinds) {
-      if (kind === EMPTY) continue
+      if (kind === EMPTY_CELL) continue
       sum += cellWorth[kind]!
       cells++
     }
   }
-  return cells === 0 ? cellWorth[TEXT]! : sum / cells
+  return cells === 0 ? cellWorth[TEXT_CELL]! : sum / cells
 }

@@ -1,8 +1,8 @@
 import type { DataType } from '@sluice/contracts'
 import { SourceProblem } from '@sluice/row-stream'
 
-export const delimiters = { COMMA: ',', SEMI_COLON: ';', TAB: '\t', PIPE: '|' } as const
-export type DelimiterName = keyof typeof delimiters
+export const delimiterCharacters = { COMMA: ',', SEMI_COLON: ';', TAB: '\t', PIPE: '|' } as const
+export type DelimiterName = keyof typeof delimiterCharacters
 
 export const dateFormats = [
   'YYYY-MM-DD',
@@ -73,7 +73,7 @@ const isSeparator = (text: string) => {
 
 /** Returns the byte of a delimiter, which is given by name or as a character. Throws SourceProblem OPTIONS_NOT_USABLE. */
 export function delimiterByte(delimiter: string): number {
-  const character = delimiters[delimiter as DelimiterName] ?? delimiter
+  const character = delimiterCharacters[delimiter as DelimiterName] ?? delimiter
   if (isSeparator(character)) return character.charCodeAt(0)
   throw optionsProblem(
     `${JSON.stringify(delimiter)} cannot be a delimiter; give one punctuation character, or COMMA, SEMI_COLON, TAB or PIPE`,

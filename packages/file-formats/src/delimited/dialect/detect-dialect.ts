@@ -10,7 +10,7 @@ import {
   type SampleRecord,
 } from './sample.ts'
 import { chooseGrammar } from './choose-grammar.ts'
-import type { DelimitedDialect, DetectedDialect, Grammar } from './dialect.ts'
+import type { DelimitedDialect, DetectedDialect, DelimitedGrammar } from './dialect.ts'
 import { type DetectedFooter, findFooter, lastLines, skipLines, steadyKind } from './footer.ts'
 import { describeDetection, detectionNotes } from './detected-options.ts'
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
@@ -86,7 +86,7 @@ function detectIn(
   return { dialect, guesses, decimalDecided, notes: detectionNotes(guesses, footer, table.isMended) }
 }
 
-const signs = { POINT: 46, COMMA: 44 } as const
+const decimalSignBytes = { POINT: 46, COMMA: 44 } as const
 
 const dayFirstOf = (labels: readonly string[], { dayFirst }: RememberedDialect): (boolean | undefined)[] =>
   labels.map((label) => (Object.hasOwn(dayFirst, label) ? dayFirst[label] : undefined))
@@ -98,15 +98,15 @@ function decimalOf(
   labels: readonly string[],
   columns: readonly (readonly string[])[],
 ): number {
-  if (decimal !== undefined) return signs[decimal]
+  if (decimal !== undefined) return decimalSignBytes[decimal]
   if (remembered?.decimal === undefined) return guessed.sign
-  const known = signs[remembered.decimal]
-  const other = known === signs.POINT ? signs.COMMA : signs.POINT
+  const known = decimalSignBytes[remembered.decimal]
+  const other = known === decimalSignBytes.POINT ? decimalSignBytes.COMMA : decimalSignBytes.POINT
   const changed = labels.findIndex(
     (label, index) => remembered.numbers.includes(label) && areDecimals(columns[index] ?? [], other),
   )
   if (changed < 0) return known
-  const [before, now] = known === signs.POINT ? ['point', 'comma'] : ['comma', 'point']
+  const [before, now] = known === decimalSignBytes.POINT ? ['point', 'comma'] : ['comma', 'point']
   throw new SourceProblem(
     'DECIMAL_SIGN_CHANGED',
     `Column "${labels[changed]}" has a decimal ${now} in this file, but the table was loaded with a decimal ${before}. Nothing was loaded, because numbers could be misread. Write the numbers as before.`,
@@ -150,14 +150,14 @@ function sampleColumns({ records, grammar }: ParsedSample, head: Uint8Array, tab
   return table.labels.map((_, index) => rows.map((row) => row[index] ?? ''))
 }
 
-const quotes = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
+const quoteBytes = { DOUBLE: 34, SINGLE: 39, NONE: -1 } as const
 
 /** Returns the parts of the grammar that the options or the `sep=` line of the file set. */
-function givenGrammar(options: DelimitedOptions, directive: number | undefined): Partial<Grammar> {
+function givenGrammar(options: DelimitedOptions, directive: number | undefined): Partial<DelimitedGrammar> {
   const delimiter = options.delimiter === undefined ? directive : delimiterByte(options.delimiter)
   return {
     ...(delimiter !== undefined && { delimiter }),
-    ...(options.quote && { quote: quotes[options.quote] }),
+    ...(options.quote && { quote: quoteBytes[options.quote] }),
     ...(options.escape && { escape: options.escape === 'BACKSLASH' ? 92 : -1 }),
     ...(options.comment !== undefined && { comment: options.comment.charCodeAt(0) }),
     ...(options.trimSpaces !== undefined && { padded: options.trimSpaces }),

@@ -1,5 +1,5 @@
 import type { GrammarChoice } from './choose-grammar.ts'
-import { type DelimitedOptions, type DelimiterName, delimiters } from './delimited-options.ts'
+import { type DelimitedOptions, type DelimiterName, delimiterCharacters } from './delimited-options.ts'
 import type { DetectedOptions, DetectedValue } from './dialect.ts'
 import type { DetectedTable } from './find-table.ts'
 import type { DetectedFooter } from './footer.ts'
@@ -60,7 +60,10 @@ function detectedValue<Value>(value: Value, given: unknown, confidence: number):
 /** Returns the name of a delimiter in the options, or the character. */
 function delimiterName(delimiter: number): string {
   const character = String.fromCharCode(delimiter)
-  return Object.keys(delimiters).find((name) => delimiters[name as DelimiterName] === character) ?? character
+  return (
+    Object.keys(delimiterCharacters).find((name) => delimiterCharacters[name as DelimiterName] === character) ??
+    character
+  )
 }
 
 /** Returns the line ends of a text. Line ends in quotes count too, because the same program wrote them. */

@@ -10,7 +10,7 @@ import type { ColumnOptions } from './delimited-options.ts'
  * - With `padded`, the spaces (U+0020) around a field, quoted or not, do not belong to it. Otherwise they do.
  * - A line that begins with `comment` is skipped.
  */
-export interface Grammar {
+export interface DelimitedGrammar {
   delimiter: number
   quote: number
   /** A backslash, or -1 if quotes are only escaped by doubling. */
@@ -20,12 +20,12 @@ export interface Grammar {
 }
 
 /** The syntax of RFC 4180 with this delimiter. */
-export function plainGrammar(delimiter: number): Grammar {
+export function plainGrammar(delimiter: number): DelimitedGrammar {
   return { delimiter, quote: 34, escape: -1, padded: false, comment: -1 }
 }
 
 /** All that a reader must know about one file. Plain data, so that it can be sent to threads. */
-export interface DelimitedDialect extends Grammar {
+export interface DelimitedDialect extends DelimitedGrammar {
   /** The position of the first row in the file and its physical line, from 1. */
   from: number
   line: number

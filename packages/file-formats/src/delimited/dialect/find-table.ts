@@ -1,7 +1,7 @@
 import { maxColumns } from '@sluice/row-stream'
-import { afterLineEnd, QUOTED } from '../record-scanner.ts'
+import { afterLineEnd, IS_QUOTED } from '../record-scanner.ts'
 import { cellTexts, type ParsedSample, parseSample, type SampleRecord } from './sample.ts'
-import { EMPTY } from './cell-kind.ts'
+import { EMPTY_CELL } from './cell-kind.ts'
 import {
   areDistinct,
   type HeaderCandidate,
@@ -13,7 +13,7 @@ import {
 } from './header.ts'
 import type { DelimitedOptions } from './delimited-options.ts'
 import { usualWidth } from './choose-grammar.ts'
-import type { Grammar } from './dialect.ts'
+import type { DelimitedGrammar } from './dialect.ts'
 
 /** The position of the table in a sample, and the labels of its columns. */
 export interface DetectedTable {
@@ -98,7 +98,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
  * header that is too short stays as it is, and the rows are rejected, because the missing column is unknown.
  */
 function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], wide: number): boolean {
-  const quoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & QUOTED) !== 0
+  const quoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & IS_QUOTED) !== 0
   return (
     header.count === wide - 1 &&
     header.marks.every((_, index) => quoted(header, index)) &&
@@ -158,7 +158,7 @@ function skipTitles(
   at: (index: number) => HeaderCandidate,
   isHeader: (index: number) => boolean,
 ): number {
-  const filled = (index: number) => at(index).record.kinds.filter((kind) => kind !== EMPTY)
+  const filled = (index: number) => at(index).record.kinds.filter((kind) => kind !== EMPTY_CELL)
   let most = filled(start).length
   if (most > 1) return start
   let wasEmpty = most === 0
@@ -201,7 +201,7 @@ function headerDepth(
     if (isRule(next)) break
     if (
       next.record.count !== at(start).record.count ||
-      !next.record.kinds.every((kind) => kind === EMPTY || isTextKind(kind))
+      !next.record.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind))
     )
       break
     const below = rowsFrom(start + lines + 1)
@@ -216,7 +216,7 @@ function headerDepth(
  * Reads a header with broken quotes as if quotes had no meaning, if that gives a label of text for each column. Otherwise returns the record
  * unchanged. Values are never repaired like this: users can check labels, but not a million rows.
  */
-function repairHeader(record: SampleRecord, sample: Uint8Array, grammar: Grammar, wide: number): SampleRecord {
+function repairHeader(record: SampleRecord, sample: Uint8Array, grammar: DelimitedGrammar, wide: number): SampleRecord {
   const after = afterLineEnd(sample, record.from, sample.length, true)
   const line = sample.subarray(0, after < 0 ? sample.length : after)
   const [mended] = parseSample(
@@ -226,7 +226,7 @@ function repairHeader(record: SampleRecord, sample: Uint8Array, grammar: Grammar
     { ...grammar, quote: -1, escape: -1 },
     { records: 1, cells: 0 },
   ).records
-  if (!mended || mended.count !== wide || !mended.kinds.every((kind) => kind === EMPTY || isTextKind(kind)))
+  if (!mended || mended.count !== wide || !mended.kinds.every((kind) => kind === EMPTY_CELL || isTextKind(kind)))
     return record
   const { starts, ends } = mended
   for (let index = 0; index < mended.count; index++) {

@@ -1,6 +1,6 @@
-import type { Grammar } from './dialect.ts'
-import { afterLineEnd, countLineEnds, QUOTED, RECORD, RecordScanner } from '../record-scanner.ts'
-import { cellKind, EMPTY, NUMBER, TIME } from './cell-kind.ts'
+import type { DelimitedGrammar } from './dialect.ts'
+import { afterLineEnd, countLineEnds, IS_QUOTED, COMPLETE_RECORD, RecordScanner } from '../record-scanner.ts'
+import { cellKind, EMPTY_CELL, NUMBER_CELL, TIME_CELL } from './cell-kind.ts'
 import type { FileSample } from './sample.ts'
 
 /** Lines at the end of a file that are not rows. */
@@ -28,10 +28,10 @@ interface FooterShape {
 const mostLines = 30
 const shownText = 200
 
-const notes =
+const notePattern =
   /^\W*(source|sources|note|notes|quelle|quellen|hinweis|anmerkung|fuente|fuentes|nota|notas|remarque|remarques|generated|exported|created|printed|end of|\(c\)|©)\b/i
-const bullets = /^\s*["']?\s*([*†‡#]|\(\d+\)|\d+\)|\[\d+\]|--)/
-const totals =
+const bulletPattern = /^\s*["']?\s*([*†‡#]|\(\d+\)|\d+\)|\[\d+\]|--)/
+const totalPattern =
   /^\W*(grand total|sub-?total|total|totals|totale|totaux|sum|summe|gesamt|insgesamt|suma|somme|всего|итого)\b/iu
 
 interface FooterLine {
@@ -45,7 +45,12 @@ interface FooterLine {
  * Finds lines after the last row that are clearly not rows: notes of one cell, and totals, separated by an empty line or recognised by how
  * they begin. If one line could be a row or a part of one, nothing is cut off, and lines that do not fit are rejected.
  */
-export function findFooter(sample: FileSample, size: number, grammar: Grammar, shape: FooterShape): DetectedFooter {
+export function findFooter(
+  sample: FileSample,
+  size: number,
+  grammar: DelimitedGrammar,
+  shape: FooterShape,
+): DetectedFooter {
   const none = { from: size, lines: 0, text: '' }
   if (shape.fields < 2) return none
   const lines: FooterLine[] = []
@@ -57,74 +62,75 @@ export function findFooter(sample: FileSample, size: number, grammar: Grammar, s
     if (sample.tailFrom + from < shape.rowsFrom) break
     const line = readLine(sample.tail, from, end, grammar)
     if (!line) return none
-    const filled = line.kinds.filter((kind) => kind !== EMPTY).length
+    const filled = line.kinds.filter((kind) => kind !== EMPTY_CELL).length
     if (filled > 0 && isRow(line, filled, shape)) {
       clear = true
-      const isLast = lines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY))
-      if (isLast && totals.test(line.fields.find((field) => field !== '')!))
-        return { ...none, doubt: shortened(line.text) }
+      const isLast = lines.every(({ kinds }) => kinds.every((kind) => kind === EMPTY_CELL))
+      if (isLast && totalPattern.test(line.fields.find((field) => field !== '')!))
+        return { ...none, doubt: shortenText(line.text) }
       break
     }
     lines.unshift(line)
     setOff = filled === 0 && !shape.hasGaps
     end = from
   }
-  const noteLines = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY))
+  const noteLines = lines.filter(({ kinds }) => kinds.some((kind) => kind !== EMPTY_CELL))
   if (!clear || noteLines.length === 0 || !(setOff || noteLines.every(isMeaningful))) return none
   // If a similar total occurs between the rows, both are subtotals, and both stay.
   const rows = Buffer.from(sample.tail.subarray(0, noteLines[0]!.from))
   const subtotal = noteLines.find(({ fields, text }) => {
     const cell = firstCell(text, grammar)
-    return totals.test(fields[0]!) && ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
+    return totalPattern.test(fields[0]!) && ['\n', '\r'].some((lineEnd) => rows.includes(lineEnd + cell))
   })
-  if (subtotal) return { ...none, doubt: shortened(subtotal.text) }
+  if (subtotal) return { ...none, doubt: shortenText(subtotal.text) }
   const from = sample.tailFrom + noteLines[0]!.from
   const count = countLineEnds(sample.tail, noteLines[0]!.from, sample.tail.length)
   const open = !/[\r\n]$/.test(String.fromCharCode(sample.tail.at(-1)!)) ? 1 : 0
   const text = noteLines.map((line) => line.text).join(' / ')
-  return { from, lines: count + open, text: shortened(text) }
+  return { from, lines: count + open, text: shortenText(text) }
 }
 
 /** Returns the first cell with the delimiter after it. */
-const firstCell = (text: string, { delimiter }: Grammar) =>
+const firstCell = (text: string, { delimiter }: DelimitedGrammar) =>
   text.slice(0, text.indexOf(String.fromCharCode(delimiter)) + 1)
 
-const shortened = (text: string) => (text.length > shownText ? `${text.slice(0, shownText)}…` : text)
+const shortenText = (text: string) => (text.length > shownText ? `${text.slice(0, shownText)}…` : text)
 
 const isMeaningful = ({ fields }: FooterLine) => {
   const first = fields.find((field) => field !== '')!
-  return notes.test(first) || bullets.test(first) || totals.test(first)
+  return notePattern.test(first) || bulletPattern.test(first) || totalPattern.test(first)
 }
 
 /** Whether a line may be a row: it is full and neither a total nor a padded note, or it is too long for a note. */
 function isRow(line: FooterLine, filled: number, { fields, firstKind }: FooterShape): boolean {
   const first = line.fields.find((field) => field !== '')!
   if (line.kinds.length === fields) {
-    const breaksFirst = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY
-    if (totals.test(first)) return !(breaksFirst || filled < fields)
-    return !(filled === 1 && fields > 2 && line.kinds[0] !== EMPTY && isMeaningful(line))
+    const breaksFirst = firstKind !== undefined && line.kinds[0] !== firstKind && line.kinds[0] !== EMPTY_CELL
+    if (totalPattern.test(first)) return !(breaksFirst || filled < fields)
+    return !(filled === 1 && fields > 2 && line.kinds[0] !== EMPTY_CELL && isMeaningful(line))
   }
-  return filled > 1 && !totals.test(first) && !notes.test(first)
+  return filled > 1 && !totalPattern.test(first) && !notePattern.test(first)
 }
 
 /** Reads a line as one record. Returns undefined if a quote stays open, because the line may then belong to a longer record. */
-function readLine(tail: Uint8Array, from: number, end: number, grammar: Grammar): FooterLine | undefined {
+function readLine(tail: Uint8Array, from: number, end: number, grammar: DelimitedGrammar): FooterLine | undefined {
   let textEnd = end
   while (textEnd > from && (tail[textEnd - 1] === 10 || tail[textEnd - 1] === 13)) textEnd--
   const text = Buffer.from(tail.subarray(from, textEnd)).toString()
-  if (textEnd === from) return { from, text, fields: [''], kinds: [EMPTY] }
+  if (textEnd === from) return { from, text, fields: [''], kinds: [EMPTY_CELL] }
   const scanner = new RecordScanner(grammar)
-  if (scanner.scan(tail, from, textEnd, true) !== RECORD) return undefined
+  if (scanner.scan(tail, from, textEnd, true) !== COMPLETE_RECORD) return undefined
   const { starts, ends, marks } = scanner
   const count = Math.min(scanner.count, starts.length)
   const indexes = Array.from({ length: count }, (_, index) => index)
-  const isStray = (i: number) => (marks[i]! & QUOTED) === 0 && tail.subarray(starts[i], ends[i]).includes(grammar.quote)
+  const isStray = (i: number) =>
+    (marks[i]! & IS_QUOTED) === 0 && tail.subarray(starts[i], ends[i]).includes(grammar.quote)
   if (grammar.quote >= 0 && indexes.some(isStray)) return undefined
   return {
     from,
     text,
     fields: indexes.map((i) => Buffer.from(tail.subarray(starts[i], ends[i])).toString().trim()),
-    kinds: indexes.map((i) => cellKind(tail, starts[i]!, ends[i]!, (marks[i]! & QUOTED) !== 0)),
+    kinds: indexes.map((i) => cellKind(tail, starts[i]!, ends[i]!, (marks[i]! & IS_QUOTED) !== 0)),
   }
 }
 
@@ -139,8 +145,8 @@ function startOfLine(tail: Uint8Array, end: number): number {
 
 /** Returns the kind of nearly all cells, if it is a number or a time. */
 export function steadyKind(kinds: readonly number[]): number | undefined {
-  const filled = kinds.filter((kind) => kind !== EMPTY)
-  return [NUMBER, TIME].find(
+  const filled = kinds.filter((kind) => kind !== EMPTY_CELL)
+  return [NUMBER_CELL, TIME_CELL].find(
     (kind) => filled.length > 2 && filled.filter((one) => one === kind).length >= 0.9 * filled.length,
   )
 }

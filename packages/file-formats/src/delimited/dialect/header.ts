@@ -1,4 +1,4 @@
-import { DEBRIS, EMPTY, INDENTED, NUMBER, TEXT, TIME } from './cell-kind.ts'
+import { MISSPLIT_CELL, EMPTY_CELL, INDENTED_CELL, NUMBER_CELL, TEXT_CELL, TIME_CELL } from './cell-kind.ts'
 import type { SampleRecord } from './sample.ts'
 
 /** A column votes if at least this share of its values are numbers or times. */
@@ -20,8 +20,10 @@ export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly H
   if (countsUp({ record, texts }) && !sample.some(countsUp)) return 1
   let votes = 0
   for (const [index, kind] of record.kinds.entries()) {
-    const column = sample.filter((row) => row.record.kinds[index] !== undefined && row.record.kinds[index] !== EMPTY)
-    if (kind === EMPTY || column.length === 0) continue
+    const column = sample.filter(
+      (row) => row.record.kinds[index] !== undefined && row.record.kinds[index] !== EMPTY_CELL,
+    )
+    if (kind === EMPTY_CELL || column.length === 0) continue
     votes += voteOfColumn(
       kind,
       texts[index]!,
@@ -34,7 +36,7 @@ export function headerVotes({ record, texts }: HeaderCandidate, rows: readonly H
 function voteOfColumn(kind: number, label: string, column: readonly { kind: number; text: string }[]): number {
   const typed = dominantKind(column)
   // A date over numbers is a label too.
-  if (typed === NUMBER && kind === TIME) return 1
+  if (typed === NUMBER_CELL && kind === TIME_CELL) return 1
   if (typed !== undefined) return isBare(kind) ? -1 : 1
   if (isBare(kind)) return 0
   if (column.some(({ text }) => text === label)) return -1
@@ -43,10 +45,10 @@ function voteOfColumn(kind: number, label: string, column: readonly { kind: numb
   return alike && label.length !== first!.text.length ? 0.5 : 0
 }
 
-const isBare = (kind: number) => kind === NUMBER || kind === TIME
+const isBare = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL
 
 function dominantKind(column: readonly { kind: number }[]): number | undefined {
-  for (const wanted of [NUMBER, TIME]) {
+  for (const wanted of [NUMBER_CELL, TIME_CELL]) {
     if (column.filter(({ kind }) => kind === wanted).length >= clearMajority * column.length) return wanted
   }
   return undefined
@@ -57,7 +59,7 @@ function dominantKind(column: readonly { kind: number }[]): number | undefined {
  * years, months or weeks, not values.
  */
 function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
-  const numbers = texts.filter((_, index) => kinds[index] === NUMBER)
+  const numbers = texts.filter((_, index) => kinds[index] === NUMBER_CELL)
   if (!isTextKind(kinds[0]!) || numbers.length < 2) return false
   const areYears = numbers.every((one) => /^(19|20)\d\d$/.test(one))
   const areMonths = numbers.every((one) => /^(19|20)\d\d(0[1-9]|1[0-2])$/.test(one))
@@ -68,11 +70,11 @@ function countsUp({ record: { kinds }, texts }: HeaderCandidate): boolean {
   return Math.abs(steps[0]!) === 1 && steps.every((step) => step === steps[0])
 }
 
-export const isTextKind = (kind: number) => kind === TEXT || kind === INDENTED || kind === DEBRIS
+export const isTextKind = (kind: number) => kind === TEXT_CELL || kind === INDENTED_CELL || kind === MISSPLIT_CELL
 
 /** Whether the cells can be labels: text, and no values. */
 export function lookLikeLabels({ record }: HeaderCandidate): boolean {
-  const filled = record.kinds.filter((kind) => kind !== EMPTY)
+  const filled = record.kinds.filter((kind) => kind !== EMPTY_CELL)
   return filled.length > 0 && filled.every(isTextKind)
 }
 

@@ -1,13 +1,13 @@
-import { BACKSLASHED, DOUBLED, unescape } from '../record-scanner.ts'
+import { HAS_BACKSLASH_ESCAPE, HAS_DOUBLED_QUOTES, unescapeField } from '../record-scanner.ts'
 import { cellKind } from './cell-kind.ts'
-import type { Grammar } from './dialect.ts'
+import type { DelimitedGrammar } from './dialect.ts'
 import {
   afterLineEnd,
-  COMMENT,
+  COMMENT_LINE,
   countLineEnds,
-  MORE,
-  QUOTED,
-  RECORD,
+  NEEDS_MORE,
+  IS_QUOTED,
+  COMPLETE_RECORD,
   RecordScanner,
   TEXT_AFTER_QUOTE,
 } from '../record-scanner.ts'
@@ -76,7 +76,7 @@ export interface SampleRecord {
 }
 
 export interface ParsedSample {
-  grammar: Grammar
+  grammar: DelimitedGrammar
   records: SampleRecord[]
   blankLines: number[]
   /** Whether the last record reaches the end of the sample. */
@@ -100,7 +100,7 @@ export function parseSample(
   bytes: Uint8Array,
   from: number,
   complete: boolean,
-  grammar: Grammar,
+  grammar: DelimitedGrammar,
   most: SampleBudget,
   until = bytes.length,
 ): ParsedSample {
@@ -115,17 +115,18 @@ export function parseSample(
   while (at < end && at < until && records.length < most.records) {
     if (cells > most.cells && records.length >= fewRecords) break
     let outcome = scanner.scan(bytes, at, end, complete)
-    if (outcome === MORE && scanner.openQuote >= 0 && end - scanner.openQuote > longQuote) {
+    if (outcome === NEEDS_MORE && scanner.openQuote >= 0 && end - scanner.openQuote > longQuote) {
       if (++strays > strayQuotes) break
       outcome = -1
-    } else if (outcome === MORE && records.length === 0) outcome = scanner.scan(bytes, at, end, true)
-    if (outcome === MORE) break
-    const whole = outcome === RECORD
-    const after = whole || outcome === COMMENT ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
+    } else if (outcome === NEEDS_MORE && records.length === 0) outcome = scanner.scan(bytes, at, end, true)
+    if (outcome === NEEDS_MORE) break
+    const whole = outcome === COMPLETE_RECORD
+    const after = whole || outcome === COMMENT_LINE ? scanner.next : afterLineEnd(bytes, scanner.openQuote, end, true)
     const next = after < 0 ? end : after
-    const isBlank = whole && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < QUOTED
+    const isBlank =
+      whole && scanner.count === 1 && scanner.starts[0] === scanner.ends[0] && scanner.marks[0]! < IS_QUOTED
     if (isBlank) blankLines.push(line)
-    else if (outcome !== COMMENT) records.push(describeRecord(scanner, { from: at, next, line }, outcome, bytes))
+    else if (outcome !== COMMENT_LINE) records.push(describeRecord(scanner, { from: at, next, line }, outcome, bytes))
     cells += scanner.count
     line += whole ? scanner.lines : countLineEnds(bytes, at, next)
     at = next
@@ -139,13 +140,13 @@ function describeRecord(
   outcome: number,
   bytes: Uint8Array,
 ): SampleRecord {
-  if (outcome !== RECORD) {
+  if (outcome !== COMPLETE_RECORD) {
     const fault = outcome === TEXT_AFTER_QUOTE ? 'TEXT_AFTER_QUOTE' : 'UNCLOSED_QUOTE'
     return { ...place, count: 0, fault, kinds: noBytes, starts: noPlaces, ends: noPlaces, marks: noBytes }
   }
   const seen = Math.min(count, starts.length)
   const kinds = new Uint8Array(seen)
-  for (let i = 0; i < seen; i++) kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & QUOTED) !== 0)
+  for (let i = 0; i < seen; i++) kinds[i] = cellKind(bytes, starts[i]!, ends[i]!, (marks[i]! & IS_QUOTED) !== 0)
   return {
     ...place,
     count,
@@ -160,17 +161,28 @@ const noBytes = new Uint8Array(0)
 const noPlaces = new Int32Array(0)
 
 /** Returns the value of a field as text. */
-export function valueText(bytes: Uint8Array, from: number, to: number, mark: number, grammar: Grammar): string {
-  if ((mark & (DOUBLED | BACKSLASHED)) === 0)
+export function valueText(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  mark: number,
+  grammar: DelimitedGrammar,
+): string {
+  if ((mark & (HAS_DOUBLED_QUOTES | HAS_BACKSLASH_ESCAPE)) === 0)
     return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
   const plain = Buffer.allocUnsafe(to - from)
-  return plain.toString('utf8', 0, unescape(bytes, from, to, mark, grammar, plain))
+  return plain.toString('utf8', 0, unescapeField(bytes, from, to, mark, grammar, plain))
 }
 
-function cellText(sample: Uint8Array, { starts, ends, marks }: SampleRecord, index: number, grammar: Grammar): string {
+function cellText(
+  sample: Uint8Array,
+  { starts, ends, marks }: SampleRecord,
+  index: number,
+  grammar: DelimitedGrammar,
+): string {
   return valueText(sample, starts[index]!, ends[index]!, marks[index]!, grammar)
 }
 
-export function cellTexts(sample: Uint8Array, record: SampleRecord, grammar: Grammar): string[] {
+export function cellTexts(sample: Uint8Array, record: SampleRecord, grammar: DelimitedGrammar): string[] {
   return Array.from(record.kinds, (_, index) => cellText(sample, record, index, grammar))
 }
