@@ -126,7 +126,7 @@ async function endWithProblem(problem: SourceProblem, { cancels }: { cancels: bo
   isEnding = true
   if (cancels) await cancelQuery()
   const { code, message, cause } = problem
-  mainThreadPort.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage)
+  mainThreadPort.postMessage({ kind: 'problem', code, message, cause } satisfies DatabaseMessage, [])
   mainThreadPort.close()
   // The process exits after a second, because the driver may wait for a response that never arrives.
   setTimeout(() => process.exit(), 1_000).unref()
