@@ -5,7 +5,7 @@ import type { RecordKind } from './record-kind.ts'
 import { pageHeaders } from './search/page-headers.ts'
 import { escapeLike } from './search/patterns.ts'
 import { type SearchPlan, searchPlan } from './search/plan.ts'
-import { clientVersion, isTallied, createTotalsCache, totalFromTally, tallyVersion } from './totals.ts'
+import { clientVersion, isTallied, createTotalsCache, totalFromTally, tallyVersion } from './record-counts.ts'
 import { InvalidSearch } from './search/violations.ts'
 
 interface RecordPage<Row> {

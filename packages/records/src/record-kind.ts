@@ -2,7 +2,7 @@ import type { Expression, RawBuilder, SqlBool } from 'kysely'
 import type { Caller } from '@sluice/http-server'
 import type { Properties } from './search/properties.ts'
 import type { AccessLevel } from './sharing.ts'
-import type { ChangeCounter, ListCondition, TotalsTable } from './totals.ts'
+import type { ChangeCounter, ListCondition, TotalsTable } from './record-counts.ts'
 
 /** Describes one kind of record. Every expression refers to its table by the alias `r`. */
 export interface RecordKind<Row, Resource, Context> {
