@@ -65,7 +65,7 @@ const explanationByCode: Readonly<Record<string, S3Explanation>> = {
   RequestTimeTooSkewed: [
     'CLOCK_WRONG',
     ({ host }) =>
-      `The clocks of this server and of ${host} differ too much for a valid signature. Ask an operator to correct the clock of this server.`,
+      `The clocks of the Sluice server and of ${host} differ too much for a valid signature. Ask an operator to correct the clock of the Sluice server.`,
   ],
   AccessDenied: noPermission,
   AllAccessDisabled: noPermission,

@@ -45,11 +45,15 @@ const visualizationFields = {
     ...NonNegativeInteger,
     description: 'The number of an external dashboard that shows the view. The service only stores it.',
   }),
-  visualizationHref: Type.Optional({ ...UrlOrEmpty, description: 'The address of that dashboard.' }),
+  visualizationHref: Type.Optional({
+    ...UrlOrEmpty,
+    description: 'The address of an external dashboard that shows the view. The service only stores it.',
+  }),
 }
 
 const viewStatus = Type.Enum([...runStatuses, 'PENDING'], {
-  description: 'PENDING: a table that the view reads does not exist yet. The view is built when it exists.',
+  description:
+    'PENDING: a table that the view reads does not exist yet. The view is built as soon as that table exists.',
 })
 
 const viewBodyFields = {
