@@ -66,7 +66,7 @@ export interface RowContent {
   size?: number
   /** Returns the profile of the last `rows`; call it after `rows` has ended. */
   profile?(): ColumnProfile[]
-  /** Returns the contents of the columns; call it after `rows` has ended. Absent if the source knows its types. */
+  /** Returns facts about the values of each column; call it after `rows` has ended. Undefined if the source knows its types. */
   facts?(): ColumnFacts[]
   /** Returns JSON that the source receives at its next reading; call it after `rows` has ended. */
   reading?(): unknown

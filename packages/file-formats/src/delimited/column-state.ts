@@ -184,13 +184,13 @@ function undecidedEvidence(kinds: number, spellings: number): 'NOTHING' | 'AMBIG
   return areTimes && (spellings & (spellings - 1)) !== 0 ? 'AMBIGUOUS' : undefined
 }
 
-/** Copies the observed values of all columns, for `mergeSeenValues`. */
-export function copySeenValues(wasm: WasmScanner, columns: number): Buffer[] {
+/** Copies the state of each column (the kinds and sizes of the values observed so far), for `mergeColumnStates`. */
+export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
   return Array.from({ length: columns }, (_, column) => Buffer.from(columnStateOf(wasm, column)))
 }
 
-/** Adds the values that another pass over the same rows observed. Types that are read afterwards hold for both passes. */
-export function mergeSeenValues(wasm: WasmScanner, seen: readonly Buffer[]): void {
+/** Adds the column states of another pass over the same rows. Types that are read afterwards hold for both passes. */
+export function mergeColumnStates(wasm: WasmScanner, seen: readonly Buffer[]): void {
   for (const [column, before] of seen.entries()) {
     const state = columnStateOf(wasm, column)
     state[0]! |= before[0]!
