@@ -9,13 +9,13 @@ export interface GuardedFetchOptions {
   timeLimit?: number
   /** Bytes of a body, after decompression. */
   maxBytes?: number
-  /** Milliseconds for connecting; `timeLimit` when absent. */
+  /** Milliseconds for connecting. Default: `timeLimit`. */
   connectLimit?: number
   /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
   follow?: boolean
   /** Return redirect responses to the caller unchanged. Overrides `follow`. */
   returnRedirects?: boolean
-  /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
+  /** Returns all addresses of a name. Default: the system resolves hosts that the operator allows, and DNS all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 

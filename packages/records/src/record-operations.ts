@@ -14,7 +14,7 @@ type CallerAndRequest = { caller: Caller; request: RequestFacts }
  */
 export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
   /**
-   * Converts the sent body before it is checked; when absent, the sent body is used unchanged. `current` reads the row to
+   * Converts the sent body before it is checked. Without it, the sent body is used unchanged. `current` reads the row to
    * replace, and is absent for a new row. Throws a problem.
    */
   complete?(sent: Sent, current?: () => Promise<Row>): Promise<Body>

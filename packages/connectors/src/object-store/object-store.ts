@@ -44,7 +44,7 @@ export interface ListedPage {
 }
 
 export interface StoreRequest {
-  /** The key of an object. If absent, the request is for the bucket or container. */
+  /** The key of an object. Without a key, the request is for the bucket or container. */
   key?: string
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>

@@ -60,7 +60,7 @@ const viewBodyFields = {
   ...viewFields,
   ...scheduledBody,
   schema: SchemaReference,
-  dataWarehouseViewName: ViewName('The view in the warehouse; derived from the name when absent.'),
+  dataWarehouseViewName: ViewName('The view in the warehouse. Default: derived from the name.'),
   // Wrapped in Optional again, because spreading an optional schema makes the field required.
   warehouseAViewName: Type.Optional({
     ...ViewName(
@@ -99,9 +99,7 @@ export const ViewPreviewBody = defineContract(
     {
       query: ViewQuery,
       schema: SchemaReference,
-      rows: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows; 100 when absent.' }),
-      ),
+      rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows. Default: 100.' })),
     },
     [...Object.keys(viewBodyFields).filter((name) => name !== 'query' && name !== 'schema'), ...answeredNames],
   ),

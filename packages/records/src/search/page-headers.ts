@@ -8,7 +8,7 @@ interface AnsweredPage {
   total?: number
   /** Rows on this page. A full page implies a next page if the total is unknown. */
   rows?: number
-  /** Whether another page follows. When absent, it is derived from `total` or `rows`. */
+  /** Whether another page follows. Default: derived from `total` or `rows`. */
   more?: boolean
   /** Cursor of the next page. Without it, the next page has a page number. */
   cursor?: string

@@ -11,9 +11,9 @@ export interface SearchResource extends SearchTarget {
   name?: string
   /** Unique and not null. It is the last term of every order, so that pages neither overlap nor skip. */
   idColumn: ColumnReference
-  /** `uid` when absent. */
+  /** Default: `uid`. */
   idType?: 'uid' | 'number'
-  /** Order terms for requests without an order, such as `['name:iasc']`. When absent, the order is by id. */
+  /** Order terms for requests without an order, such as `['name:iasc']`. Default: by id. */
   defaultOrder?: readonly string[]
 }
 

@@ -18,7 +18,7 @@ export interface SessionOptions {
   schemas?: readonly string[]
   /** An abort ends the running statement, at the server too. */
   signal?: AbortSignal | undefined
-  /** The time limit of a statement in seconds; if absent, the server's own limit applies. */
+  /** The time limit of a statement in seconds. Default: the server's own limit. */
   seconds?: number
 }
 

@@ -1,7 +1,7 @@
 import type { ColumnOptions } from './delimited-options.ts'
 
 /**
- * The syntax of records, as single ASCII bytes; -1 if absent. Records end with LF, CRLF or CR, which may be mixed.
+ * The syntax of records, as single ASCII bytes; -1 if the file has none. Records end with LF, CRLF or CR, which may be mixed.
  *
  * - A field that begins with a quote ends with the next quote that is not doubled; a quote anywhere else is text. After the closing
  *   quote, only the delimiter or the end of the record may follow; otherwise the record is rejected.
