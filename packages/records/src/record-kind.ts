@@ -13,9 +13,9 @@ export interface RecordKind<Row, Resource, Context> {
   properties: Properties
   /** Overrides of `properties` that depend on the caller, with the same names and types. */
   propertiesOf?(caller: Caller): Properties
-  /** For tables that may grow so large that counting takes long. */
-  tally?: TotalsTable
-  /** Counts changes of shared records, for kinds without a tally. */
+  /** The totals of this table. Set for tables that may grow so large that counting takes long. */
+  totalsTable?: TotalsTable
+  /** Counts changes of shared records, for kinds without a totals table. */
   changes?: ChangeCounter
   /** Restricts lists and searches, not reads by id. */
   only?: ListCondition

@@ -89,7 +89,7 @@ export interface RowStream {
    * joined by `/`. An increment has all parts of each of its records.
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
-  /** For an increment, called after all rows: whether the rows are the whole table after all, and replace it. */
+  /** Called for an increment after all rows. Returns true if the rows are the complete table, so that they replace it. */
   whole?(): boolean
 }
 

@@ -93,7 +93,7 @@ function resetColumns(
 }
 
 /** The values of one column since the last `reset`: their kinds, and the date spellings that fit all of them, as bits. */
-export class SeenValues {
+export class ObservedColumn {
   readonly #state: Buffer
 
   constructor(wasm: WasmScanner, column: number) {

@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { configureScanner, givenTypes, SeenValues } from './column-state.ts'
+import { configureScanner, givenTypes, ObservedColumn } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import { fieldText } from './rejected-row.ts'
@@ -36,7 +36,7 @@ type TypeFamily = (typeof typeFamilies)[number]
 
 interface WatchedColumn {
   column: number
-  seen: SeenValues
+  seen: ObservedColumn
   values: number
   counts: Record<TypeFamily, number>
   /** The first value outside each family. */
@@ -100,7 +100,7 @@ export const describeOddValue = ({ label, dataType, value, line }: OddValue): st
 
 const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   column,
-  seen: new SeenValues(wasm, column),
+  seen: new ObservedColumn(wasm, column),
   values: 0,
   counts: { BOOLEAN: 0, DECIMAL: 0, DATE: 0, TIMESTAMP: 0 },
   odd: {},

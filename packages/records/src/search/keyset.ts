@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 
 /** Returns the expression of a term's value as text that `bindKey` converts back; null if the value is missing. */
 export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
-  // Without a zone, so that the text does not depend on the session: `dateTime` reads it as UTC.
+  // The time zone is removed, so that the text does not depend on the session. `dateTime` reads the text as UTC.
   const value = type === 'date-time' ? sql`(${key} at time zone 'UTC')` : key
   return sql`to_jsonb(${value}) #>> '{}'`
 }
@@ -28,7 +28,7 @@ export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | 
 
 type KeysetValue = RawBuilder<unknown> | undefined
 
-/** Compares term by term: later by the first term, or equal in it and later by the rest. */
+/** Returns the condition as one comparison per term: a row comes later by the first term, or equals it and comes later by the other terms. */
 function lexicographicAfter(
   [term, ...rest]: readonly OrderTerm[],
   [value, ...values]: readonly KeysetValue[],

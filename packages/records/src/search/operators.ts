@@ -9,7 +9,7 @@ import {
   type TextPattern,
 } from './patterns.ts'
 import { columnOf, type Property, type PropertyType } from './properties.ts'
-import { arrayOf, byteLength, valueOf } from './values.ts'
+import { arrayOf, collectionSize, valueOf } from './values.ts'
 
 type ConditionBuilder<Operand extends unknown[]> = (property: Property, ...operand: Operand) => RawBuilder<SqlBool>
 
@@ -32,7 +32,7 @@ function comparisonOperator(
   const comparison = sql.raw(symbol)
   const condition: ConditionBuilder<[string]> = (property, value) => {
     const column = columnOf(property.column)
-    if (property.type === 'strings') return sql`cardinality(${column}) ${comparison} ${byteLength(value)}`
+    if (property.type === 'strings') return sql`cardinality(${column}) ${comparison} ${collectionSize(value)}`
     const condition = sql<SqlBool>`${column} ${comparison} ${valueOf(property, value)}`
     return symbol === '=' ? withTrigramCondition(property, condition, [value]) : condition
   }

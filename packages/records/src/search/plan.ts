@@ -46,7 +46,7 @@ export interface SearchPlan {
 const defaultPageSize = 50
 /** Also the limit of requests without paging. */
 const maxPageSize = 1000
-/** Rows that the database may skip. */
+/** Maximum number of rows that the database skips for a page. */
 export const maxOffset = 100_000
 
 /** Converts a search request to SQL parts. Throws InvalidSearch with one violation per invalid term. */

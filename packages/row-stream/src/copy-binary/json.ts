@@ -4,7 +4,7 @@ import { UnstorableValue, type TupleBuffer, checkValueBytes } from './tuple-buff
 const jsonbVersion = 1
 
 /**
- * Writes a JSON text as a field of a JSONB column. Throws `Misfit` for a value that PostgreSQL would
+ * Writes a JSON text as a field of a JSONB column. Throws `UnstorableValue` for a value that PostgreSQL would
  * reject, because one such value would end the whole load: broken JSON, `\u0000`, lone surrogates, numbers beyond numeric.
  */
 export function writeJson(text: string, out: TupleBuffer): void {
@@ -18,7 +18,7 @@ export function writeJson(text: string, out: TupleBuffer): void {
   out.at = start + 5 + bytes
 }
 
-/** Throws `Misfit` if PostgreSQL would reject the text as JSONB. */
+/** Throws `UnstorableValue` if PostgreSQL would reject the text as JSONB. */
 export function checkJson(text: string): void {
   const suspicious = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
   try {
