@@ -38,7 +38,7 @@ function numberType(state: usize, kinds: u8): u8 {
   return digits <= DOUBLE_DIGITS && kinds != INTEGER ? AS_DOUBLE : AS_TEXT
 }
 
-/** `typeOf` of a column, for the host. */
+/** Returns `typeOf` of a column, for the host. */
 export function columnType(column: i32): i32 {
   return typeOf(stateOf(column))
 }

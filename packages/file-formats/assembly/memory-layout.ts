@@ -1,4 +1,4 @@
-/** The areas of this module's memory. They are fixed, and pages that no record needs are never touched, so they use only addresses. */
+/** The areas of this module's memory. Their sizes are fixed. A page that no record needs is never touched, so it takes addresses but no memory. */
 
 /** PostgreSQL's limit of columns per table. */
 export const MAX_COLUMNS: i32 = 1600
@@ -6,7 +6,7 @@ export const MAX_COLUMNS: i32 = 1600
 /** The end of the program's constants. */
 const FIRST: usize = 0x10000
 
-/** The state of each column; columns.ts has the offsets. */
+/** The state of each column; column-state.ts has the offsets. */
 export const COLUMNS: usize = FIRST
 export const COLUMN_BYTES: usize = 32
 

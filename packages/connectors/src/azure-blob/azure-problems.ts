@@ -8,7 +8,7 @@ export interface AzureConfig {
   container: string
   /** The URL of the blob service, with the account in its host name or path. The default is the public Azure cloud. */
   endpoint?: string | undefined
-  /** Requests are signed with the account key or carry the SAS token. They are anonymous if both are absent. */
+  /** Requests are signed with the account key or carry the SAS token. Without both, they are anonymous. */
   accountKey?: string | undefined
   sasToken?: string | undefined
 }

@@ -7,11 +7,11 @@ export interface S3Config {
   bucket: string
   /** The default is the endpoint of Amazon S3. */
   endpoint?: string | undefined
-  /** The region is detected if it is absent. */
+  /** Default: detected. */
   region?: string | undefined
   /** Whether the bucket is part of the path instead of the host name. The default depends on the endpoint. */
   pathStyle?: boolean | undefined
-  /** Requests are signed with both keys. They are anonymous if both are absent. */
+  /** Requests are signed with the access key and the secret key. Without these keys, requests are anonymous. */
   accessKey?: string | undefined
   secretKey?: string | undefined
 }

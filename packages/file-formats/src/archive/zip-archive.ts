@@ -27,7 +27,7 @@ export class ZipArchive {
     this.#limits = limits
   }
 
-  /** Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE. */
+  /** Reads the central directory. Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE. */
   static async open(file: FileBytes, name: string, limits: UploadLimits): Promise<ZipArchive> {
     try {
       // Names are decoded below: yauzl would refuse a whole archive because of one name and would not say which.

@@ -77,7 +77,7 @@ function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
   return bytes.subarray(at, at + run.COLUMN_BYTES.value)
 }
 
-/** Resets the observed values of all columns. Columns with a `given` type are checked against it; the others are observed. */
+/** Resets the observations of all columns. Columns with a `given` type are checked against it; the others are observed. */
 function resetColumns(
   wasm: WasmScanner,
   given: readonly (ColumnType | undefined)[],
@@ -92,7 +92,7 @@ function resetColumns(
   }
 }
 
-/** The values of one column since the last `reset`: their kinds, and the date spellings that fit all of them, as bits. */
+/** The observations of one column since the last `reset`: the kinds of its values, and the date spellings that fit all of them, as bits. */
 export class ObservedColumn {
   readonly #state: Buffer
 
@@ -122,7 +122,7 @@ export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst:
   return (columnStateOf(wasm, column)[13]! & otherOrder(isDayFirst)) !== 0
 }
 
-/** Sets the type of a column, its stored type and whether the type is inferred. Keeps the observed values. */
+/** Sets the type of a column, its stored type and whether the type is inferred. Keeps the observations. */
 export function setColumn(
   wasm: WasmScanner,
   column: number,

@@ -10,7 +10,7 @@ import type { RecordReader } from './record-reader.ts'
 import { openRows } from './open-delimited-rows.ts'
 import type { TextSource } from './text-file.ts'
 
-/** Why a column is TEXT although nearly all of its values have a narrower type. */
+/** The reason why a column is TEXT although nearly all of its values have a narrower type. */
 export interface OddValue {
   /** The index of the column. */
   column: number
@@ -94,7 +94,7 @@ const familyNames: Record<TypeFamily, string> = {
   TIMESTAMP: 'dates with a time',
 }
 
-/** Says which value made a column TEXT. */
+/** Returns a sentence with the value that made a column TEXT. */
 export const describeOddValue = ({ label, dataType, value, line }: OddValue): string =>
   `Column "${label}" is TEXT because of "${value}" in line ${line}; nearly all of its values are ${familyNames[dataType]}.`
 

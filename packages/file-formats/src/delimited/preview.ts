@@ -40,7 +40,7 @@ export interface DelimitedPreview {
   tuples: Buffer[]
   /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
-  /** How many rows were read, how many of them would be rejected, and whether these are all rows of the file. */
+  /** Number of rows that were read, number of those that a load would reject, and whether they are all rows of the file. */
   sample: { rows: number; rejected: number; complete: boolean }
   /** Whether the types were inferred from all rows, and not from samples. */
   hasSeenAllRows: boolean

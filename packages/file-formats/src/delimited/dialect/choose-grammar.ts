@@ -52,7 +52,7 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
   return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judged, best.grammar) }, confidence }
 }
 
-/** A lead of a third or more means confidence 1. */
+/** Converts a lead over the second best grammar to a confidence of 0.5 to 1; a lead of a third or more gives 1. */
 function confidenceOf(lead: number): number {
   return Math.round(Math.min(1, 0.5 + 1.5 * lead) * 100) / 100
 }
@@ -235,7 +235,10 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
   return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
 }
 
-/** If rows of different widths follow a header of several fields, rejecting them is better than loading one column. */
+/**
+ * Returns a score from 0 to 1 for the share of records with `width` fields. Rows of different widths below a header of several fields get
+ * a minimum score, because rejecting such rows is better than loading one column.
+ */
 function widthConsistency(table: readonly SampleRecord[], width: number): number {
   const alike = table.filter(({ count }) => count === width).length / table.length
   const several = table.filter(({ count }) => count > 1).length / table.length

@@ -24,7 +24,7 @@ export function plainGrammar(delimiter: number): DelimitedGrammar {
   return { delimiter, quote: 34, escape: -1, padded: false, comment: -1 }
 }
 
-/** All that a reader must know about one file. Plain data, so that it can be sent to threads. */
+/** The settings for reading one file. They are plain data, so that they can be sent to threads. */
 export interface DelimitedDialect extends DelimitedGrammar {
   /** The position of the first row in the file and its physical line, from 1. */
   from: number

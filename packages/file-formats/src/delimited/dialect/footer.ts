@@ -5,7 +5,7 @@ import type { FileSample } from './sample.ts'
 
 /** Lines at the end of a file that are not rows. */
 export interface DetectedFooter {
-  /** The position in the file at which they begin; the size of the file without a footer. */
+  /** The position of the footer in the file; the size of the file if it has no footer. */
   from: number
   lines: number
   text: string
