@@ -1,4 +1,7 @@
-/** The areas of this module's memory. Their sizes are fixed. A page that no record needs is never touched, so it takes addresses but no memory. */
+/**
+ * The areas of this module's memory. Their sizes are fixed. A page that no record needs is never touched, so it takes addresses
+ * but no memory.
+ */
 
 /** PostgreSQL's limit of columns per table. */
 export const MAX_COLUMNS: i32 = 1600

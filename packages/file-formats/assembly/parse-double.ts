@@ -5,7 +5,10 @@ const LEAST_POWER: i32 = -342
 const GREATEST_POWER: i32 = 308
 const UNSURE: u64 = ~(<u64>0)
 
-/** The host parses numbers that 128 bits cannot decide, and numbers with more than 19 digits. The result NaN means that the text is not a number. */
+/**
+ * The host parses numbers that 128 bits cannot decide, and numbers with more than 19 digits. The result NaN means that the text
+ * is not a number.
+ */
 @external('host', 'parseDouble')
 declare function parseDouble(from: usize, length: i32): f64
 

@@ -77,7 +77,10 @@ interface VersionedTotal {
 export function createTotalsCache() {
   const known = new Map<string, VersionedTotal>()
   return {
-    /** Returns whether a total may be cached. It may not if a condition depends on other tables, whose changes do not increase the version. */
+    /**
+     * Returns whether a total may be cached. It may not if a condition depends on other tables, whose changes do not increase the
+     * version.
+     */
     mayRemember: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
       (only?.inTotalsTable ?? true) &&
       filtered.every((name) => {

@@ -66,7 +66,10 @@ async function openRedshiftSession(access: SessionParameters): Promise<DatabaseS
   return new RedshiftSession(client, socket, byteLimit, access)
 }
 
-/** Throws if the server is PostgreSQL. PostgreSQL would accept all statements, but this connector would read slowly and ignore PostgreSQL's own types. */
+/**
+ * Throws if the server is PostgreSQL. PostgreSQL would accept all statements, but this connector would read slowly and ignore
+ * PostgreSQL's own types.
+ */
 async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
   if (/redshift/i.test(rows[0]?.version ?? '')) return

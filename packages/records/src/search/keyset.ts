@@ -28,7 +28,10 @@ export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | 
 
 type KeysetValue = RawBuilder<unknown> | undefined
 
-/** Returns the condition as one comparison per term: a row comes later by the first term, or equals it and comes later by the other terms. */
+/**
+ * Returns the condition as one comparison per term: a row comes later by the first term, or equals it and comes later by the
+ * other terms.
+ */
 function lexicographicAfter(
   [term, ...rest]: readonly OrderTerm[],
   [value, ...values]: readonly KeysetValue[],

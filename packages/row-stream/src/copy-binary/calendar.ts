@@ -38,7 +38,10 @@ export const momentOf = (date: Date, moment: TimestampParts): void => {
   moment.microseconds = (milliseconds - seconds * 1000) * 1000
 }
 
-/** Writes microseconds since 2000-01-01 as eight bytes. Their number exceeds 2^53 from 2285 on, so the two halves are computed separately. */
+/**
+ * Writes microseconds since 2000-01-01 as eight bytes. Their number exceeds 2^53 from 2285 on, so the two halves are computed
+ * separately.
+ */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
   const all = days * secondsOfDay + seconds
   const upper = Math.floor(all / 65_536)

@@ -106,7 +106,10 @@ interface TupleTarget {
   cursors: Int32Array
 }
 
-/** Writes the cells of one column with their lengths. `measure` adds the bytes of each cell to `sizes`; `write` then writes the same rows. */
+/**
+ * Writes the cells of one column with their lengths. `measure` adds the bytes of each cell to `sizes`; `write` then writes the
+ * same rows.
+ */
 interface CellWriter {
   measure(vector: ColumnVector, from: number, to: number, sizes: Int32Array): void
   write(vector: ColumnVector, from: number, to: number, target: TupleTarget): void
