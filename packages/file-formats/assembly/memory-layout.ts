@@ -17,7 +17,7 @@ export const COLUMN_BYTES: usize = 32
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** The columns whose inferred type no value has needed yet: unproven-columns.ts. */
+/** The columns with an inferred type that no value has needed yet: unproven-columns.ts. */
 export const OPEN: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
 const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
 

@@ -10,7 +10,7 @@ import type { Properties } from './search/properties.ts'
  */
 export interface TotalsTable {
   table: string
-  /** Properties whose columns the table has. It also has the columns of the scope. */
+  /** Properties with a column in the table. The table also has the columns of the scope. */
   properties: readonly string[]
 }
 
@@ -78,7 +78,7 @@ export function createTotalsCache() {
   const known = new Map<string, VersionedTotal>()
   return {
     /**
-     * Returns whether a total may be cached. It may not if a condition depends on other tables, whose changes do not increase the
+     * Returns whether a total may be cached. It may not if a condition depends on other tables, because their changes do not increase the
      * version.
      */
     mayRemember: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>

@@ -57,7 +57,7 @@ export interface ColumnProfile {
 /**
  * Rows as tuples of binary COPY, the interchange format that every warehouse accepts. Each chunk holds whole rows, so
  * chunks may go to several connections. `rows` receives the stored type of each column, in the order of the columns. The
- * consumer may call `rows` again after `TypesWidened`; it then starts from the beginning.
+ * consumer may call `rows` again after `TypesWidened`; the rows then start again from the first one.
  */
 export interface RowContent {
   format: 'copy-binary'

@@ -28,7 +28,7 @@ export interface PreviewJob {
   rows: number
 }
 
-/** The result of loading the beginning of a file, without storing anything. */
+/** The result of loading the start of a file, without storing anything. */
 export interface DelimitedPreview {
   guesses: DetectedOptions
   /** The detected options as part of a sentence, and whole sentences about other findings. */
@@ -53,7 +53,7 @@ const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
- * Reads the beginning of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws SourceProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
+ * Reads the start of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws SourceProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
  */
 export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
   previewRows(file, options, { rows })

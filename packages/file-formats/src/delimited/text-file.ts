@@ -10,7 +10,7 @@ const openErrors: Record<string, string> = {
   EISDIR: 'is a folder, not a file',
 }
 
-/** A text in UTF-8 whose bytes can be read at any position, more than once. */
+/** A text in UTF-8. Its bytes can be read at any position, more than once. */
 export interface TextSource {
   /** The name for messages. */
   readonly name: string

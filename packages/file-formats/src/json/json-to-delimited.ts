@@ -11,7 +11,7 @@ import { JsonPass, putDoubled } from './json-record.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
 import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
-/** Number of bytes whose keys make the first header. */
+/** Number of bytes at the start from which the first header is made. */
 const guessedFrom = 1024 * 1024
 
 type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'>

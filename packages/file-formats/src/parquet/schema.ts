@@ -53,7 +53,7 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   }))
 }
 
-/** Whether a column is a plain leaf, whose rows are its entries. */
+/** Whether a column is a plain leaf, so that its entries are the rows. */
 export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLeaf } {
   return node.leaf !== undefined && !node.repeated
 }

@@ -174,7 +174,7 @@ function openFile(path: string, name: string): number {
     const fd = openSync(path, 'r')
     if (fstatSync(fd).isFile()) return fd
     closeSync(fd)
-    throw Object.assign(new Error(`${path} is no file`), { code: 'EISDIR' })
+    throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''
     const why = unreadableReasons[code] ?? `cannot be read (${code})`

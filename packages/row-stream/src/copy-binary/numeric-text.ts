@@ -28,7 +28,7 @@ export class NumericText {
   #negative = false
   #special = 0
 
-  /** True for NaN and infinity, whose counts are zero. */
+  /** True for NaN and infinity. Their counts are zero. */
   get special(): boolean {
     return this.#special !== 0
   }

@@ -304,7 +304,7 @@ function createNumericWriter(): CellWriter {
   })
 }
 
-/** Writes any column as text, for a table whose column already was text. */
+/** Returns a writer of any column as text, for a table in which the column is already text. */
 function createTextWriter(): CellWriter {
   return createBufferedWriter((vector, from, to, into) => {
     const texts: Buffer[] = []

@@ -25,8 +25,8 @@ const spareThreadPools = new Set<{ terminateSpare(): void; startSpare(): void }>
 let memoryHeavyReaders = 0
 
 /**
- * A pool of at most one idle thread, whose modules are loaded and, after its first job, whose hot code is compiled. With
- * `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
+ * Creates a pool of at most one idle thread. The thread has loaded its modules and, after its first job, compiled its hot code. If
+ * `startEarly` is false, no thread starts before the first job, and the thread of that job is kept.
  */
 export function spareThread({ program, startEarly, ...options }: SpareThreadOptions): SpareThread {
   let holders = 0

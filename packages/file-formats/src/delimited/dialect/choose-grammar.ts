@@ -18,7 +18,7 @@ const minimumLead = 1.02
 const paddedShare = 0.9
 const fewestFaults = 3
 
-/** Returns the grammar that explains the beginning of a sample best. */
+/** Returns the grammar that explains the start of a sample best. */
 export function chooseGrammar(sample: Uint8Array, from: number, complete: boolean, given: GivenGrammar): GrammarChoice {
   const judged = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
   const tried = listCandidateGrammars(judged, given).map((grammar) => {

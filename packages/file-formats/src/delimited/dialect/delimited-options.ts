@@ -25,7 +25,7 @@ export interface ColumnOptions {
   precision?: number
   scale?: number
   dateFormat?: DateFormat
-  /** The source declares the type; no user asked for it. */
+  /** True if the source declares the type, and no user option. */
   declared?: boolean
 }
 
@@ -59,9 +59,9 @@ export interface RememberedDialect {
   /** Set after a value proved the sign. */
   decimal?: 'POINT' | 'COMMA'
   labels: readonly string[]
-  /** Labels of columns whose values are days or times, and whether days come before months in them. */
+  /** For the labels of columns with days or times: whether days come before months. */
   dayFirst: Readonly<Record<string, boolean>>
-  /** Labels of columns whose values are numbers. */
+  /** Labels of columns with numbers. */
   numbers: readonly string[]
 }
 

@@ -134,7 +134,7 @@ function readLine(tail: Uint8Array, from: number, end: number, grammar: Delimite
   }
 }
 
-/** Returns the start of the line whose line end precedes `end`. */
+/** Returns the start of the last line that ends before `end`. */
 function startOfLine(tail: Uint8Array, end: number): number {
   let at = end
   if (tail[at - 1] === 10) at--
