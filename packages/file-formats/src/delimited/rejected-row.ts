@@ -51,7 +51,7 @@ export function rejectionReason(records: RecordReader, { labels, headerRow, reco
       return raggedReason(records, labels.length, headerRow ? 'header' : 'first row')
     case 'NOT_UTF8': {
       const byte = badByte(records.bytes, records.from, records.next)
-      return `a character cannot be read (${byte} is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding`
+      return `a character cannot be read (${byte} is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or set its encoding`
     }
     case 'NUL_BYTE':
       return 'holds a NUL byte, which no text has: the file is damaged'

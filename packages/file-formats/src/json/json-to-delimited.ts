@@ -51,7 +51,7 @@ export async function writeJson(
   if (columns.labels.length === 0 && records === 0 && isMeant)
     throw new SourceProblem(
       'EMPTY_SOURCE',
-      `${about.name} is an empty list, and no earlier load says which columns it would have. Run again once it has records.`,
+      `${about.name} is an empty list, and no earlier load defines its columns. Run again once the list has records.`,
     )
   if (columns.labels.length === 0 && records === 0 && shape.kind === 'ARRAY')
     throw new SourceProblem(

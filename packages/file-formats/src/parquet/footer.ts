@@ -96,7 +96,7 @@ function openFile(path: string, fileName: string): number {
     return openSync(path, 'r')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
-    throw new SourceProblem('FILE_MISSING', `${fileName} is not there any more. Upload it again.`, { cause })
+    throw new SourceProblem('FILE_MISSING', `${fileName} no longer exists. Upload it again.`, { cause })
   }
 }
 

@@ -20,7 +20,7 @@ export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | 
   // One row comparison, which can use an index.
   const sides = [
     terms.map(({ key }) => key),
-    values.map((value) => value ?? rejectTerm('has no value where one must be')),
+    values.map((value) => value ?? rejectTerm('lacks a value that the order requires')),
   ]
   const [rows, bound] = sides.map((side) => sql`(${sql.join(side)})`)
   return sql`${rows} ${sql.raw(terms[0]!.descending ? '<' : '>')} ${bound}`
@@ -80,7 +80,7 @@ interface PageCursor {
 const maxCursorLength = 2000
 const checksumLength = 16
 const invalidCursor =
-  'is not a place in this list: take it unchanged from the page before, with the same filters and order'
+  'is not a cursor of this list: send the cursor of the previous page unchanged, with the same filters and order'
 
 /**
  * Returns the text of a cursor. `list` identifies the resource, filters and order. The checksum detects mistakes and is not a

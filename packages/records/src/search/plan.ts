@@ -104,7 +104,7 @@ function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = t
   const offset = (page - 1) * pageSize
   if (offset > maxOffset) {
     rejectTerm(
-      `must not lie beyond row ${maxOffset}: narrow the search, or follow the cursor of each page to the next one`,
+      `must not start after row ${maxOffset}: narrow the search, or follow the cursor of each page to the next one`,
     )
   }
   return { limit: pageSize, offset, page, pageSize, counted: total }
@@ -112,8 +112,8 @@ function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = t
 
 function cursorPosition({ after: text, page, paging }: PagingRequest, list: string, terms: readonly OrderTerm[]) {
   if (text === undefined) return undefined
-  if (page !== undefined) rejectTerm('names a place by itself: leave out page')
-  if (paging === false) rejectTerm('goes with pages only')
+  if (page !== undefined) rejectTerm('already determines the page: omit page')
+  if (paging === false) rejectTerm('requires paging')
   const cursor = parseCursor(list, text, terms.length)
   return { page: cursor.page, condition: afterKeys(terms, cursor.keys) }
 }

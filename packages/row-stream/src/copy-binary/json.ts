@@ -50,5 +50,5 @@ function checkNumber(source: string): void {
   const fraction = digits.split('.')[1]?.length ?? 0
   const power = Number(exponent)
   if (digits.length + power > 131_000 || fraction - power > 16_383)
-    throw new UnstorableValue('holds a number too large or too fine for the warehouse')
+    throw new UnstorableValue('holds a number with more digits than the warehouse can store')
 }

@@ -85,7 +85,7 @@ export function assertUsableOptions(options: DelimitedOptions): void {
   const { delimiter, comment, headerRow, headerLines, columns = [] } = options
   const separator = delimiter === undefined ? undefined : delimiterByte(delimiter)
   if (comment !== undefined && !isSeparator(comment)) {
-    throw optionsProblem(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, say #`)
+    throw optionsProblem(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, such as #`)
   }
   if (comment !== undefined && comment.charCodeAt(0) === separator) {
     throw optionsProblem('The delimiter and the character that begins comments have to be different')

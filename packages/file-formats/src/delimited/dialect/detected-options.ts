@@ -130,7 +130,7 @@ export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter,
     footerLines.value === 0 || footer.text === '' ? '' : `Skipped at the end: ${footer.text}`,
     footer.doubt === undefined
       ? ''
-      : `The last row may be a total: ${footer.doubt}. It is kept as a row unless the options say that it is one of the lines at the end.`,
+      : `The last row may be a total: ${footer.doubt}. It is loaded as a row. To skip it, set footerLines.`,
     suggested.length === 0
       ? ''
       : `Kept as text: ${suggested.join(', ')}. To load ${suggested.length === 1 ? 'this value' : 'these values'} as null, use the option nullValues.`,
