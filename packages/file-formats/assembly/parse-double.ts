@@ -75,7 +75,7 @@ export function readDouble(from: usize, to: usize): bool {
 }
 
 /**
- * The double nearest to mantissa × 10^power, without its sign, by the method of Eisel and Lemire ("Number parsing at a
+ * Returns the bits of the double nearest to mantissa × 10^power, without its sign, by the method of Eisel and Lemire ("Number parsing at a
  * gigabyte per second", 2021): the product with a truncated power of five, which nearly always decides. UNSURE otherwise.
  */
 function nearest(mantissa: u64, power: i32): u64 {
@@ -108,7 +108,7 @@ function nearest(mantissa: u64, power: i32): u64 {
   return (fraction & ~((<u64>1) << 52)) | (<u64>exponent << 52)
 }
 
-/** The upper half of a product of 128 bits. */
+/** Returns the upper half of a product of 128 bits. */
 @inline function highProduct(a: u64, b: u64): u64 {
   const aLow = a & 0xffffffff
   const aHigh = a >>> 32

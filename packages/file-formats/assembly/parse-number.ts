@@ -84,7 +84,7 @@ export function numberKind(from: usize, to: usize): u8 {
   return hasExponent(from, at, to) && !isCode(start, to) ? DOUBLE : TEXT
 }
 
-/** Nineteen digits always fit into an unsigned 64-bit integer. */
+/** Returns the smallest size for an integer. `value` is its magnitude, which is exact for up to 19 digits. */
 @inline function roomOf(digits: i32, negative: bool, value: u64): u8 {
   const sign: u64 = negative ? 1 : 0
   if (digits > 19) return HUGE

@@ -69,7 +69,10 @@ export const bhima: HttpSystem<BhimaSettings> = {
   },
 }
 
-/** Some lists contain records of all projects that the account can read; those of other projects are not loaded. */
+/**
+ * Returns whether to load a record: not if it belongs to another project. Some lists have records of all projects that the
+ * account can read.
+ */
 function belongsToProject(record: unknown, project: string): boolean {
   const recordProject = toText((record as { project_id?: unknown } | null)?.project_id)
   return recordProject === undefined || recordProject === project

@@ -218,7 +218,7 @@ export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefin
   })
 }
 
-/** A date format without a type means DATE. */
+/** Returns the type that the options of a column give; a date format without a type means DATE. */
 function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): ColumnType | undefined {
   if (!dataType) return dateFormat && { dataType: 'DATE', dateFormat }
   return { dataType, ...(precision && { precision, scale: scale ?? 0 }), ...(dateFormat && { dateFormat }) }

@@ -139,7 +139,7 @@ const encryptedFileProblem = () =>
 const cutShort = () =>
   new FileProblem('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
 
-/** hyparquet returns values of whatever type the bytes declare. Throws RangeError unless all used values have the expected type. */
+/** Throws RangeError unless all used values have the expected type, because hyparquet returns values of any type that the bytes declare. */
 function assertSane({ schema, row_groups: groups }: FileMetaData): void {
   for (const element of schema) assertElement(element)
   for (const { columns, num_rows: rows } of groups) {

@@ -62,7 +62,7 @@ export function trigramPattern(like: string): string | undefined {
   return pieces.length > 1 ? `%${pieces.join('%')}%` : undefined
 }
 
-/** The last piece has the remainder: three to five letters. */
+/** Splits a word into pieces of three letters. The last piece has the remainder: three to five letters. */
 function splitIntoThrees(word: string): string[] {
   const letters = [...word]
   const count = Math.floor(letters.length / 3)

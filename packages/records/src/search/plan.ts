@@ -95,7 +95,7 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
 const defaultTerms = ({ defaultOrder = [], properties }: SearchResource): OrderTerm[] =>
   defaultOrder.map(orderReader(properties))
 
-/** Identifies a list by everything that determines its rows and their order. */
+/** Returns a text that identifies a list: everything that determines the rows and their order. */
 const listOf = ({ query = '', filter = [], order, rootJunction = 'AND' }: SearchRequest, resource: SearchResource) =>
   JSON.stringify([resource.name, query.trim(), filter, rootJunction, order?.length ? order : resource.defaultOrder])
 

@@ -3,7 +3,7 @@ const secondsOfDay = 86_400
 export const epochDays = 10_957
 export const epochMicroseconds = 946_684_800_000_000n
 
-/** Days since 2000-01-01 of a day in the Gregorian calendar, extended to all times. The month is 1 to 12. */
+/** Returns the days since 2000-01-01 of a day in the proleptic Gregorian calendar. The month is 1 to 12. */
 export function daysFrom2000(year: number, month: number, day: number): number {
   const shifted = month > 2 ? year : year - 1
   const era = Math.floor(shifted / 400)

@@ -43,7 +43,7 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
   }
   spareThreadPools.add({ startSpare, terminateSpare })
 
-  /** One spare thread is enough: jobs that run at the same time start their own threads. */
+  /** Keeps a thread as the spare one, or terminates it if there is one already: concurrent jobs start their own threads. */
   function keepOrTerminate(worker: Worker): void {
     if (spare || memoryHeavyReaders > 0 || holders === 0) return void worker.terminate()
     spare = worker

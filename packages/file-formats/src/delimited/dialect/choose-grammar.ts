@@ -267,12 +267,15 @@ export function usualWidth(records: readonly SampleRecord[]): number {
   return most * 2 <= records.length && width === 1 ? Math.max(1, records[0]!.count) : width
 }
 
-/** The first record may have one field too few or too many: a header without a name for row numbers, or with a delimiter at its end. */
+/**
+ * Returns whether the table begins at the first record. It may have one field too few or too many: a header without a name for row numbers,
+ * or with a delimiter at its end.
+ */
 function startsWithTable([first]: readonly SampleRecord[], width: number): boolean {
   return first !== undefined && (first.count === width || (first.count > 1 && Math.abs(first.count - width) === 1))
 }
 
-/** After titles, text above numbers is certainly the start of a table. */
+/** Returns whether a record of text precedes a record with numbers or times. After titles, this is certainly the start of a table. */
 function startsWithLabels([first, second]: readonly SampleRecord[], width: number): boolean {
   if (first?.count !== width || second?.count !== width) return false
   const isTyped = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL

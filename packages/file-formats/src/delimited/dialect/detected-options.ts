@@ -97,7 +97,7 @@ const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as con
 
 const formatAmount = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
-/** The dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
+/** Describes the dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
 export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
   const skipped = formatAmount(skipLines.value, 'line')

@@ -19,7 +19,7 @@ export interface DelimitedGrammar {
   comment: number
 }
 
-/** The syntax of RFC 4180 with this delimiter. */
+/** Returns the syntax of RFC 4180 with this delimiter. */
 export function plainGrammar(delimiter: number): DelimitedGrammar {
   return { delimiter, quote: 34, escape: -1, padded: false, comment: -1 }
 }
