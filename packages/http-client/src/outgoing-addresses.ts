@@ -104,7 +104,7 @@ export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: Dn
       return await limited(() => query(host))
     } catch (error) {
       if (!(error instanceof SemaphoreBusy)) throw error
-      throw new OutgoingProblem('Too many names are being looked up just now: try again in a few seconds.')
+      throw new OutgoingProblem('Too many names are being resolved at the same time. Try again in a few seconds.')
     }
   }
 }
