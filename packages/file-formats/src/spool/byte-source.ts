@@ -68,8 +68,8 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
 }
 
 /**
- * The start of a source. Reading past the cut throws, so that readers cannot mistake the cut for the end; `unlessCut`
- * returns it instead.
+ * Returns the start of a source: at least `length` bytes, if the source has as many. A read beyond these bytes throws an error, so that
+ * readers cannot mistake the cut for the end of the source. `unlessCut` recognises this error.
  */
 export const cutShort = (source: ByteSource, length: number): ByteSource => cutWhen(source, (seen) => seen >= length)
 
@@ -89,6 +89,7 @@ export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean)
 
 class TruncatedRead extends Error {}
 
+/** Returns CUT for the error of a read beyond the cut, and throws any other error. */
 export function unlessCut(error: unknown): 'CUT' {
   if (error instanceof TruncatedRead) return 'CUT'
   throw error
