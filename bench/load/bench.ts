@@ -11,6 +11,7 @@ import { startInstallation } from './installation.ts'
 import { duringLoad } from './measures/requests-during-load.ts'
 import { csv } from './measures/csv.ts'
 import { postgresToPostgres } from './measures/databases.ts'
+import { exports } from './measures/exports.ts'
 import { mariadb } from './measures/mariadb.ts'
 import type { BenchContext, MeasureReport } from './measures/measure.ts'
 import { parquet } from './measures/parquet.ts'
@@ -23,7 +24,7 @@ const { values: options } = parseArgs({
     /** Writes the report to bench/results/load.md. */
     write: { type: 'boolean', default: false },
     /** Names of measures, separated by commas. */
-    only: { type: 'string', default: 'csv,parquet,postgres,mariadb,beside' },
+    only: { type: 'string', default: 'csv,parquet,postgres,mariadb,exports,beside' },
     kinds: { type: 'string', default: 'wide,narrow,quoted' },
     /** Megabytes, separated by commas, in ascending order. */
     sizes: { type: 'string', default: '10,100,1000' },
@@ -39,6 +40,7 @@ const measures: Record<string, (context: BenchContext) => AsyncGenerator<Measure
   postgres: (context) => postgresToPostgres(context, Math.max(...context.sizes)),
   // pgloader takes minutes for larger files.
   mariadb: (context) => mariadb(context, Math.min(100, Math.max(...context.sizes))),
+  exports: (context) => exports(context, Math.min(1_000, Math.max(...context.sizes))),
   beside: (context) => duringLoad(context, Math.max(...context.sizes)),
 }
 

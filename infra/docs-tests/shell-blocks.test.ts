@@ -36,6 +36,7 @@ const pages = [
   'docs/checks.md',
   'docs/settings.md',
   'docs/sharing.md',
+  'docs/exports.md',
   'docs/undo.md',
   'docs/sso-for-applications.md',
   'docs/sso-for-providers.md',

@@ -1,0 +1,99 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline as pipeStreams } from 'node:stream/promises'
+import { runningPrograms } from '../../../infra/local/program.ts'
+import { programs } from '../../bundled-programs.ts'
+import { makeFile } from '../data-files.ts'
+import { runInterleaved } from '../interleaved-rounds.ts'
+import { measureCommand } from '../loaders/command.ts'
+import type { LoadCost, Loader } from '../loaders/loader.ts'
+import { createSluiceLoader } from '../loaders/sluice.ts'
+import { peakMemory, resetPeakMemory } from '../memory.ts'
+import { type BenchContext, figuresOf, type MeasureReport } from './measure.ts'
+
+const psql = 'psql \\copy to'
+
+/** Measures exports of a loaded table, against psql that copies the same rows to a file. */
+export async function* exports(context: BenchContext, megabytes: number): AsyncGenerator<MeasureReport> {
+  const { installation, folder, rounds, peers } = context
+  const file = await makeFile(folder, 'wide', megabytes)
+  const source = { name: `exported_${megabytes}`, type: 'CSV_UPLOAD', file: { path: file.path, size: file.size } }
+  const loader = await createSluiceLoader(installation, { ...source, onCreated: async (uid) => void (pipeline = uid) })
+  let pipeline = ''
+  await loader.load()
+  const { database, table } = loader.table()
+  const api = [...runningPrograms].find(({ spawnargs }) => spawnargs.includes(programs.file('pipeline', 'serve')))!.pid!
+  const target = (name: string) => join(folder, `export.${name}`)
+
+  async function download(format: string): Promise<LoadCost> {
+    await resetPeakMemory(api)
+    const start = performance.now()
+    const response = await fetch(
+      `${installation.pipelineUrl}/api/v1/data-pipelines/${pipeline}/data?format=${format}`,
+      {
+        headers: { authorization: `Bearer ${await installation.token()}`, 'accept-encoding': 'identity' },
+      },
+    )
+    if (!response.ok) throw new Error(`The export as ${format} was answered with ${response.status}.`)
+    await pipeStreams(Readable.fromWeb(response.body as never), createWriteStream(target(format)))
+    return { milliseconds: performance.now() - start, memory: await peakMemory(api) }
+  }
+  const psqlExport: Loader = {
+    name: psql,
+    load: () =>
+      measureCommand(`psql -qX "$URL" -c "\\copy (select * from ${table}) to '$FILE' with (format csv, header)"`, {
+        URL: database,
+        FILE: target('psql'),
+      }),
+  }
+  const formats = ['csv', 'ndjson', 'parquet', 'arrow']
+  const idle = await peakMemory(api)
+  const figures = await runInterleaved(
+    [psqlExport, ...formats.map((format): Loader => ({ name: format, load: () => download(format) }))],
+    rounds,
+    peers,
+  )
+  const [ours, theirs] = await Promise.all([digestOf(target('csv')), digestOf(target('psql'))])
+  const csv = figuresOf(figures, 'csv')
+  yield {
+    title: `Exports of the wide ${megabytes} MB, against psql`,
+    figures,
+    bytes: file.size,
+    targets: [
+      { text: 'rows of the CSV that differ from psql', value: ours === theirs ? 0 : 1, limit: 0, unit: '' },
+      {
+        text: `time as CSV / ${psql} (0.7 × its rows/s)`,
+        value: csv.milliseconds / figuresOf(figures, psql).milliseconds,
+        limit: 1 / 0.7,
+        unit: '×',
+      },
+      {
+        text: 'growth of the API over its earlier peak, as CSV',
+        value: Math.max(0, csv.memory - idle),
+        limit: 60,
+        unit: 'MiB',
+      },
+    ],
+  }
+}
+
+/** Returns a digest of the lines of a CSV file, without the differences in line ends and in the spelling of booleans. */
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  let rest = ''
+  for await (const chunk of createReadStream(path, { encoding: 'utf8' })) {
+    const text = rest + (chunk as string)
+    const end = text.lastIndexOf('\n') + 1
+    rest = text.slice(end)
+    hash.update(
+      text
+        .slice(0, end)
+        .replaceAll('\r\n', '\n')
+        .replaceAll(/(?<=,)true(?=[,\n])/g, 't')
+        .replaceAll(/(?<=,)false(?=[,\n])/g, 'f'),
+    )
+  }
+  return hash.update(rest).digest('hex')
+}
