@@ -1,7 +1,7 @@
 import { connectorTypes } from '@sluice/contracts/connector-types'
 import type { SecretAddress } from '../secrets/sealed-secrets.ts'
 import { assertAddressUnchanged } from './assert-secret-address.ts'
-import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
+import { assertVariablePlaces, insertVariablesIntoSql } from './insert-variables-into-sql.ts'
 import { replaceVariables } from './replace-variables.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
@@ -42,7 +42,7 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
     ...(sqlQuery !== undefined && {
       sqlQuery:
         language && typeof sqlQuery === 'string'
-          ? placeVariables(sqlQuery, variables, language)
+          ? insertVariablesIntoSql(sqlQuery, variables, language)
           : replaceVariables(sqlQuery, variables),
     }),
   }
@@ -53,5 +53,5 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
 export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
   const language = findSourceLanguage(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
-  if (language && typeof sqlQuery === 'string') assertVariablesPlaced(sqlQuery, language)
+  if (language && typeof sqlQuery === 'string') assertVariablePlaces(sqlQuery, language)
 }

@@ -20,7 +20,7 @@ import {
 } from '@sluice/warehouses/warehouse'
 import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 import { namesVariables } from '../variables/replace-variables.ts'
-import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
+import { assertVariablePlaces, insertVariablesIntoSql } from '../variables/insert-variables-into-sql.ts'
 import { assertSourceVariablesPlaced } from '../variables/resolve-source-variables.ts'
 import { readVariables } from '../variables/variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
@@ -65,7 +65,7 @@ async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<Run
 function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
     assertSourceVariablesPlaced(type, settings)
-    for (const { statement } of sqlStatements) assertVariablesPlaced(statement, getWarehouseLanguage(provider))
+    for (const { statement } of sqlStatements) assertVariablePlaces(statement, getWarehouseLanguage(provider))
     return false
   } catch (error) {
     if (error instanceof VariableProblem) return true
@@ -330,7 +330,7 @@ async function readTransformation(
   const language = getWarehouseLanguage(provider)
   const variables = await readVariables(db, client, keyRing)
   redaction.add(...variables.spellings)
-  return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
+  return sqlStatements.map((one) => ({ ...one, statement: insertVariablesIntoSql(one.statement, variables, language) }))
 }
 
 /** Returns the runs whose staging tables stay. Those of earlier attempts at this run are dropped before it loads again. */

@@ -6,7 +6,7 @@ import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { recordDrop } from '../../deleted-tables/pending-drops.ts'
 import { filesOfPipeline, removeUnneededFiles } from '../../runs/files-in-use.ts'
-import { assertVariablesPlaced } from '../../variables/place-variables.ts'
+import { assertVariablePlaces } from '../../variables/insert-variables-into-sql.ts'
 import { assertSourceVariablesPlaced } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { listReadingViews } from '../../views/view-dependencies.ts'
@@ -128,7 +128,7 @@ async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPi
     .where('uid', '=', body.dataWarehouseTarget.schema.id)
     .executeTakeFirst()
   for (const { statement } of statements)
-    assertVariablesPlaced(statement, getWarehouseLanguage(schema?.provider_schema ?? 'NA'))
+    assertVariablePlaces(statement, getWarehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
 /** Returns the columns of the target table. The target is fixed after the first load, because queries and views name the table. */

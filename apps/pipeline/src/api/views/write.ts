@@ -11,7 +11,7 @@ import { storeViewSources, renameSource, listReadingViews } from '../../views/vi
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
@@ -123,7 +123,7 @@ function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSign
       `The view was not saved, because its query took longer than ${saveTimeoutMs / 1000} seconds. Simplify the query.`,
     )
   }
-  const queue = readSlots.views.queueOf(caller.client)
+  const queue = requestSlots.views.queueOf(caller.client)
   return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
 }
 

@@ -4,10 +4,10 @@ import { Semaphore } from '@sluice/process'
 const waitMs = 15_000
 
 /**
- * The semaphores of this process. They are fair between organisations: only an organisation without a slot gets the last free one. The
+ * The semaphores that limit concurrent requests in this process. They are fair between organisations: only an organisation without a slot gets the last free one. The
  * code that holds a slot limits its own time.
  */
-export const readSlots = {
+export const requestSlots = {
   /** Pages of rows. Each holds a connection to the warehouse and, while its response is sent, about ten times its 4 MB. */
   pages: new Semaphore({ total: 6, each: 3, waiting: 20, waitMs, title: 'Too many pages are being read.' }),
   /** Pages for anonymous readers: one per organisation. Each also needs a slot of `pages`. */
