@@ -1,11 +1,11 @@
 import { Semaphore } from '@sluice/process'
 
-/** Milliseconds that a caller waits for a slot at most. */
+/** The maximum number of milliseconds that a caller waits for a slot. */
 const waitMs = 15_000
 
 /**
- * The semaphores that limit concurrent requests in this process. They are fair between organisations: only an organisation without a slot gets the last free one. The
- * code that holds a slot limits its own time.
+ * The semaphores that limit concurrent requests in this process. They are fair between organisations: only an organisation
+ * without a slot gets the last free one. A semaphore limits how long a caller waits for a slot, not how long it holds one.
  */
 export const requestSlots = {
   /** Pages of rows. Each holds a connection to the warehouse and, while its response is sent, about ten times its 4 MB. */

@@ -68,13 +68,17 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
 }
 
 /**
- * The start of a source. Reading past the cut throws, so that readers cannot mistake the cut for the end; `unlessCut`
- * returns it instead.
+ * Returns the chunks of a source up to the one that contains byte number `length`, then throws `TruncatedRead`, so that no reader
+ * mistakes the cut for the end. `catchTruncatedRead` turns this error into the value 'CUT'.
  */
-export const cutShort = (source: ByteSource, length: number): ByteSource => cutWhen(source, (seen) => seen >= length)
+export const truncateAfter = (source: ByteSource, length: number): ByteSource =>
+  truncateWhen(source, (seen) => seen >= length)
 
-/** Like `cutShort`, but cuts after the first chunk for which `isEnough` returns true. `isEnough` receives the number of bytes read. */
-export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
+/**
+ * Returns the chunks of a source until `isEnough` returns true for the number of bytes so far, then throws
+ * `TruncatedRead`.
+ */
+export function truncateWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
   return {
     async *chunks() {
       let seen = 0
@@ -89,7 +93,8 @@ export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean)
 
 class TruncatedRead extends Error {}
 
-export function unlessCut(error: unknown): 'CUT' {
+/** Returns 'CUT' for a `TruncatedRead`; rethrows any other error. */
+export function catchTruncatedRead(error: unknown): 'CUT' {
   if (error instanceof TruncatedRead) return 'CUT'
   throw error
 }

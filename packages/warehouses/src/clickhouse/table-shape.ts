@@ -210,7 +210,7 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Stagi
   primaryKey,
 })
 
-/** Returns a column that the table keeps, empty. */
+/** Returns a column of the published table as a column without values, for a load that does not have it. */
 export const emptyColumn = (column: StagingColumn): StagingColumn => ({ ...stagingColumn(column), primaryKey: false })
 
 /** Returns the columns that are stored as text and have another data type. */

@@ -3,9 +3,9 @@ import { DatabaseError } from 'pg'
 import { LeaseLost, WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '@sluice/process'
 
-/** The place of the error, for the message to the user. */
+/** The table and its columns, as the message to the user names them. */
 export interface ProblemContext {
-  /** `"schema"."table"` or the warehouse, as part of a sentence. */
+  /** The text by which a message names the place: `"schema"."table"`, or “the warehouse”. */
   place: string
   /** Column identifiers to labels, for naming the column in a bad row. */
   labels?: ReadonlyMap<string, string>

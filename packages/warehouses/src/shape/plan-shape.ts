@@ -46,7 +46,7 @@ export interface PlannedColumn extends RememberedColumn {
 export interface ShapePlan {
   /** One entry for each fed column, in their order. */
   columns: PlannedColumn[]
-  /** Columns of earlier feeds that the table keeps, empty. */
+  /** Columns of earlier feeds that this feed does not have. The table keeps them, with NULL in new rows. */
   kept: RememberedColumn[]
   /** Columns that were undecided and whose type this load decides. */
   decided: string[]

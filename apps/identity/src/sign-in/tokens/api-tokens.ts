@@ -18,8 +18,9 @@ export interface ApiTokenRow {
   expires_at: Date
   last_used_at: Date | null
   usable: boolean
-  /** The roles of the user and the switches of their client. */
+  /** All roles of the user, which limit the token's `roles`. */
   held: Role[]
+  /** The feature switches of the user's client, which disable roles. */
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean

@@ -31,7 +31,7 @@ async function runOneCheck(
     warehouses.find(client),
   ])
   const onTimeout = (): CheckOutcome =>
-    checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Narrow its query.`)
+    checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Add a filter to its query.`)
   const outcome = await whileConnected(
     { request, queue: requestSlots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
     async (signal) => {

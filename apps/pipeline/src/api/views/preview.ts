@@ -29,7 +29,10 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
       queue: requestSlots.previews.queueOf(caller.client),
       timeoutMs: previewTimeoutMs,
       onTimeout: (): never => {
-        throw problems.refused('/query', `The query took longer than ${querySeconds} seconds. Narrow it or save it.`)
+        throw problems.refused(
+          '/query',
+          `The query took longer than ${querySeconds} seconds. Add a filter, or save the view without a preview.`,
+        )
       },
     },
     (signal) => warehouse.queries.query({ text, schemas: [schema], limits }, signal),

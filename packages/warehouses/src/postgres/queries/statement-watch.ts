@@ -43,7 +43,7 @@ export class StatementWatch {
     this.#limits = limits
   }
 
-  /** Watches the session of a process number until it is disposed of. */
+  /** Watches the session with the server process id `session` until the returned object is disposed of. */
   watch(session: number, watched: WatchedSession): Disposable {
     this.#watched.set(session, watched)
     if (!this.#looking) void this.#look()

@@ -170,7 +170,10 @@ const clientObjectsQuery = `
     where typtype in ('d', 'e', 'r') or exists (select from pg_class c where c.oid = typrelid and relkind = 'c')
   ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
 
-/** Lists committed relations outside a schema that a session has locked for a change. A transaction holds such locks until it ends. */
+/**
+ * Lists the committed relations that the session $1 has locked for a change and that lie outside the schema $2. A transaction
+ * holds such locks until it ends.
+ */
 const changedRelationsQuery = `
   select distinct format('%I.%I', nspname, relname) as name
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = relnamespace

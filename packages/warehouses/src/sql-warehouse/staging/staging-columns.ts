@@ -19,7 +19,7 @@ export const typeRules = (types: DialectTypes): TypeRules => ({
   },
 })
 
-/** A planned column as a staging table has it. */
+/** Returns a planned column as a column of the staging table. */
 export const stagingColumn = ({ name, label, type, dataType, primaryKey }: PlannedColumn): StagingColumn => ({
   name,
   label,
@@ -29,7 +29,7 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Plann
   nullable: !primaryKey,
 })
 
-/** A column that the table keeps, empty. */
+/** Returns a column of the published table as a column without values, for a load that does not have it. */
 export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): StagingColumn => ({
   name,
   label,
