@@ -116,7 +116,10 @@ async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { c
   return issuedTo !== undefined && readExtraMetadata(issuedTo).tenant === readExtraMetadata(client).tenant
 }
 
-/** The default policy plus one check: a session of a user who may not use this application requires a new login. */
+/**
+ * Returns the default policy of the library plus one check: a session of a user who may not use this application
+ * requires a new login.
+ */
 function createLoginPolicy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
   prompts

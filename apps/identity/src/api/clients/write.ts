@@ -31,7 +31,7 @@ export async function updateClient(
   if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // This repeats the step above under the lock, which prevents new sign-ins.
+    // Sessions are ended again here, because the lock prevents new sign-ins.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, toClientColumns(body))
     const disables = body.disabled && !before.disabled

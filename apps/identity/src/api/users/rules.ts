@@ -82,9 +82,9 @@ const signInFields = [
 type UserSignIn = Pick<UserRow, 'client' | 'sso_auth' | 'roles'>
 
 /**
- * The last editor of an SSO provider config can impersonate every user who signs in there. Rejects roles that this editor
- * does not hold now; a deleted or deactivated editor holds none. Reads the changed rows and locks the config, or the client
- * if it has none, until the transaction ends.
+ * Rejects new roles of users who sign in at an SSO provider, if the last editor of its config does not hold these roles
+ * now, because the editor can impersonate the users. A deleted or deactivated editor holds no role. Reads the changed
+ * rows and locks the config, or the client if it has none, until the transaction ends.
  */
 export async function assertProviderTrusted(
   trx: Transaction<DB>,

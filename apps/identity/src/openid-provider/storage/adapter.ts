@@ -61,13 +61,19 @@ export const createOidcAdapter =
 
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
 
-      /** The uid is that of the sign-in session. The result omits the session's own id, which the browser has. */
+      /**
+       * `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the
+       * browser has.
+       */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
       /** The device flow is disabled. */
       findByUserCode: async () => undefined,
 
-      /** The conditional update lets exactly one of any number of concurrent uses succeed. */
+      /**
+       * Marks a code or token as used. The update has a condition, so that exactly one of any number of concurrent uses
+       * succeeds.
+       */
       async consume(id) {
         const { rows } = await sql`
         ${prepared('consume-oidc-model')} with used as (

@@ -118,7 +118,10 @@ export interface ClientRegistration {
   redirectUri: string
 }
 
-/** The client configuration for one exchange. It fetches keys each time, so that a key rotation applies at once. */
+/**
+ * Returns the client configuration for one exchange. It fetches the provider's keys again, so that a key rotation
+ * applies at once.
+ */
 export function createClientConfig({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },
