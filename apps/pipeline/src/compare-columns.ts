@@ -36,8 +36,8 @@ export interface ColumnComparison {
 }
 
 /**
- * Describes which columns differ from those of the last load, change their type or lost all their values, and what a run would do.
- * Types are compared only if all rows were read.
+ * Returns the columns that are new or missing since the last load, change their type or have lost all their values, and
+ * what a run would do with them. Types are compared only if all rows were read.
  */
 export function compareColumns(
   rules: TypeRules,

@@ -15,7 +15,7 @@ export interface ShapeRequest {
   sparse?: boolean
   /** A sentence about parts of the source that were not read, for the user. */
   unread?: string
-  /** True if the rows are merged into those of the table. */
+  /** True if the rows are merged into the rows of the table. */
   merging?: boolean
 }
 

@@ -23,9 +23,10 @@ export interface Loader {
   /** Lets role `read` query the staged rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
-   * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none. Calls
-   * `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published and `LeaseLost` is
-   * thrown. If the ledger already contains the run, it changes nothing and returns that publication.
+   * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none.
+   * Calls `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published
+   * and `LeaseLost` is thrown. If the ledger already contains the run, changes nothing and returns the recorded
+   * publication.
    */
   publish(
     tables: readonly StagedTable[],
@@ -66,10 +67,10 @@ export interface Loader {
    */
   findPrevious(schema: string, table: string): Promise<{ publishedAt: Date } | undefined>
   /**
-   * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one transaction
-   * with its ledger row. The tables it replaces are kept in turn. Cursor and memory are those of the restored rows. Fence,
-   * readers and retries are as in `publish`. Throws `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses
-   * that keep no replaced tables.
+   * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one
+   * transaction with its ledger row. The tables that the restore replaces are kept, too. Restores cursor and memory
+   * together with the rows. Fence, readers and retries are as in `publish`. Throws `WarehouseProblem`
+   * NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses that keep no replaced tables.
    */
   restore(
     target: RestoreTarget,

@@ -122,7 +122,7 @@ function encodeRows(format: ExportChoice['format'], opened: RowExport, signal: A
   )
 }
 
-/** The header is the first chunk. */
+/** Yields all chunks except the first, which is the header. */
 async function* withoutHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isFirst = true
   for await (const chunk of bytes) {

@@ -8,7 +8,7 @@ export interface ExportLimits {
   idleMs: number
 }
 
-/** An export with its bytes in a spool, or arriving there. */
+/** An export. Its bytes are in a spool, or are being written to it. */
 export interface RunningExport {
   spool: ExportSpool
   /**
@@ -34,8 +34,8 @@ export interface RunningExports {
 }
 
 /**
- * The exports of this process. The warehouse is read into a spool as fast as it can be, because a table that is being read cannot be
- * replaced by its next load; the client reads the spool at its own speed.
+ * Returns the exports of this process. The warehouse is read into a spool as fast as it can be, because a table that is
+ * being read cannot be replaced by its next load; the client reads the spool at its own speed.
  */
 export function createRunningExports(directory: string, limits: ExportLimits): RunningExports {
   const running = new Map<string, RunningExport>()

@@ -25,7 +25,10 @@ export interface Heartbeat extends Disposable {
 }
 
 interface HeartbeatOptions {
-  /** Undefined before anything is read: the counts of an earlier attempt stay. */
+  /**
+   * Returns the counts of this attempt; undefined before it has read anything, so that the counts of an earlier attempt
+   * stay.
+   */
   totals(): Totals | undefined
   lost(reason: LeaseLost): void
   /** Milliseconds between two heartbeats. */

@@ -39,7 +39,7 @@ export async function keepStagedLoads(
   return numAffectedRows === 1n
 }
 
-/** Call it before an attempt reads the source again. */
+/** Deletes the staged loads of earlier attempts. Called before an attempt reads the source again. */
 export async function deleteStagedLoads(db: Kysely<DB>, { id, attempt }: Pick<Claim, 'id' | 'attempt'>): Promise<void> {
   await db.deleteFrom('staged_loads').where('run_id', '=', id).where('attempt', '<', attempt).execute()
 }

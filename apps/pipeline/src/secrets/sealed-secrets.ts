@@ -68,7 +68,10 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'destinations', key: 'uid', column: 'target_secrets' },
 ]
 
-/** The columns for the health check. It omits `runs`, which is a large table with secrets that are deleted when a run ends. */
+/**
+ * The sealed columns that the health check reads. It omits `runs`, a large table whose secrets are deleted when a run
+ * ends.
+ */
 export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
 
 interface StoredVariable {

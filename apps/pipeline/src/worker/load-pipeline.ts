@@ -124,7 +124,7 @@ function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 
 
 const loadActions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
-/** Executes everything that a load does before it publishes. */
+/** Executes all steps of a load except the publication. Returns what a load would publish. */
 async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
@@ -333,7 +333,10 @@ async function readTransformation(
   return sqlStatements.map((one) => ({ ...one, statement: insertVariablesIntoSql(one.statement, variables, language) }))
 }
 
-/** Returns the runs whose staging tables stay. Those of earlier attempts at this run are dropped before it loads again. */
+/**
+ * Returns the runs whose staging tables stay. The staging tables of earlier attempts at this run are dropped before it
+ * loads again.
+ */
 async function runsWithStaging(
   db: Kysely<DB>,
   { claim, isCurrentAttempt }: Pick<RunAttempt, 'claim' | 'isCurrentAttempt'>,

@@ -14,11 +14,11 @@ export interface StoredJob extends RunJob {
   dueAt: Date | null
 }
 
-/** The error strategy of the workflow when the run started. */
+/** Returns the error strategy that the workflow had when the run started. */
 export const getStrategy = ({ input }: WorkflowRun): ErrorStrategy =>
   (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
 
-/** Locks the row of a workflow's run, so that one transaction at a time advances it. */
+/** Locks and returns the row of a workflow's run, so that only one transaction at a time advances the run. */
 export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }

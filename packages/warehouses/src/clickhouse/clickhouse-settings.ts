@@ -19,7 +19,7 @@ export interface ClientAccess {
 const queryMemory = 4
 /** The memory limit in gigabytes for all queries of such a user together. */
 const userMemory = 4 * queryMemory
-/** The maximum time limit of these users' statements; the service's own statements use all of it. */
+/** The longest time limit that a statement can set for itself, in seconds. Merges and publications set it. */
 export const maxStatementSeconds = 604_800
 
 /** Throws if the server does not respond, or rejects its administrator. */
@@ -29,8 +29,8 @@ export async function assertAnswers(url: string): Promise<void> {
 }
 
 /**
- * Returns the addresses, users and passwords. The passwords are derived from those of the client's roles in other warehouses and
- * do not reveal them.
+ * Returns the addresses, users and passwords. The passwords are derived from the passwords of the client's roles in
+ * other warehouses and do not reveal them.
  */
 export function clickhouseAccess(
   url: string,
@@ -59,7 +59,10 @@ const ledgerTableDefinition = `(
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
-/** Zero would mean no limit, so every limit also has a minimum. */
+/**
+ * Returns the limits of the client's database users as SQL settings. Every limit has a minimum of one, because zero
+ * would mean no limit.
+ */
 function limitsOf(): string {
   const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
   return [

@@ -98,7 +98,7 @@ export async function findCursor(client: ClientBase, schema: string, name: strin
   return (await findLastEntry(client, shape?.partition))?.cursor ?? undefined
 }
 
-/** The memory of the last load. For tables of older versions, it is derived from the table. */
+/** Returns the memory of the last load; for a table of an older version, derives it from the table's columns. */
 export function feedOf(shape: PostgresShape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
   if (!shape) return undefined
   return (
@@ -163,7 +163,7 @@ async function findTables(client: ClientBase, places: readonly TablePlace[]): Pr
   return found
 }
 
-/** A staging table says in its comment which run made it, and for which table. */
+/** Finds a staging table by its comment, which names the run that created it and the target table. */
 async function findStagingTable(
   client: ClientBase,
   schema: string,

@@ -43,7 +43,10 @@ const refreshTimeoutSeconds = 7_200
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
   and indpred is null and indexprs is null`
 
-/** It runs user-defined functions, so the connection is closed afterwards. */
+/**
+ * Refreshes a materialised view. The view's query can run user-defined functions, so the connection is closed
+ * afterwards.
+ */
 async function refreshView(
   pools: PostgresPools,
   { schema, name }: TablePlace,
@@ -81,7 +84,7 @@ async function refreshView(
   }
 }
 
-/** The query is the user's, so its errors are reported in the server's words. */
+/** Returns the problem of a refresh. Errors of the query, which a user wrote, keep the server's text. */
 function refreshProblem(error: unknown, place: string): unknown {
   const { code = '', message } = error as { code?: string; message: string }
   if (!/^(21|22|23|38|39|42|55000|P0)/.test(code)) return warehouseProblem(error, { place })

@@ -137,7 +137,10 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
   return undefined
 }
 
-/** The CONTEXT of an error, such as `COPY table, line 3, column age`, names the column. Its line only counts one connection. */
+/**
+ * Returns a sentence about a value that its column cannot hold. The CONTEXT of the error, such as `COPY table, line 3,
+ * column age`, names the column; its line number counts only the lines of one connection, so it is omitted.
+ */
 function formatBadValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''

@@ -14,10 +14,10 @@ import { asSentence } from '@sluice/process'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 
-/** Prefix of all keys of this client in the bucket. */
+/** Returns the prefix of the keys of all objects of this client in the bucket. */
 export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
 
-/** The part of an object key that identifies a run. */
+/** Returns the part of an object key that identifies a run. */
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
@@ -94,7 +94,9 @@ interface LoadError {
   reason: string
 }
 
-/** The server's tables of load errors: newer clusters and serverless workgroups use the first, older ones the second. */
+/**
+ * Returns the queries for load errors: one for newer clusters and serverless workgroups, and one for older clusters.
+ */
 const loadErrors = (prefix: string) => [
   sql`select column_name::varchar as "column", error_message::varchar as reason from sys_load_error_detail
     where strpos(file_name, ${prefix}) > 0 order by start_time desc limit 1`,

@@ -49,7 +49,10 @@ export function rowTextWriter(
   return (row) => `${row.map((cell, index) => csvField(cell, columns[index]!.dataType, excel)).join(separator)}\r\n`
 }
 
-/** Large and decimal numbers arrive as text. Texts that are not numbers of JSON, such as NaN, stay texts. */
+/**
+ * Returns a cell as JSON. Large and decimal numbers, which the cell has as text, become JSON numbers; a text that is
+ * not one, such as NaN, stays a text.
+ */
 function jsonValue(cell: RowCell, dataType: DataType): string {
   if (typeof cell === 'string' && exactNumbers.has(dataType) && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(cell)) return cell
   return JSON.stringify(cell)

@@ -53,7 +53,7 @@ export function memoryOfTable(
   }
 }
 
-/** The columns that the source fed since the table was last replaced. */
+/** Returns the names of the columns that the source has delivered since the table was last replaced. */
 export const fedColumns = (memory: FeedMemory | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
 

@@ -159,7 +159,10 @@ export interface TablePage {
   order: readonly string[]
 }
 
-/** The problem that an error of the server or its driver means; `problems` of the other warehouses list the codes. */
+/**
+ * The problem to which an error of the server or its driver is translated. The `problems.ts` files of the warehouses
+ * list the codes.
+ */
 export interface ServerProblem {
   code: string
   sentence: (place: string) => string

@@ -82,7 +82,7 @@ async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boo
   return dataset !== undefined
 }
 
-/** Returns the columns of a pipeline. `known` looks up the other objects that they depend on. */
+/** Returns the columns of a pipeline. `known` looks up the objects to which the pipeline refers. */
 export async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,

@@ -50,7 +50,7 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
     {
       request,
       queue: requestSlots.checks.queueOf(group.client),
-      // The last check may start just before the time limit, and its rows are counted after it.
+      // 15 more seconds, because the last check may start just before the group's time limit and then count its rows.
       timeoutMs: (groupTimeoutSeconds + 15) * 1_000,
       onTimeout: () => {},
     },

@@ -89,7 +89,7 @@ function isDefinitionUnchanged(
   )
 }
 
-/** `made` is the new view in the warehouse; undefined if it did not change. */
+/** Stores the changed view. `made` is the new view in the warehouse; undefined if only the stored row changes. */
 function saveUpdate(
   input: SaveContext & { params: { uid: string } },
   read: ViewRow,
@@ -173,7 +173,10 @@ async function buildView(
   return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 
-/** Records the state of the view in the warehouse, and returns the saved row with it. */
+/**
+ * Stores the state that the view has in the warehouse, and starts a run if the view is unfinished. Returns the row with
+ * this state.
+ */
 async function recordBuiltView(
   trx: Transaction<DB>,
   { queue, caller }: SaveContext,
@@ -244,7 +247,7 @@ type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, u
 /** Deletes a view, and drops it in the warehouse now if possible; otherwise a worker drops it later. */
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
-  // This precedes the transaction, which must not wait for a warehouse.
+  // The warehouse is read before the transaction, because a transaction must not wait for a warehouse.
   const seen = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
   const handmadeViews = await listHandmadeViews(input, seen, await findViewPlace(db, seen))
   const row = await write(async (trx) => {

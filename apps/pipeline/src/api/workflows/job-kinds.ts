@@ -62,7 +62,7 @@ export interface VisibleObject {
   id: number
   translations: SharedColumns['translations']
   created_at: Date
-  /** Only for data pipelines. */
+  /** The type of a data pipeline; other jobs have none. */
   type?: string
   /** Whether the caller could run it, too. */
   usable: boolean

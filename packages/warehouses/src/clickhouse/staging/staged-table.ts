@@ -185,7 +185,7 @@ export class ClickHouseStagedTable implements StagedTable {
   }
 }
 
-/** The type of the tuples for a column that is stored as this type: TEXT if no narrower type is known. */
+/** Returns the data type of a column's cells in the tuples: TEXT if no narrower type is known for the stored type. */
 const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
   type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
 

@@ -82,11 +82,14 @@ function isNotASelect(code: string, text: string): boolean {
   return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
 }
 
-/** A table alias that is not in the FROM clause has the same code. */
+/**
+ * Returns whether a table is missing. A table alias that is not in the FROM clause has the same code, so the message
+ * decides.
+ */
 const isMissingTable = ({ code, message }: DatabaseError): boolean =>
   code === '42P01' && message.startsWith('relation ')
 
-/** Line and column in the user's text, from 1. The server counts characters, not UTF-16 units. */
+/** Returns line and column in the user's text, counted from 1. The server counts characters, not UTF-16 units. */
 function describePosition({ position }: DatabaseError, { query, prefix }: QueryContext): string {
   const before = Number(position) - 1 - prefix
   if (!position || before < 0) return ''
@@ -94,7 +97,10 @@ function describePosition({ position }: DatabaseError, { query, prefix }: QueryC
   return ` in line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
 }
 
-/** The server repeats what it could not read, and that may be the value of a secured variable. */
+/**
+ * Returns the server's message and hint, with the values of variables replaced, because they can be the values of
+ * secured variables.
+ */
 function sentenceOf({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
   let words = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {

@@ -182,9 +182,9 @@ const changedRelationsQuery = `
     and l.mode <> all ('{AccessShareLock,RowShareLock}') and nspname <> $2 and nspname !~ '^pg_'`
 
 /**
- * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a schema, relation,
- * function or type there. Other changes, such as grants and comments, pass: the caller rolls the transaction back in any case. Compares
- * with another connection, which does not see created objects.
+ * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a
+ * schema, relation, function or type there. Ignores other changes, such as grants and comments, because the caller
+ * rolls the transaction back. Finds created objects by comparison with another connection, which does not see them.
  */
 async function assertNothingWrittenElsewhere(
   client: ClientBase,
