@@ -161,7 +161,10 @@ function logRequests(logger: Logger): RequestHandler {
   }
 }
 
-/** `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503 if a required one is down. */
+/**
+ * Returns the health routes. `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503
+ * if a required one is down.
+ */
 export function healthRoutes(parts: readonly HealthCheck[], isStopping: () => boolean): Router {
   const routes = Router()
   routes.get('/health/live', (_request, response) => {

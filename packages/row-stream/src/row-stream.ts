@@ -89,7 +89,10 @@ export interface RowStream {
    * joined by `/`. An increment has all parts of each of its records.
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
-  /** For an increment, called after all rows: whether the rows are the whole table after all, and replace it. */
+  /**
+   * For an increment, called after all rows: returns whether the rows are nevertheless the complete table, and must
+   * replace it.
+   */
   whole?(): boolean
 }
 

@@ -50,7 +50,10 @@ function listOperator(negated: boolean): FilterOperator {
   return { takes: 'list', types: allPropertyTypes, condition }
 }
 
-/** `pieces` are texts that every match contains; a trigram index can look them up. */
+/**
+ * Returns an operator that matches a pattern. `pieces` returns texts that every match contains, which a trigram index
+ * can look up.
+ */
 function patternOperator(match: TextPattern, pieces: (value: string) => string[] = () => []): FilterOperator {
   const condition: ConditionBuilder<[string]> = (property, value) =>
     withTrigramCondition(property, match(columnOf(property.column), value), pieces(value))

@@ -12,13 +12,16 @@ const notFinite: Record<string, number> = {
 }
 
 /**
- * Decimal numbers as text, as PostgreSQL's numeric sends and receives them: groups of four digits, their weight, a sign
- * and how many digits stand after the point. One instance serves many values: `read`, look at the counts, `write`.
+ * Converts decimal numbers from text to the binary format of PostgreSQL's numeric: groups of four digits, their weight,
+ * a sign, and the number of digits after the decimal point. One instance converts many values: call `read`, check the
+ * counts, call `write`.
  */
 export class NumericText {
-  /** Digits before the point that count, and after it; of the latter, how many until only zeros follow. */
+  /** The number of significant digits before the decimal point. */
   before = 0
+  /** The number of digits after the decimal point. */
   after = 0
+  /** The number of digits after the decimal point, without trailing zeros. */
   significantAfter = 0
   #source: Uint8Array = new Uint8Array()
   #whole = 0

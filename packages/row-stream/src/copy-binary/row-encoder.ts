@@ -37,7 +37,7 @@ export class RowEncoder {
     this.#writers = columns.map((column, index) => valueWriter(column, this.nulled[index]!))
   }
 
-  /** False when the row does not fit: `fault` says why, and the buffer is as it was. */
+  /** Writes a row. Returns false if the row does not fit: then `fault` has the reason, and the buffer is unchanged. */
   write(values: readonly unknown[]): boolean {
     const buffer = this.#buffer
     const writers = this.#writers
@@ -241,8 +241,8 @@ const writerFactories: Record<DataType, WriterFactory> = {
 }
 
 /**
- * A value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
- * anything else as JSON.
+ * Returns a value as PostgreSQL would print it: bytes as `\x…`, times independent of the machine's time zone, numbers
+ * and booleans as text, anything else as JSON.
  */
 export function toText(value: unknown): string {
   if (typeof value === 'string') return value

@@ -35,7 +35,7 @@ export class TupleEncoder {
   #memory: Uint8Array<ArrayBuffer> | undefined
   #at = 0
 
-  /** `columns` are in the order of the tuple: the kind of each vector, and its storage type, the same or wider. */
+  /** `columns`: the kind of each vector and its stored type, which is equal or wider, in the order of the tuple. */
   constructor(columns: readonly { kind: VectorKind; dataType: DataType }[], sink: ChunkSink) {
     this.#writers = columns.map(({ kind, dataType }) => cellWriter(kind, dataType))
     this.#sink = sink
@@ -252,7 +252,7 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
   }
 }
 
-/** Four bytes at a time, which is twice as fast as one at a time. */
+/** Copies a few bytes, four at a time, which is twice as fast as one at a time. */
 function copyShort(source: DataView, start: number, target: DataView, at: number, length: number): void {
   let done = 0
   for (; done + 4 <= length; done += 4) target.setInt32(at + done, source.getInt32(start + done))

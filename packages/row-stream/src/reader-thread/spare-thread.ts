@@ -25,8 +25,8 @@ const spareThreadPools = new Set<{ terminateSpare(): void; startSpare(): void }>
 let memoryHeavyReaders = 0
 
 /**
- * A pool of at most one idle thread, whose modules are loaded and, after its first job, whose hot code is compiled. With
- * `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
+ * Returns a pool of at most one idle thread. Its modules are loaded, and after its first job its hot code is compiled.
+ * With `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
  */
 export function spareThread({ program, startEarly, ...options }: SpareThreadOptions): SpareThread {
   let holders = 0
@@ -43,7 +43,10 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
   }
   spareThreadPools.add({ startSpare, terminateSpare })
 
-  /** One spare thread is enough: jobs that run at the same time start their own threads. */
+  /**
+   * Keeps the thread of an ended job as the spare thread. Terminates it if there is a spare thread, if a reader needs
+   * much memory, or if the pool has no holder.
+   */
   function keepOrTerminate(worker: Worker): void {
     if (spare || memoryHeavyReaders > 0 || holders === 0) return void worker.terminate()
     spare = worker
