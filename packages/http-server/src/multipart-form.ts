@@ -15,7 +15,7 @@ export interface MultipartForm<Fields> {
   }
   /** Waits for the end of the form after the file was read. Throws a problem if anything follows the file. */
   ended(): Promise<void>
-  /** Stops reading. Unread bytes stay in the connection. */
+  /** Stops reading the request. The unread bytes stay in the connection. */
   leave(): void
 }
 

@@ -27,7 +27,7 @@ export type TypeEvidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 export interface ColumnFacts {
   column: string
   evidence?: TypeEvidence
-  /** Whether days come before months in the values; set if a value proved it. */
+  /** Whether the day comes before the month in the dates of the column. Set only if a value proved the order. */
   dayFirst?: boolean
 }
 
@@ -42,8 +42,9 @@ export interface TupleChunk {
 }
 
 /**
- * Profile of one column, measured over every row that was given: `distinct` is an estimate, `min` and `max` are values as
- * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. Fields that were not measured are absent.
+ * The profile of one column, measured over all rows that the source delivered: `distinct` is an estimate, `min` and
+ * `max` are values as PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. Fields that were not
+ * measured are absent.
  */
 export interface ColumnProfile {
   column: string

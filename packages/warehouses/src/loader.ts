@@ -69,8 +69,8 @@ export interface Loader {
   /**
    * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one
    * transaction with its ledger row. The tables that the restore replaces are kept, too. Restores cursor and memory
-   * together with the rows. Fence, readers and retries are as in `publish`. Throws `WarehouseProblem`
-   * NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses that keep no replaced tables.
+   * together with the rows. The fence check, waiting for readers, and retries are as in `publish`. Throws
+   * `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses that keep no replaced tables.
    */
   restore(
     target: RestoreTarget,
@@ -123,13 +123,19 @@ export interface StagedRowsPreview extends AsyncDisposable {
 }
 
 export interface PublishOptions {
-  /** MERGE: rows replace those with the same primary key, all others stay. REPLACE: the rows replace all rows of the table. */
+  /**
+   * MERGE: each row replaces the row with the same primary key; all other rows of the table stay. REPLACE: the rows
+   * replace all rows of the table.
+   */
   mode?: 'REPLACE' | 'MERGE'
   /**
    * By table: the position at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
    */
   cursors?: Readonly<Record<string, unknown>>
-  /** Runs when the rows are ready, before readers see them. Throws to reject them; the old data stays. */
+  /**
+   * Runs when the rows are ready, before readers see them. If it throws, the rows are not published and the old data
+   * stays.
+   */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
   /** Receives one sentence, once, when publication waits for readers for longer than a few seconds. The staged rows stay in place. */
   onWait?(why: string): void

@@ -29,7 +29,10 @@ interface OpenIdProviderOptions {
   config: Config
   keys: SigningKeys
   logger: Logger
-  /** The caller flushes it when the process stops. When absent, the provider creates its own. */
+  /**
+   * The counter of audit events. The caller flushes it when the process stops. When absent, the provider creates its
+   * own.
+   */
   tally?: AuditTally | undefined
 }
 

@@ -26,8 +26,8 @@ export interface Claim {
 export const mostTries = 5
 
 /**
- * Claims a run: sets it RUNNING with a new attempt. Undefined if the run has ended or was deleted. A run of another worker is
- * taken over, because the queue delivers it only after that worker's heartbeats have stopped.
+ * Claims a run: sets it RUNNING with a new attempt. Returns undefined if the run has ended or was deleted. Takes over a
+ * run of another worker, because the queue delivers it only after that worker's heartbeats have stopped.
  */
 export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | undefined> {
   const row = await db

@@ -33,7 +33,10 @@ export interface DecimalVector extends NullableVector {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
-  /** Integers that do not fit into 64 bits, by row; they override the halves. Absent if all integers fit. */
+  /**
+   * Integers that do not fit into 64 bits, by row; they override the two halves of the vector. Absent if all integers
+   * fit.
+   */
   big?: Map<number, bigint>
   scale: number
 }

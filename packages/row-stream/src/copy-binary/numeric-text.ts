@@ -1,4 +1,4 @@
-/** PostgreSQL's own limits of what a numeric can hold: digits before and after the point. */
+/** The maximum number of digits before and after the decimal point that a numeric of PostgreSQL can have. */
 const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
@@ -29,14 +29,15 @@ export class NumericText {
   #negative = false
   #special = 0
 
-  /** NaN or infinite: then the counts are zero. */
+  /** Whether the number is NaN or infinite. The counts are then zero. */
   get special(): boolean {
     return this.#special !== 0
   }
 
   /**
-   * Whether the bytes `from` to `to` are a number: a sign, digits, a point, an exponent; or NaN, Infinity, -Infinity.
-   * The bytes must stay as they are until it is written.
+   * Reads the number in the bytes `from` to `to`: a sign, digits, a decimal point, an exponent; or NaN, Infinity,
+   * -Infinity. Returns false if the bytes are not such a number. They must not change until `write` has written the
+   * number.
    */
   read(source: Uint8Array, from: number, to: number): boolean {
     this.#special = 0

@@ -19,9 +19,10 @@ export interface NulledCounts {
 }
 
 /**
- * Rows of JavaScript values, in the order of the columns, as tuples of binary COPY. Exact: a decimal comes as text, a
- * whole number as number, bigint or text, a time as text or Date (which may have `nanosecondsDelta`, seconds beyond its
- * milliseconds), bytes as Uint8Array, JSON as text or an object. What has no place in its column is a fault, not an error.
+ * Encodes rows of JavaScript values, in the order of the columns, as tuples of binary COPY. No digits are lost: a
+ * decimal comes as text, a whole number as number, bigint or text, a time as text or Date (which may have
+ * `nanosecondsDelta`, seconds beyond its milliseconds), bytes as Uint8Array, JSON as text or an object. A value that
+ * does not fit its column is a fault and not an error.
  */
 export class RowEncoder {
   readonly nulled: NulledCounts[]

@@ -24,8 +24,8 @@ export interface ChunkSink {
 }
 
 /**
- * Column vectors as tuples of PostgreSQL's binary COPY. A batch is written a column at a time, each with a loop of its own,
- * to places that were measured before: a row of many columns costs no dispatch per cell.
+ * Encodes column vectors as tuples of PostgreSQL's binary COPY. First measures all rows, then writes one column after
+ * the other to the measured positions, each in a separate loop: so a cell costs no dispatch on its type.
  */
 export class TupleEncoder {
   readonly #writers: CellWriter[]
@@ -259,7 +259,10 @@ function copyShort(source: DataView, start: number, target: DataView, at: number
   for (; done < length; done++) target.setUint8(at + done, source.getUint8(start + done))
 }
 
-/** Writes cells whose width is unknown until they are made: makes them while measuring, copies them while writing. */
+/**
+ * Returns a writer of cells with an unknown width: it converts them when it measures, and copies the results when it
+ * writes.
+ */
 function createBufferedWriter(
   make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void,
 ): CellWriter {

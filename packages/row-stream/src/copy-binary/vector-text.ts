@@ -100,7 +100,7 @@ export function timeText(nanoseconds: number): string {
  * 275760.
  */
 function formatCalendarDay(days: number): { text: string; era: string } {
-  // Whole cycles of 400 years are taken off, so that a Date can do the rest.
+  // Complete cycles of 400 years are subtracted, so that a Date can represent the remaining days.
   const cycles = Math.floor(days / 146_097)
   const date = new Date((days - cycles * 146_097) * millisecondsOfDay)
   const year = date.getUTCFullYear() + cycles * 400

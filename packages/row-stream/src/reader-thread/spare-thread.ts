@@ -8,7 +8,10 @@ export interface SpareThread {
   take(): Worker | undefined
   /** Returns a thread that has finished its job. */
   giveBack(worker: Worker): void
-  /** Counts a thread as borrowed until it is given back. If `ended` resolves first, a new spare thread starts after `restartDelayMs`. */
+  /**
+   * Counts a thread as borrowed until it is returned. If `ended` resolves first, a new spare thread starts after
+   * `restartDelayMs`.
+   */
   trackBorrowed(ended: Promise<void>): void
 }
 

@@ -65,7 +65,9 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
   }
 }
 
-/** The text before the user's query. It is a line of its own, so the server's line numbers are one too high. */
+/**
+ * The text before the user's query. It is a separate line, so the line numbers in the server's errors are one too high.
+ */
 export const readOptions = 'select * from (\n'
 
 /** Rewrites a user's query to the server's table names, and returns it with the database in which it runs. */

@@ -72,7 +72,10 @@ function limitsOf(): string {
   ].join(', ')
 }
 
-/** A table with its own disk makes the server send requests to any host that the disk names. */
+/**
+ * Forbids users to create a table with its own disk, because the server would send requests to any host that the disk
+ * names.
+ */
 const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
 
 /**

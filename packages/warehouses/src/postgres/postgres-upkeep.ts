@@ -27,8 +27,8 @@ interface LeftoverObject {
 }
 
 /**
- * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their views depend
- * on the tables. Excludes objects that users made: those have no origin.
+ * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their
+ * views depend on the tables. Excludes objects that users created, which have no origin in their comment.
  */
 const leftoverObjectsQuery = `
   select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class

@@ -91,7 +91,7 @@ function refreshProblem(error: unknown, place: string): unknown {
   return viewProblems.refreshFailed(place, message, error)
 }
 
-/** Runs in its own transaction. */
+/** Drops a view in a separate transaction. */
 async function dropView(client: ClientBase, schema: string, name: string): Promise<void> {
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })

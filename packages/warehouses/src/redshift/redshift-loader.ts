@@ -21,8 +21,9 @@ export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `Dialect.copyRows`. It uploads the rows to objects in the staging bucket, and the cluster loads them with one atomic COPY.
- * The object keys are random, so they do not reveal the keys of other loads. A sweep removes objects that dead workers left.
+ * See `Dialect.copyRows`. Uploads the rows as objects to the staging bucket, from which the cluster loads them with one
+ * atomic COPY. The object keys are random, so they do not reveal the keys of other loads. A sweep removes objects that
+ * dead workers left.
  */
 export async function copyRows(
   access: ClientAccess,
@@ -75,7 +76,10 @@ async function loadFromManifest(
 
 type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; none: string }
 
-/** Returns the COPY statement. It rounds decimals instead of truncating them, and fails on the first row that does not fit. */
+/**
+ * Returns the COPY statement. COPY then rounds decimals instead of truncating them, and fails at the first row that
+ * does not fit.
+ */
 export function buildCopyStatement(
   { staging, role }: ClientAccess,
   { place, columns, manifest, none }: CopyStatement,

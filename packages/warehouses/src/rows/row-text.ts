@@ -76,7 +76,7 @@ function quoteField(text: string, excel: boolean): string {
 
 const chunkLength = 64 * 1024
 
-/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a chunk of its own. */
+/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a separate chunk. */
 export function writeRowText(
   batches: AsyncIterable<readonly (readonly RowCell[])[]>,
   columns: readonly WarehouseColumn[],

@@ -71,8 +71,9 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this when it creates a
- * staging table and again when it publishes the rows. `final` means that all rows were read, so undecided columns stay undecided.
+ * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this function
+ * when it creates a staging table and again when it publishes the rows. `final` means that all rows were read, so
+ * undecided columns stay undecided.
  */
 export function planShape(
   rules: TypeRules,

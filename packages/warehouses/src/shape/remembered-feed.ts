@@ -33,7 +33,7 @@ export interface FeedMemory {
   columns: RememberedColumn[]
   /** A digest of what the pipeline reads: query, sheet, options. */
   definition?: string
-  /** The source's own notes on the reading. */
+  /** The JSON that `RowContent.reading` of the source returned. */
   reading?: unknown
 }
 

@@ -48,7 +48,7 @@ export interface BatchLimits {
 }
 
 /**
- * `columns` are the same in every batch; the first batch comes even if the result is empty. `bytes` is the approximate size of
+ * `columns` are the same in every batch. An empty result has one batch without rows. `bytes` is the approximate size of
  * the rows.
  */
 export interface ReadRows {
@@ -152,7 +152,7 @@ export interface TableFill {
   quotedPlace: string
 }
 
-/** If `order` is empty, the rows come in the order of the server. */
+/** If `order` is empty, the server determines the order of the rows. */
 export interface TablePage {
   limit: number
   offset: number

@@ -159,7 +159,7 @@ export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'col
   names.check(kind, name)
 }
 
-/** Creates an empty table that role `load` may fill. Drops one that an earlier try left. */
+/** Creates an empty table that role `load` may fill. Drops a table of this name from an earlier attempt first. */
 export async function createFillableTable(
   dialect: SqlDialect,
   session: SqlSession,

@@ -18,9 +18,9 @@ export async function createClient(
 }
 
 /**
- * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter stays
- * enabled. A million sessions take too long for one transaction, so the service refuses them from the moment the client
- * is disabled and ends them afterwards. Enabling the client first ends the sessions that are left.
+ * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter
+ * stays enabled. A million sessions take too long for one transaction, so the service refuses these sessions as soon as
+ * the client is disabled, and ends them after the transaction. Enabling the client first ends the remaining sessions.
  */
 export async function updateClient(
   uid: string,

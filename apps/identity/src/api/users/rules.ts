@@ -43,15 +43,18 @@ export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSets
     throw problems.refused('/password', 'In this installation, people choose their own passwords. Omit it.')
 }
 
-/** Users change their own password only with the current one, so that an unattended session cannot change it. */
+/**
+ * Throws if callers set their own password here. Users change it only with the current password, which an attacker at
+ * an unattended session does not know.
+ */
 export function assertNotOwnPassword({ password }: UserBody, own: boolean): void {
   if (own && password !== undefined)
     throw problems.refused('/password', 'Change your own password with PUT /users/me/password.')
 }
 
 /**
- * Users cannot change their own sign-in fields here: with an unattended session or an API token alone, an attacker could
- * take over the account.
+ * Throws if callers change their own sign-in fields, because with an unattended session or an API token alone, an
+ * attacker could then take over the account.
  */
 export function assertOwnSignInUnchanged(
   before: UserRow,

@@ -12,7 +12,7 @@ import { hashSecret } from '../../stored-secrets.ts'
 
 /** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
 const reuseGraceSeconds = 10
-/** The lifetime in seconds of models that have no own expiry. */
+/** The lifetime in seconds of models without an expiry. */
 const maxLifetimeSeconds = 366 * 24 * 3600
 
 /** SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. */

@@ -29,8 +29,9 @@ interface WatchedSession {
 }
 
 /**
- * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. It uses its own connection,
- * which is opened for statements that take longer than one check, before the server can be full.
+ * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a separate
+ * connection. The connection is opened when a statement takes longer than one check interval, before statements can
+ * fill the server.
  */
 export class StatementWatch {
   readonly #pool: Pool

@@ -59,8 +59,8 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
 }
 
 /**
- * Removes what `provisionWarehouse` made for this key: ends its connections, then drops the database and the roles. Missing
- * objects are not an error. These roles have no rights or objects elsewhere.
+ * Removes the warehouse that `provisionWarehouse` created for this key: ends its connections, then drops the database
+ * and the roles. Missing objects are not an error. These roles have no rights or objects elsewhere.
  */
 export async function removeWarehouse(adminUrl: string, key: string): Promise<void> {
   const names = namesOf(key)

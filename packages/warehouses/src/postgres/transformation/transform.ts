@@ -156,7 +156,10 @@ function processOf(client: PoolClient): number {
   return (client as unknown as { processID: number }).processID
 }
 
-/** Schemas, relations, functions and types of the client. Row types of tables and array types are left out: they exist with their table or type. */
+/**
+ * Schemas, relations, functions and types of the client. Excludes the row types of tables, and array types, which are
+ * created with their table or type.
+ */
 const clientObjectsQuery = `
   select oid::text, name from (
     select oid, nspname, quote_ident(nspname) as name from pg_namespace

@@ -202,7 +202,7 @@ export function transformationFailed(sentence: string, cause?: unknown): Warehou
 
 const mostNamed = 5
 
-/** Describes the objects that a transformation left, such as `table extra`. */
+/** Describes the objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
   const named = objects.slice(0, mostNamed).join(', ')
   const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''
