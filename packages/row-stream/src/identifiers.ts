@@ -21,11 +21,10 @@ const latinTransliterations: Record<string, string> = {
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
 
 /**
- * Converts labels to identifiers: snake_case, lower case, unique, at most 63 bytes of UTF-8, in the order of the
- * labels. Latin letters lose their accents; letters and digits of other scripts stay. A label without letters and
- * digits becomes `column_` and its position. If several labels result in the same identifier, the first one gets it and
- * the others get `_2`, `_3` …. A label whose identifier is unique is never renamed. SQL must quote the identifiers,
- * because they can be reserved words.
+ * Labels as identifiers: snake_case, lower case, unique, at most 63 bytes of UTF-8, in the order of the labels. Latin letters
+ * lose their accents; letters and digits of other scripts stay. A label with neither becomes `column_` and its
+ * position. Of labels that come to the same name the first keeps it and the others get `_2`, `_3` …; a label that is
+ * different from all others keeps its name whatever the others are. Identifiers are meant to be quoted in SQL, so reserved words are fine.
  */
 export function toUniqueIdentifiers(labels: readonly string[]): string[] {
   const bases = labels.map(baseName)
@@ -89,7 +88,7 @@ function truncateToBytes(name: string, bytes: number): string {
   return kept.replace(/_+$/, '')
 }
 
-/** Describes why a schema or table in the warehouse cannot have this name; undefined for a valid name. */
+/** Describes why a name cannot be that of a schema or table in the warehouse; undefined for a valid name. */
 export function identifierProblem(name: string): string | undefined {
   if (!/^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name))
     return `"${name}" is not usable in the warehouse: start with a letter, then letters, digits and _ only.`

@@ -27,7 +27,7 @@ export type TypeEvidence = 'NOTHING' | 'AMBIGUOUS' | 'REQUESTED'
 export interface ColumnFacts {
   column: string
   evidence?: TypeEvidence
-  /** Whether the day comes before the month in the dates of the column. Set only if a value proved the order. */
+  /** Whether days come before months in the values; set if a value proved it. */
   dayFirst?: boolean
 }
 
@@ -42,9 +42,8 @@ export interface TupleChunk {
 }
 
 /**
- * The profile of one column, measured over all rows that the source delivered: `distinct` is an estimate, `min` and
- * `max` are values as PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. Fields that were not
- * measured are absent.
+ * Profile of one column, measured over every row that was given: `distinct` is an estimate, `min` and `max` are values as
+ * PostgreSQL prints them, cut to 200 characters, `maxLength` is in characters. Fields that were not measured are absent.
  */
 export interface ColumnProfile {
   column: string
@@ -90,20 +89,14 @@ export interface RowStream {
    * joined by `/`. An increment has all parts of each of its records.
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
-  /**
-   * For an increment, called after all rows: returns whether the rows are nevertheless the complete table, and must
-   * replace it.
-   */
+  /** For an increment, called after all rows: whether the rows are the whole table after all, and replace it. */
   whole?(): boolean
 }
 
-/**
- * The facts of the last load that a source uses. Same structure as the warehouse's type, so that neither module imports
- * the other.
- */
+/** The part of the last load's memory that sources use. Same structure as the warehouse's type, so that neither module imports the other. */
 export interface RememberedFeed {
   columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
-  /** The JSON that `RowContent.reading` returned in the last load. */
+  /** `RowContent.reading` of that load. */
   reading?: unknown
 }
 

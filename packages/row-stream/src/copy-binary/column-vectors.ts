@@ -33,10 +33,7 @@ export interface DecimalVector extends NullableVector {
   kind: 'decimal'
   low: Int32Array
   high: Int32Array
-  /**
-   * Integers that do not fit into 64 bits, by row; they override the two halves of the vector. Absent if all integers
-   * fit.
-   */
+  /** Integers that do not fit into 64 bits, by row; they override the halves. Absent if all integers fit. */
   big?: Map<number, bigint>
   scale: number
 }
@@ -79,12 +76,12 @@ export function wholeOf(low: number, high: number): number | bigint {
   return (BigInt(high) << 32n) | BigInt(low >>> 0)
 }
 
-/** Returns the unscaled integer of a decimal. */
+/** The unscaled integer of a decimal. */
 export function unscaledOf(vector: DecimalVector, row: number): number | bigint {
   return vector.big?.get(row) ?? wholeOf(vector.low[row]!, vector.high[row]!)
 }
 
-/** Returns a vector of `rows` rows with all its arrays. For bytes, the caller must set `data`. */
+/** A vector of `rows` rows, all arrays in place; for bytes, `data` is still to be set. */
 export function emptyVector(kind: VectorKind, rows: number, scale = 0): ColumnVector {
   const nulls = new Uint8Array(rows)
   const halves = () => ({ low: new Int32Array(rows), high: new Int32Array(rows) })

@@ -44,10 +44,7 @@ function checkString(text: string): void {
   if (!text.isWellFormed()) throw new UnstorableValue('holds half a character (a lone surrogate)')
 }
 
-/**
- * Throws for a number that JSONB cannot store. PostgreSQL stores it as numeric, which has up to 131,072 digits before
- * the decimal point and 16,383 after it.
- */
+/** PostgreSQL keeps numbers of JSONB as numeric: 131,072 digits before the point and 16,383 after it. */
 function checkNumber(source: string): void {
   const [digits = '', exponent = '0'] = source.toLowerCase().split('e')
   const fraction = digits.split('.')[1]?.length ?? 0

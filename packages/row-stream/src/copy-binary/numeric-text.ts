@@ -1,4 +1,4 @@
-/** The maximum number of digits before and after the decimal point that a numeric of PostgreSQL can have. */
+/** PostgreSQL's own limits of what a numeric can hold: digits before and after the point. */
 const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
@@ -12,16 +12,13 @@ const notFinite: Record<string, number> = {
 }
 
 /**
- * Converts decimal numbers from text to the binary format of PostgreSQL's numeric: groups of four digits, their weight,
- * a sign, and the number of digits after the decimal point. One instance converts many values: call `read`, check the
- * counts, call `write`.
+ * Decimal numbers as text, as PostgreSQL's numeric sends and receives them: groups of four digits, their weight, a sign
+ * and how many digits stand after the point. One instance serves many values: `read`, look at the counts, `write`.
  */
 export class NumericText {
-  /** The number of significant digits before the decimal point. */
+  /** Digits before the point that count, and after it; of the latter, how many until only zeros follow. */
   before = 0
-  /** The number of digits after the decimal point. */
   after = 0
-  /** The number of digits after the decimal point, without trailing zeros. */
   significantAfter = 0
   #source: Uint8Array = new Uint8Array()
   #whole = 0
@@ -29,15 +26,14 @@ export class NumericText {
   #negative = false
   #special = 0
 
-  /** Whether the number is NaN or infinite. The counts are then zero. */
+  /** NaN or infinite: then the counts are zero. */
   get special(): boolean {
     return this.#special !== 0
   }
 
   /**
-   * Reads the number in the bytes `from` to `to`: a sign, digits, a decimal point, an exponent; or NaN, Infinity,
-   * -Infinity. Returns false if the bytes are not such a number. They must not change until `write` has written the
-   * number.
+   * Whether the bytes `from` to `to` are a number: a sign, digits, a point, an exponent; or NaN, Infinity, -Infinity.
+   * The bytes must stay as they are until it is written.
    */
   read(source: Uint8Array, from: number, to: number): boolean {
     this.#special = 0

@@ -19,10 +19,9 @@ export interface NulledCounts {
 }
 
 /**
- * Encodes rows of JavaScript values, in the order of the columns, as tuples of binary COPY. No digits are lost: a
- * decimal comes as text, a whole number as number, bigint or text, a time as text or Date (which may have
- * `nanosecondsDelta`, seconds beyond its milliseconds), bytes as Uint8Array, JSON as text or an object. A value that
- * does not fit its column is a fault and not an error.
+ * Rows of JavaScript values, in the order of the columns, as tuples of binary COPY. Exact: a decimal comes as text, a
+ * whole number as number, bigint or text, a time as text or Date (which may have `nanosecondsDelta`, seconds beyond its
+ * milliseconds), bytes as Uint8Array, JSON as text or an object. What has no place in its column is a fault, not an error.
  */
 export class RowEncoder {
   readonly nulled: NulledCounts[]
@@ -38,7 +37,7 @@ export class RowEncoder {
     this.#writers = columns.map((column, index) => valueWriter(column, this.nulled[index]!))
   }
 
-  /** Writes a row. Returns false if the row does not fit: then `fault` has the reason, and the buffer is unchanged. */
+  /** False when the row does not fit: `fault` says why, and the buffer is as it was. */
   write(values: readonly unknown[]): boolean {
     const buffer = this.#buffer
     const writers = this.#writers
@@ -242,8 +241,8 @@ const writerFactories: Record<DataType, WriterFactory> = {
 }
 
 /**
- * Returns a value as PostgreSQL would print it: bytes as `\x…`, times independent of the machine's time zone, numbers
- * and booleans as text, anything else as JSON.
+ * A value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
+ * anything else as JSON.
  */
 export function toText(value: unknown): string {
   if (typeof value === 'string') return value

@@ -9,7 +9,7 @@ export const maxRowBytes = 64 * 1024 * 1024
 const shortText = 48
 
 export interface TupleBufferOptions {
-  /** The number of bytes of a chunk. A chunk can exceed it by at most one row. */
+  /** Bytes of a chunk: a row more may come, not two. */
   chunkBytes?: number
   /** Returns a buffer to reuse, if one is available. */
   reuse?: () => ArrayBuffer | undefined
@@ -34,12 +34,12 @@ export class TupleBuffer {
     return this.at >= this.#chunkBytes
   }
 
-  /** Begins a row that the caller writes completely, including the number of its fields. */
+  /** Begins a row that is written as it is, the number of its fields included. */
   beginTuple(): void {
     this.#row = this.at
   }
 
-  /** Begins a row with this number of fields. */
+  /** Begins a row of so many fields. */
   beginRow(fields: number): void {
     this.beginTuple()
     this.reserve(2)

@@ -24,8 +24,8 @@ export interface ChunkSink {
 }
 
 /**
- * Encodes column vectors as tuples of PostgreSQL's binary COPY. First measures all rows, then writes one column after
- * the other to the measured positions, each in a separate loop: so a cell costs no dispatch on its type.
+ * Column vectors as tuples of PostgreSQL's binary COPY. A batch is written a column at a time, each with a loop of its own,
+ * to places that were measured before: a row of many columns costs no dispatch per cell.
  */
 export class TupleEncoder {
   readonly #writers: CellWriter[]
@@ -35,7 +35,7 @@ export class TupleEncoder {
   #memory: Uint8Array<ArrayBuffer> | undefined
   #at = 0
 
-  /** `columns`: the kind of each vector and its stored type, which is equal or wider, in the order of the tuple. */
+  /** `columns` are in the order of the tuple: the kind of each vector, and its storage type, the same or wider. */
   constructor(columns: readonly { kind: VectorKind; dataType: DataType }[], sink: ChunkSink) {
     this.#writers = columns.map(({ kind, dataType }) => cellWriter(kind, dataType))
     this.#sink = sink
@@ -252,17 +252,14 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
   }
 }
 
-/** Copies a few bytes, four at a time, which is twice as fast as one at a time. */
+/** Four bytes at a time, which is twice as fast as one at a time. */
 function copyShort(source: DataView, start: number, target: DataView, at: number, length: number): void {
   let done = 0
   for (; done + 4 <= length; done += 4) target.setInt32(at + done, source.getInt32(start + done))
   for (; done < length; done++) target.setUint8(at + done, source.getUint8(start + done))
 }
 
-/**
- * Returns a writer of cells with an unknown width: it converts them when it measures, and copies the results when it
- * writes.
- */
+/** Writes cells whose width is unknown until they are made: makes them while measuring, copies them while writing. */
 function createBufferedWriter(
   make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void,
 ): CellWriter {

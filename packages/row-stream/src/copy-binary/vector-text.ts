@@ -2,7 +2,7 @@ import { type ColumnVector, unscaledOf, wholeOf } from './column-vectors.ts'
 
 const millisecondsOfDay = 86_400_000
 
-/** Returns the value of a row, which must not be null, as PostgreSQL prints it. */
+/** The value of a row that is not null, spelled as PostgreSQL prints it. */
 export function vectorText(vector: ColumnVector, row: number): string {
   switch (vector.kind) {
     case 'boolean':
@@ -39,10 +39,7 @@ export function decimalText(unscaled: number | bigint, scale: number): string {
   return `${negative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
-/**
- * Returns a float as PostgreSQL prints it: without an exponent from 0.0001 up to the number of digits that its type
- * stores exactly.
- */
+/** PostgreSQL prints a float without an exponent from 0.0001 up to as many digits as its type surely keeps. */
 export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
@@ -84,7 +81,7 @@ export function timestampText(microseconds: number | bigint, zone = ''): string 
   return `${text} ${timeText(Number(ofDay) * 1000)}${zone}${era}`
 }
 
-/** Returns a time of day in nanoseconds as text, without trailing zeros in its fraction. */
+/** Time of day from nanoseconds, without zeros at the end of its fraction. */
 export function timeText(nanoseconds: number): string {
   const seconds = Math.floor(nanoseconds / 1e9)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -95,12 +92,9 @@ export function timeText(nanoseconds: number): string {
   return fraction ? `${clock}.${fraction}` : clock
 }
 
-/**
- * Returns a day in the proleptic Gregorian calendar, as PostgreSQL prints it. JavaScript's `Date` ends in the year
- * 275760.
- */
+/** Proleptic Gregorian, like PostgreSQL; JavaScript's own dates end in the year 275760. */
 function formatCalendarDay(days: number): { text: string; era: string } {
-  // Complete cycles of 400 years are subtracted, so that a Date can represent the remaining days.
+  // Whole cycles of 400 years are taken off, so that a Date can do the rest.
   const cycles = Math.floor(days / 146_097)
   const date = new Date((days - cycles * 146_097) * millisecondsOfDay)
   const year = date.getUTCFullYear() + cycles * 400

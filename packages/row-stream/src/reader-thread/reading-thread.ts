@@ -15,7 +15,7 @@ export interface ProblemMessage {
 export interface ThreadReader {
   /** The thread's program file, which receives `job` as its `workerData`. */
   program: URL
-  /** The name of the thread in debuggers and process lists. */
+  /** For debuggers and process lists. */
   name: string
   job: object
   reading: string
@@ -27,8 +27,8 @@ export interface ThreadReader {
   keep?: (worker: Worker) => void
   env?: Record<string, string>
   /**
-   * The command by which the thread cancels its query before an early end, and the maximum milliseconds for that. After
-   * a message of the kind `lastMessage`, the command is not sent, because no query runs.
+   * The command that makes the thread cancel its query before an early end, and the milliseconds allowed for it. After a
+   * message of the kind `lastMessage` nothing is left to cancel.
    */
   cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
   /** The problem of a source whose reader exceeds its memory limit. */

@@ -8,10 +8,7 @@ export interface SpareThread {
   take(): Worker | undefined
   /** Returns a thread that has finished its job. */
   giveBack(worker: Worker): void
-  /**
-   * Counts a thread as borrowed until it is returned. If `ended` resolves first, a new spare thread starts after
-   * `restartDelayMs`.
-   */
+  /** Counts a thread as borrowed until it is given back. If `ended` resolves first, a new spare thread starts after `restartDelayMs`. */
   trackBorrowed(ended: Promise<void>): void
 }
 
@@ -28,8 +25,8 @@ const spareThreadPools = new Set<{ terminateSpare(): void; startSpare(): void }>
 let memoryHeavyReaders = 0
 
 /**
- * Returns a pool of at most one idle thread. Its modules are loaded, and after its first job its hot code is compiled.
- * With `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
+ * A pool of at most one idle thread, whose modules are loaded and, after its first job, whose hot code is compiled. With
+ * `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
  */
 export function spareThread({ program, startEarly, ...options }: SpareThreadOptions): SpareThread {
   let holders = 0
@@ -46,10 +43,7 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
   }
   spareThreadPools.add({ startSpare, terminateSpare })
 
-  /**
-   * Keeps the thread of an ended job as the spare thread. Terminates it if there is a spare thread, if a reader needs
-   * much memory, or if the pool has no holder.
-   */
+  /** One spare thread is enough: jobs that run at the same time start their own threads. */
   function keepOrTerminate(worker: Worker): void {
     if (spare || memoryHeavyReaders > 0 || holders === 0) return void worker.terminate()
     spare = worker
