@@ -13,16 +13,13 @@ export interface RecordKind<Row, Resource, Context> {
   properties: Properties
   /** Overrides of `properties` that depend on the caller, with the same names and types. */
   propertiesOf?(caller: Caller): Properties
-  /** The stored row counts of a table, for a table that may grow so large that counting its rows takes long. */
+  /** For tables that may grow so large that counting takes long. */
   tally?: TotalsTable
   /** Counts changes of shared records, for kinds without a tally. */
   changes?: ChangeCounter
   /** Restricts lists and searches, not reads by id. */
   only?: ListCondition
-  /**
-   * Returns the condition for the free-text `query`. `like` is a LIKE pattern that matches texts with this text in
-   * them.
-   */
+  /** Condition for the free-text `query`. `like` is the text as a contains-pattern. */
   matches(like: string): Expression<SqlBool>
   scope(caller: Caller, level: AccessLevel): RawBuilder<SqlBool>
   /** Converts rows to resources in the same order. May call other services; never called inside a transaction. */

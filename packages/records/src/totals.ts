@@ -73,7 +73,7 @@ interface VersionedTotal {
 export function createTotalsCache() {
   const known = new Map<string, VersionedTotal>()
   return {
-    /** Returns whether the total may be remembered: not if the conditions depend on other tables. */
+    /** False if conditions depend on other tables. */
     mayRemember: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
       (only?.tallied ?? true) &&
       filtered.every((name) => {

@@ -19,7 +19,7 @@ interface PropertyLocation {
    * (`r.created_by in (select …)`). Filters evaluate the few related rows first instead of once for each row.
    */
   found?: { column: string; within?: ColumnReference; where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool> }
-  /** Only holders of one of these roles may search by the property. If absent, every caller may. */
+  /** Only holders of one of these roles may search by it. Absent: no restriction. */
   onlyFor?: readonly Role[]
   /**
    * For a property of related records (`userGroups.name`): converts a condition on one related record to the condition that

@@ -18,7 +18,7 @@ export function valueOf(property: Property, text: string): RawBuilder<unknown> {
   return sql`${value}${castValues(property, [value]) ?? sql``}`
 }
 
-/** Returns several values as one bind parameter, which is an array. */
+/** Several values as one bind parameter: an array. */
 export function arrayOf(property: Property, texts: readonly string[]): RawBuilder<unknown> {
   const values = texts.map((text) => parseValue(property, text))
   const type = castValues(property, values)
@@ -56,9 +56,8 @@ function parseValue(property: Property, text: string): string {
 }
 
 /**
- * Returns the SQL cast of values that are compared with a property; undefined for text-like types, which PostgreSQL
- * infers from the column. Whole numbers are cast to bigint, because an index on an integer column does not support a
- * comparison with numeric.
+ * PostgreSQL infers text-like types from the column. Whole numbers are cast to bigint, because an index on an integer column
+ * does not support a comparison with numeric.
  */
 function castValues({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
   switch (type) {
@@ -98,10 +97,7 @@ export function dateTime(text: string): string {
   return `${date}T${time}:${minute}:${second}.${fraction.slice(0, 6)}${zone}`
 }
 
-/**
- * Returns whether a date exists in PostgreSQL's calendar, which has no year 0 and no 30 February. JavaScript reads 30
- * February as 1 March.
- */
+/** JavaScript reads 30 February as 1 March; PostgreSQL rejects it, and rejects the year 0. */
 function inCalendar(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`)
   return !date.startsWith('0000') && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date)

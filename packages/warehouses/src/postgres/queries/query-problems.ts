@@ -97,10 +97,7 @@ function describePosition({ position }: DatabaseError, { query, prefix }: QueryC
   return ` in line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
 }
 
-/**
- * Returns the server's message and hint, with the values of variables replaced, because they can be the values of
- * secured variables.
- */
+/** The server repeats what it could not read, and that may be the value of a secured variable. */
 function sentenceOf({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
   let words = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {
