@@ -24,7 +24,7 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   publicUrl: string
   /** Additional hosts that the Host header may contain, for calls of other services. */
   allowedHosts: readonly string[]
-  /** Allowed CORS origins. */
+  /** The origins of pages that may read responses. */
   corsOrigins: readonly string[]
   /** Number of trusted proxies in front of the service. */
   trustedProxies: number

@@ -12,7 +12,6 @@ export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_i
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>
 
-/** The keys that verify tokens. */
 export interface TokenKeys {
   find: JWTVerifyGetKey
   /** Returns the same object as long as the keys are the same. */

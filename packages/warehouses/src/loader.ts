@@ -6,7 +6,7 @@ import type { TypeRules } from './shape/plan-shape.ts'
 
 /** Stages, transforms and publishes the rows of runs. */
 export interface Loader {
-  /** Creates a staging table. Throws `LeaseLost` if this attempt already has it. */
+  /** Creates a staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
   stage(target: LoadTarget, signal: AbortSignal): Promise<StagedTable>
   /**
    * Runs the statements over the staged tables of one run, before their publication. In a statement, the unqualified name of a

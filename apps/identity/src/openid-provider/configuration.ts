@@ -21,7 +21,6 @@ export interface ProviderDependencies {
   keys: JWK[]
 }
 
-/** A day in seconds. */
 const daySeconds = 24 * 3600
 const minutes = 60
 

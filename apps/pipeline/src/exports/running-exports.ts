@@ -21,7 +21,7 @@ export interface RunningExport {
 }
 
 interface ExportRequest {
-  /** The organisation. */
+  /** The uid of the client. */
   client: string
   /** Identifies the caller, the rows and the format: a request with the same key continues the export. */
   key: string

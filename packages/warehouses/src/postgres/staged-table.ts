@@ -116,7 +116,7 @@ export class PostgresStagedTable implements StagedTable {
   }
 }
 
-/** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
+/** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
 export async function stageTable(
   pools: PostgresPools,
   target: LoadTarget,

@@ -59,7 +59,6 @@ export const outgoingLimits = { timeLimit: 5_000, maxBytes: 65_536 }
 /** The accepted asymmetric signature algorithms of ID tokens. */
 export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']
 
-/** The clock tolerance in seconds. */
 const clockToleranceSeconds = 10
 
 /** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */

@@ -1,7 +1,6 @@
 import type { ValueItem } from '../value-chunks.ts'
 import type { RejectedRow } from '../push-report.ts'
 
-/** The import summary of one request. */
 export interface ImportSummary {
   status: 'SUCCESS' | 'WARNING' | 'ERROR'
   imported: number

@@ -69,7 +69,6 @@ export async function publishRun(publishing: PublishRequest, signal: AbortSignal
 
 /** The time that a publication waits for readers of its table, and the callbacks that report it. */
 export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | 'onWait'> {
-  /** Milliseconds. */
   waitMs: number
 }
 

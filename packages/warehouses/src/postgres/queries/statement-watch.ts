@@ -22,7 +22,6 @@ export interface WatchLimits {
 interface WatchedSession {
   /** Called once, when the statement exceeds its limits. */
   stop(reason: WarehouseProblem): void
-  /** Whether the statement writes. */
   writes: boolean
   /** Bytes of the tables that its load replaces. The database may exceed its limit by these bytes. */
   replaced?: number
