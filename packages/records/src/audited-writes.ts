@@ -15,8 +15,8 @@ import {
 export interface AuditedWrite<DB> {
   <T>(work: (trx: Transaction<DB>) => Promise<T>): Promise<T>
   /**
-   * Runs one statement that contains its own audit row (see `auditing`), which saves the round trips of a transaction.
-   * If the result is undefined, the statement wrote nothing, and the caller must use `write`.
+   * Runs one statement that contains its own audit row (see `auditing`), which saves the round trips of a transaction. If it
+   * returns undefined, it wrote nothing and the caller must use `write`.
    */
   atOnce<T>(statement: (db: Kysely<DB>, facts: AuditContext) => Promise<T | undefined>): Promise<T | undefined>
 }
@@ -143,9 +143,6 @@ export function redactSecrets(value: unknown): unknown {
   )
 }
 
-/**
- * Returns whether a field has a secret. Booleans, null and undefined only show whether a secret exists, so they are not
- * redacted.
- */
+/** Booleans, null and undefined only show whether a secret exists, so they stay. */
 const isSecret = (name: string, value: unknown): boolean =>
   value !== null && value !== undefined && typeof value !== 'boolean' && secretName.test(name)

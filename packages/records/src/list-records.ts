@@ -25,10 +25,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   const from = sql`${sql.table(kind.table)} as r`
   const totals = createTotalsCache()
 
-  /**
-   * Returns one page of records. `url` is the URL of a GET request; undefined for a POST search, whose links refer to
-   * the equivalent GET request.
-   */
+  /** `url` is the address of a GET request. A POST search gets the links of the equivalent GET request. */
   return async function search(
     db: Kysely<any>,
     context: Context,

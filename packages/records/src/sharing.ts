@@ -20,7 +20,7 @@ export interface SharedColumns {
   user_group_access: AccessObject[]
 }
 
-/** Returns a text property in the reader's language (see `translated`); undefined for undefined. */
+/** Returns a text property in the reader's language (see `translated`). Undefined stays undefined. */
 export function translatedProperty<T extends string | null | undefined>(
   row: Pick<SharedColumns, 'translations'>,
   property: string,

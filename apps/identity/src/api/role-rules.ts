@@ -11,7 +11,7 @@ import type { UserRow } from './users/records.ts'
 export const listMissingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !hasRole([...enabledRoles, ...dormantRoles], role))
 
-/** Callers may only grant roles that they hold. */
+/** Throws 403 if the caller lacks one of these roles. Callers may only grant roles that they hold. */
 export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
   const lacked = listMissingRoles(caller, roles)
   if (lacked.length > 0)

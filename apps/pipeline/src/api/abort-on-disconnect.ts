@@ -38,7 +38,7 @@ export async function whileConnected<T>(
       }
     }, disconnected.signal)
   } finally {
-    // Later requests reuse the connection.
+    // The listener is removed, because later requests reuse the connection.
     socket.off('close', onClose)
   }
 }

@@ -63,7 +63,7 @@ export async function exportFile(
     }))
   const attached = started.attach()
   try {
-    // A sheet has a limit of rows: its size is known only at the end, and a problem is better than half a file.
+    // Waits until the sheet is complete: a sheet has a limit of rows, and a problem is better than a truncated file.
     if (choice.format === 'xlsx') await started.spool.size()
     return new FileDownload({
       bytes: started.spool,

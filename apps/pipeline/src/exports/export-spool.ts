@@ -83,7 +83,7 @@ export class ExportSpool implements DownloadBytes, Disposable {
     }
   }
 
-  /** Readers that still read go on to the end. */
+  /** Closes the spool when the last reader has finished. */
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#closeIfUnused()

@@ -20,7 +20,7 @@ export interface Totals {
 
 /** The heartbeat of one attempt. Disposing it stops the heartbeat. */
 export interface Heartbeat extends Disposable {
-  /** Writes the progress and renews the lease. False if the lease is lost; then it calls `lost` first. */
+  /** Writes the progress and renews the lease. If the lease is lost, calls `lost` and returns false. */
   beat(): Promise<boolean>
 }
 

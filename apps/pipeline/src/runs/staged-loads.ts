@@ -22,8 +22,8 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 }
 
 /**
- * Returns false, and stores nothing, if the attempt has lost the lease. Because of the lock on the run, a later attempt either
- * finds this row, or this row is never written.
+ * Stores the staged loads of an attempt. Returns false, and stores nothing, if the attempt has lost the lease. Because
+ * of the lock on the run, a later attempt either finds this row, or this row is never written.
  */
 export async function keepStagedLoads(
   db: Kysely<DB>,

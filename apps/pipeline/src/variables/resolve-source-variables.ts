@@ -15,7 +15,7 @@ const languageByType: Readonly<Record<string, SqlLanguage>> = {
   [connectorTypes.redshift]: 'redshift',
 }
 
-/** Returns undefined for a type without SQL queries. */
+/** Returns the SQL language of a pipeline type; undefined for a type without SQL queries. */
 export const findSourceLanguage = (type: string): SqlLanguage | undefined =>
   Object.hasOwn(languageByType, type) ? languageByType[type] : undefined
 
@@ -50,7 +50,7 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
 }
 
 /** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
-export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
+export function assertSourceVariablePlaces(type: string, settings: unknown): void {
   const language = findSourceLanguage(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
   if (language && typeof sqlQuery === 'string') assertVariablePlaces(sqlQuery, language)

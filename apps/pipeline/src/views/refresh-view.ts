@@ -29,7 +29,7 @@ export interface RefreshResult {
   bytes: number
 }
 
-/** Throws `LeaseLost` if the view was deleted. */
+/** Reads the view of an attempt. Throws `LeaseLost` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')

@@ -39,7 +39,7 @@ export interface EndedAttempt {
   success?: RunSuccess
 }
 
-/** The queue expires a job after 24 hours. */
+/** The time limit of an attempt in milliseconds, because the queue expires a job after 24 hours. */
 const attemptTimeoutMs = 23.5 * 3_600_000
 
 /**

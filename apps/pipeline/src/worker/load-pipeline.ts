@@ -21,7 +21,7 @@ import {
 import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 import { namesVariables } from '../variables/replace-variables.ts'
 import { assertVariablePlaces, insertVariablesIntoSql } from '../variables/insert-variables-into-sql.ts'
-import { assertSourceVariablesPlaced } from '../variables/resolve-source-variables.ts'
+import { assertSourceVariablePlaces } from '../variables/resolve-source-variables.ts'
 import { readVariables } from '../variables/variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import { getWarehouseLanguage } from '../variables/sql-language.ts'
@@ -64,7 +64,7 @@ async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<Run
 /** Whether a stored pipeline uses a variable at a place where saving rejects it now. */
 function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
-    assertSourceVariablesPlaced(type, settings)
+    assertSourceVariablePlaces(type, settings)
     for (const { statement } of sqlStatements) assertVariablePlaces(statement, getWarehouseLanguage(provider))
     return false
   } catch (error) {
@@ -189,7 +189,10 @@ async function publishStaged(
   return { tables, ...counts }
 }
 
-/** Adds the hints of the source to a view that fails at the new type of a column: they name the value that changed the type. */
+/**
+ * Adds the hints of the source to the error of a view that the new type of a column breaks, because the hints name the
+ * value that changed the type.
+ */
 function withHints(error: unknown, hints: Hints): unknown {
   if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
   const { code, sentence, advice, retryable } = error

@@ -9,7 +9,7 @@ export type WorkflowRun = Selectable<Runs>
 export interface StoredJob extends RunJob {
   name: string
   kind: string
-  /** Null if the object was deleted. */
+  /** The id of the workflow's row; null if the workflow was deleted. */
   runnableId: number | null
   dueAt: Date | null
 }
@@ -67,7 +67,10 @@ export async function writeLog(
     .execute()
 }
 
-/** Lists the names of at most five workflows that run an object; it cannot be deleted while there are any. */
+/**
+ * Lists the names of at most five workflows that run an object. While such workflows exist, the object cannot be
+ * deleted.
+ */
 export async function listUsingWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from workflows

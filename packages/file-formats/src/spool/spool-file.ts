@@ -32,10 +32,7 @@ export function openSpool(directory: string): number {
   }
 }
 
-/**
- * Deletes all files in the directory. Spools are unlinked as soon as they are open, so a file that still has a name was left
- * by a crash, or its process is about to unlink it.
- */
+/** A name that still exists was left by a crash or is about to be removed, so it can be deleted. */
 function clearLeftovers(directory: string): void {
   for (const name of readdirSync(directory)) removeIfExists(join(directory, name))
 }

@@ -7,7 +7,7 @@ import { assertStorableText, quoteText, rejectTerm } from './violations.ts'
 /** Properties and free-text condition of a search. */
 export interface SearchTarget {
   properties: Properties
-  /** Returns the condition for a free text, which is the request's `query` or a word of an `identifiable` filter. */
+  /** Condition for a free text: the request's `query`, and each word of an `identifiable` filter. */
   query?: (text: string) => Expression<SqlBool>
 }
 

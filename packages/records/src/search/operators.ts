@@ -50,10 +50,7 @@ function listOperator(negated: boolean): FilterOperator {
   return { takes: 'list', types: allPropertyTypes, condition }
 }
 
-/**
- * Returns an operator that matches a pattern. `pieces` returns texts that every match contains, which a trigram index
- * can look up.
- */
+/** `pieces` are texts that every match contains; a trigram index can look them up. */
 function patternOperator(match: TextPattern, pieces: (value: string) => string[] = () => []): FilterOperator {
   const condition: ConditionBuilder<[string]> = (property, value) =>
     withTrigramCondition(property, match(columnOf(property.column), value), pieces(value))

@@ -1,7 +1,7 @@
 import { maxOffset } from './plan.ts'
 
 interface AnsweredPage {
-  /** The page number; the first page is 1. */
+  /** From 1. */
   page: number
   pageSize: number
   /** Rows on all pages, if they were counted. */

@@ -29,7 +29,7 @@ export interface SearchPlan {
   keys: RawBuilder<string | null>[]
   limit: number
   offset: number
-  /** The page number; the first page is 1. */
+  /** From 1. */
   page: number
   /** Rows. */
   pageSize: number
@@ -44,7 +44,7 @@ export interface SearchPlan {
 }
 
 const defaultPageSize = 50
-/** The maximum number of rows of a page, and of a response without paging. */
+/** Also the limit of requests without paging. */
 const maxPageSize = 1000
 /** Rows that the database may skip. */
 export const maxOffset = 100_000

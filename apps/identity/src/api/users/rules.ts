@@ -6,7 +6,7 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { listMissingRoles } from '../role-rules.ts'
 import { userRecords, type UserRow } from './records.ts'
 
-/** Callers may not edit or delete users who hold roles that the caller lacks. */
+/** Throws 403 if the user holds a role that the caller lacks: such callers may not edit or delete the user. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
   const lacked = listMissingRoles(caller, user.roles)
   if (lacked.length > 0)
@@ -70,7 +70,7 @@ export function assertOwnSignInUnchanged(
       )
 }
 
-/** Users cannot deactivate or delete themselves, because they could not undo it. */
+/** Throws if callers deactivate or delete themselves, because they could not undo that. */
 export function assertNotOwnUser(caller: Caller, user: Pick<UserRow, 'uid'>, pointer: string, doing: string): void {
   if (user.uid === caller.uid)
     throw problems.refused(pointer, `You cannot ${doing} your own user. Ask another manager of users.`)

@@ -21,7 +21,7 @@ const isLiveModel = sql`m.expires_at > now() and (
     ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
-/** The storage adapter of oidc-provider; the library creates one instance per model. */
+/** Returns the storage adapter of oidc-provider. The library creates one instance per model. */
 export const createOidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {

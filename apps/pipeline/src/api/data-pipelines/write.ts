@@ -7,7 +7,7 @@ import type { DB } from '../../database.ts'
 import { recordDrop } from '../../deleted-tables/pending-drops.ts'
 import { filesOfPipeline, removeUnneededFiles } from '../../runs/files-in-use.ts'
 import { assertVariablePlaces } from '../../variables/insert-variables-into-sql.ts'
-import { assertSourceVariablesPlaced } from '../../variables/resolve-source-variables.ts'
+import { assertSourceVariablePlaces } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { listReadingViews } from '../../views/view-dependencies.ts'
 import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
@@ -40,7 +40,7 @@ export const dataPipelineWriting: RecordWriter<
     const definition = getDefinition(body.type)
     assertSchedule(body)
     definition.assertSettings?.(body)
-    assertSourceVariablesPlaced(body.type, definition.getSettings(body))
+    assertSourceVariablePlaces(body.type, definition.getSettings(body))
     await assertSharingTargets(body.access, input)
   },
 
@@ -71,7 +71,10 @@ export const dataPipelineWriting: RecordWriter<
   },
 }
 
-/** Returns whether the dataset exists. The lock makes a deletion of the dataset wait for this transaction, so that it finds this pipeline. */
+/**
+ * Returns whether the dataset exists. Locks it, so that a deletion of the dataset waits for this transaction and then
+ * finds this pipeline.
+ */
 async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boolean> {
   const dataset = await trx
     .selectFrom('public_datasets')
@@ -93,7 +96,7 @@ export async function pipelineColumns(
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline cannot change its type, ${current.type}. Create another pipeline.`)
   await getDefinition(body.type).assertReferences?.(body, { hasPublicDataset: (key) => lockPublicDataset(trx, key) })
-  await assertStatementVariablesPlaced(trx, body)
+  await assertStatementVariablePlaces(trx, body)
   const uid = current?.uid ?? randomUUID()
   return {
     ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
@@ -119,7 +122,7 @@ export async function pipelineColumns(
 }
 
 /** Throws `VariableProblem` if a statement of the transformation uses a variable in a place that allows none. */
-async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
+async function assertStatementVariablePlaces(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
   const statements = (body.transformation?.sqlStatements ?? []).filter(({ statement }) => statement.includes('${'))
   if (statements.length === 0) return
   const schema = await trx

@@ -194,7 +194,7 @@ function decimalSize(type: string): { precision?: number; scale?: number } {
   return precision === undefined || precision === '76' ? {} : { precision: Number(precision), scale: Number(scale) }
 }
 
-/** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
+/** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
 export async function stageTable(access: ClientAccess, target: LoadTarget): Promise<ClickHouseStagedTable> {
   const { run, attempt, schema, table } = target
   checkSchemaName(schema)
