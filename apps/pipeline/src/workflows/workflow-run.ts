@@ -9,7 +9,7 @@ export type WorkflowRun = Selectable<Runs>
 export interface StoredJob extends RunJob {
   name: string
   kind: string
-  /** The id of the workflow's row; null if the workflow was deleted. */
+  /** The id of the object that the job runs; null if the object was deleted. */
   runnableId: number | null
   dueAt: Date | null
 }
