@@ -5,7 +5,7 @@ import { warehouseProblem } from './problems.ts'
 
 /** One client's part of a server. The service's statements run as `service`; users' statements run as `load` or `read`. */
 export interface ClientAccess {
-  /** Lower-case letters and digits. */
+  /** The client's short name in the warehouse: lower-case letters and digits. */
   key: string
   /** The operator's user: makes databases, users and grants, loads and publishes. */
   service: ServerAccess
@@ -99,7 +99,7 @@ export async function provisionClickHouse({ key, service, load, read }: ClientAc
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],
-      // May pass settings with a query, within the limits, and can change no data.
+      // The user `read` may pass settings with a query, within the limits, and cannot change data.
       [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
     ] as const) {
       const identified = `identified with sha256_password by ${formatLiteral(password)}`

@@ -21,7 +21,10 @@ export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickH
   dropExpiredTables: () => runRecovered('the warehouse', () => dropExpired(access, keepDays)),
 })
 
-/** Lists databases first and reads the live runs second: a run is registered before its database exists. */
+/**
+ * Drops the databases of dead runs. Lists the databases first and reads the live runs second, because a run is
+ * registered before its database exists.
+ */
 async function sweepStaging(
   access: ClientAccess,
   alive: () => Promise<ReadonlySet<string>>,

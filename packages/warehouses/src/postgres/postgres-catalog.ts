@@ -144,7 +144,10 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
   return rows
 }
 
-/** Excludes foreign tables and partitions: the data of the first is on other servers, the second hold rows of a listed table. */
+/**
+ * Lists tables and views. Excludes foreign tables, whose data is on other servers, and partitions, whose rows belong to
+ * a listed table.
+ */
 async function listRelations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace

@@ -40,7 +40,10 @@ const leftoverObjectsQuery = `
   where nspname like 'sluice\\_%' and pg_has_role(nspowner, 'usage') and obj_description(oid, 'pg_namespace') like '{"run":%'
   order by kind`
 
-/** Lists staging tables first and reads the live runs second: a run is registered before its staging table exists. */
+/**
+ * Drops the staging tables of dead runs. Lists the tables first and reads the live runs second, because a run is
+ * registered before its staging table exists.
+ */
 async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftoverObjectsQuery))
   if (rows.length === 0) return 0

@@ -39,7 +39,7 @@ export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewSt
 /** Seconds that filling a view may take. */
 const refreshTimeoutSeconds = 7_200
 
-/** PostgreSQL requires a unique index over plain columns and all rows. */
+/** Finds a unique index over plain columns and all rows, which PostgreSQL requires for a concurrent refresh. */
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
   and indpred is null and indexprs is null`
 

@@ -130,7 +130,7 @@ async function* linesOf(response: Readable): AsyncGenerator<string> {
 
 const longestLine = 64 * 1024 * 1024
 
-/** Makes names unique; the label keeps the original. */
+/** Returns the columns of a result with unique names; their labels keep the original names. */
 function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
   const names = uniqueNames(labels)
   return labels.map((label, index) => ({
