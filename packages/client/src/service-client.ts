@@ -72,7 +72,8 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     },
     async upload(signature, input) {
       const { body } = input
-      // Without a listener, a file that cannot be opened would end the process. Its reader gets the error, too.
+      // A file that cannot be opened would end the process if its stream had no listener. Its reader gets the error,
+      // too.
       if (body instanceof Readable) body.on('error', () => {})
       try {
         return bodyOf(signature, await request(signature, input, body))

@@ -15,7 +15,7 @@ export async function listen(
   const server = createServer(
     {
       headersTimeout: 15_000,
-      // No limit, because uploads can take long. The code that reads an upload ends a request whose body stalls.
+      // No limit, because uploads can take long. The code that reads an upload ends a request if its body stalls.
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: 5_000,

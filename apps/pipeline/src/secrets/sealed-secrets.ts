@@ -8,7 +8,7 @@ export type SecretValues = Readonly<Record<string, string>>
 export const unsealSecrets = (sealed: string | null, purpose: string, ring: KeyRing): SecretValues =>
   sealed === null ? {} : (JSON.parse(ring.open(sealed, purpose)) as SecretValues)
 
-/** Seals secrets. Returns null if there are none. */
+/** Seals secrets. Returns null for an empty object. */
 export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRing): string | null =>
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
 
@@ -69,8 +69,8 @@ export const sealedColumns: readonly SealedColumn[] = [
 ]
 
 /**
- * The sealed columns that the health check reads. It omits `runs`, a large table whose secrets are deleted when a run
- * ends.
+ * The sealed columns that the health check reads. They exclude `runs`, a large table with secrets that are deleted when
+ * a run ends.
  */
 export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
 

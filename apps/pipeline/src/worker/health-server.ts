@@ -34,7 +34,7 @@ export async function listenForProbes({
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }
-  // Without a web framework, because three paths are not worth its memory in the worker.
+  // Uses no web framework, because three paths are not worth its memory in the worker.
   return listen(
     ({ method, url = '' }, response) => {
       const [path = ''] = url.split('?')

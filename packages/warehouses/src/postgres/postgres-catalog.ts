@@ -145,8 +145,8 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
 }
 
 /**
- * Lists tables and views. Excludes foreign tables, whose data is on other servers, and partitions, whose rows belong to
- * a listed table.
+ * Lists tables and views. Excludes foreign tables, which have their data on other servers, and partitions, which hold
+ * rows of a listed table.
  */
 async function listRelations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(

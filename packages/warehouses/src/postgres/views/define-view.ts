@@ -179,8 +179,8 @@ async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
 }
 
 /**
- * Creates an index of the old view on the new one. Ignores an index whose columns no longer exist or whose values are
- * no longer unique.
+ * Creates an index of the old view on the new one. Ignores an index if its columns no longer exist or its values are no
+ * longer unique.
  */
 async function recreateIndex(client: ClientBase, index: string): Promise<void> {
   await client.query('savepoint index_kept')
