@@ -70,10 +70,7 @@ const joinSentences = (...sentences: string[]): string => sentences.filter(Boole
 const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
   joinSentences(`A run would fail, because ${reason}.`, correction)
 
-/**
- * Returns a sentence that names the missing and the new columns. With `plan`, it also says what a run would do with
- * them.
- */
+/** Returns a sentence that names the missing and the new columns. With `plan`, it also says what a run would do with them. */
 function describeDifferences(
   before: readonly RememberedColumn[],
   known: readonly RememberedColumn[],

@@ -144,10 +144,7 @@ function parseProblem({ headers, text }: HttpResponse): ProblemDocument | undefi
   }
 }
 
-/**
- * Returns the problem for a response that is not a problem of the service, usually because a proxy rejected the
- * request.
- */
+/** Returns the problem for a response that is not a problem of the service, usually because a proxy rejected the request. */
 const undocumentedProblem = (id: string, status: number): ProblemDocument => ({
   type: `urn:problem:http-${status}`,
   title: `${id} was refused.`,

@@ -72,8 +72,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     },
     async upload(signature, input) {
       const { body } = input
-      // A file that cannot be opened would end the process if its stream had no listener. Its reader gets the error,
-      // too.
+      // A file that cannot be opened would end the process if its stream had no listener. Its reader gets the error, too.
       if (body instanceof Readable) body.on('error', () => {})
       try {
         return bodyOf(signature, await request(signature, input, body))
@@ -166,9 +165,6 @@ type UploadInput<Path extends string, Query> = PathInput<Path> &
   InputField<'query', Query> &
   CallOptions & {
     body: UploadBody
-    /**
-     * The size in bytes, if known. With it, the service can reject an upload that is too large before it reads the
-     * upload.
-     */
+    /** The size in bytes, if known. With it, the service can reject an upload that is too large before it reads the upload. */
     length?: number
   }

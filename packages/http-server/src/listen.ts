@@ -38,9 +38,7 @@ export async function listen(
   return { server, close: () => closeServer(server, silent) }
 }
 
-/**
- * Closes connections as they become idle: otherwise the server would wait for kept-alive connections without requests.
- */
+/** Closes connections as they become idle: otherwise the server would wait for kept-alive connections without requests. */
 async function closeServer(server: Server, silent: Iterable<Socket>): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   try {

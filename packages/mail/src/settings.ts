@@ -18,10 +18,7 @@ export interface SenderAddress {
 
 const smtpUrlForm = 'must be smtp://[user:password@]host[:port], or smtps://… for TLS from the start'
 
-/**
- * Returns a setting: `smtp://user:password@host:port`, or undefined. Characters such as @ in the password are
- * percent-encoded.
- */
+/** Returns a setting: `smtp://user:password@host:port`, or undefined. Characters such as @ in the password are percent-encoded. */
 export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
   secret: true,
   fallback: undefined,

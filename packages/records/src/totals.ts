@@ -42,8 +42,7 @@ export const totalFromTally = ({ table }: TotalsTable, where: RawBuilder<SqlBool
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 
 /**
- * A table that counts changes by client: rows with `client`, `kind` and `changes`. For shared records, whose totals differ for each
- * caller.
+ * A table that counts changes by client: rows with `client`, `kind` and `changes`. For shared records, whose totals differ for each caller.
  */
 export interface ChangeCounter {
   table: string

@@ -14,9 +14,7 @@ export class SourceProblem extends Error {
   }
 }
 
-/**
- * What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice.
- */
+/** What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice. */
 export interface ReaderAdvice {
   /** A sentence for owners of a pipeline. */
   pipeline: string

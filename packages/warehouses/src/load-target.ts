@@ -38,12 +38,11 @@ export interface LoadTarget {
 }
 
 /**
- * A change of a table by a load. `from` and `to` are the warehouse's own type names, or row counts for ROWS_FELL.
- * TYPE_CHANGED: the new type does not hold all values of the old one. COLUMN_VANISHED: the source no longer has the
- * column; the table keeps it, without values in the new rows. COLUMN_EMPTIED: the column has no value in any of the
- * `rows` rows of the source, and it had values in the last load. COLUMN_DROPPED: the column is removed. PART_NOT_READ:
- * `to` is a sentence of the source about rows that it did not read. VIEWS_RECREATED: `to` names the views over columns
- * with another type.
+ * A change of a table by a load. `from` and `to` are the warehouse's own type names, or row counts for ROWS_FELL. TYPE_CHANGED: the new
+ * type does not hold all values of the old one. COLUMN_VANISHED: the source no longer has the column; the table keeps it, without values in
+ * the new rows. COLUMN_EMPTIED: the column has no value in any of the `rows` rows of the source, and it had values in the last load.
+ * COLUMN_DROPPED: the column is removed. PART_NOT_READ: `to` is a sentence of the source about rows that it did not read. VIEWS_RECREATED:
+ * `to` names the views over columns with another type.
  */
 export interface TableChange {
   kind:

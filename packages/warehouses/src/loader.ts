@@ -23,10 +23,9 @@ export interface Loader {
   /** Lets role `read` query the staged rows of ready tables while a `gate` checks them. Readers of the published tables see no change. */
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
-   * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none.
-   * Calls `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published
-   * and `LeaseLost` is thrown. If the ledger already contains the run, changes nothing and returns the recorded
-   * publication.
+   * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none. Calls
+   * `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published and `LeaseLost` is thrown.
+   * If the ledger already contains the run, changes nothing and returns the recorded publication.
    */
   publish(
     tables: readonly StagedTable[],
@@ -132,10 +131,7 @@ export interface PublishOptions {
    * By table: the position at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
    */
   cursors?: Readonly<Record<string, unknown>>
-  /**
-   * Runs when the rows are ready, before readers see them. If it throws, the rows are not published and the old data
-   * stays.
-   */
+  /** Runs when the rows are ready, before readers see them. If it throws, the rows are not published and the old data stays. */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
   /** Receives one sentence, once, when publication waits for readers for longer than a few seconds. The staged rows stay in place. */
   onWait?(why: string): void

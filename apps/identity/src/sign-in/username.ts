@@ -79,9 +79,7 @@ const keys: [RegExp, string][] = [
   [/[|\u2223\u2758]/gu, 'l'],
 ]
 
-/**
- * Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by the characters on keyboards.
- */
+/** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by the characters on keyboards. */
 const replaceLookAlikes = (text: string): string =>
   keys.reduce(
     (plain, [kind, key]) => plain.replace(kind, key),

@@ -18,9 +18,7 @@ export const requestSlots = {
     waitMs: 5_000,
     title: 'Too many pages are being read.',
   }),
-  /**
-   * Previews of sources and queries. Each reads up to some megabytes, in a separate thread or on a separate connection.
-   */
+  /** Previews of sources and queries. Each reads up to some megabytes, in a separate thread or on a separate connection. */
   previews: new Semaphore({
     total: 8,
     each: 2,

@@ -4,9 +4,7 @@ import { ExportSpool } from './export-spool.ts'
 export interface ExportLimits {
   /** Bytes on disk of all exports of this process; each organisation may use half of them. */
   diskBytes: number
-  /**
-   * Milliseconds for which an export without a client stays, so that a client that lost its connection can continue it.
-   */
+  /** Milliseconds for which an export without a client stays, so that a client that lost its connection can continue it. */
   idleMs: number
 }
 

@@ -93,10 +93,7 @@ export async function hasClientCapacity(trx: Transaction<DB>, uid: string, most:
  */
 export type RequeueReason = { unfinished: true } | { code: string; message: string; unfinished?: boolean }
 
-/**
- * Makes a run QUEUED again. The caller must queue its job in the same transaction. Returns false if this attempt has
- * lost the lease.
- */
+/** Makes a run QUEUED again. The caller must queue its job in the same transaction. Returns false if this attempt has lost the lease. */
 export async function requeueRun(
   trx: Transaction<DB>,
   { id, attempt }: Claim,

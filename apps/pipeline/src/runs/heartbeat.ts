@@ -25,10 +25,7 @@ export interface Heartbeat extends Disposable {
 }
 
 interface HeartbeatOptions {
-  /**
-   * Returns the counts of this attempt; undefined before it has read anything, so that the counts of an earlier attempt
-   * stay.
-   */
+  /** Returns the counts of this attempt; undefined before it has read anything, so that the counts of an earlier attempt stay. */
   totals(): Totals | undefined
   lost(reason: LeaseLost): void
   /** Milliseconds between two heartbeats. */

@@ -62,17 +62,13 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
 
 /** The maximum number of milliseconds before `now` in which the last tick is searched. */
 const maxLookBack = 40 * 86_400_000
-/**
- * Milliseconds. Schedules with longer intervals always follow the calendar, because zones can differ by more than a
- * day.
- */
+/** Milliseconds. Schedules with longer intervals always follow the calendar, because zones can differ by more than a day. */
 const maxComparedInterval = 20 * 3_600_000
 
 /**
- * Returns the next run after a client changed its zone from `from` to `to`. If the interval between two ticks is at most the
- * difference of the zones, returns the first tick after `now` in the new zone. Otherwise returns the tick that follows the
- * last run on the calendar of the new zone, so that a daily schedule neither repeats nor omits a day. Such a tick may be in the
- * past; its run is then due at once.
+ * Returns the next run after a client changed its zone from `from` to `to`. If the interval between two ticks is at most the difference of
+ * the zones, returns the first tick after `now` in the new zone. Otherwise returns the tick that follows the last run on the calendar of
+ * the new zone, so that a daily schedule neither repeats nor omits a day. Such a tick may be in the past; its run is then due at once.
  */
 export function nextRunInNewZone(schedule: Schedule, from: string, to: string, now: number): NextRun {
   const regularNext = computeNextRun(schedule, to, now)
@@ -83,8 +79,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   const next = findNextTick(expression, from, now)
   if (last === undefined || next === undefined || next - last <= Math.min(zoneDifference, maxComparedInterval))
     return regularNext
-  // The wall-clock time of the last tick, as an instant of the new zone. In a repeated hour, the nearest instant is
-  // used.
+  // The wall-clock time of the last tick, as an instant of the new zone. In a repeated hour, the nearest instant is used.
   const [sameInNew] = listInstants(to, toWallClockTime(from, last)).toSorted(
     (one, other) => Math.abs(one - last) - Math.abs(other - last),
   )

@@ -68,10 +68,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'destinations', key: 'uid', column: 'target_secrets' },
 ]
 
-/**
- * The sealed columns that the health check reads. They exclude `runs`, a large table with secrets that are deleted when
- * a run ends.
- */
+/** The sealed columns that the health check reads. They exclude `runs`, a large table with secrets that are deleted when a run ends. */
 export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
 
 interface StoredVariable {

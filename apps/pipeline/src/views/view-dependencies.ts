@@ -23,9 +23,7 @@ export async function hasStoredSources(db: Kysely<DB>, view: number, reads: read
   return known.size === reads.length && reads.every(({ schema, name }) => known.has(JSON.stringify([schema, name])))
 }
 
-/**
- * Updates the stored relations after a view was renamed. The warehouse itself updates the queries that read the view.
- */
+/** Updates the stored relations after a view was renamed. The warehouse itself updates the queries that read the view. */
 export async function renameSource(db: Kysely<DB>, client: string, from: TablePlace, to: TablePlace): Promise<void> {
   if (from.schema === to.schema && from.name === to.name) return
   await sql`

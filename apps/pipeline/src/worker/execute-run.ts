@@ -42,10 +42,7 @@ export interface EndedAttempt {
 /** The time limit of an attempt in milliseconds, because the queue expires a job after 24 hours. */
 const attemptTimeoutMs = 23.5 * 3_600_000
 
-/**
- * Milliseconds after the request of a run. Until then, an attempt that fails because a server is unavailable does not
- * count.
- */
+/** Milliseconds after the request of a run. Until then, an attempt that fails because a server is unavailable does not count. */
 const maxUnavailableMs = 24 * 3_600_000
 
 interface AttemptContext {

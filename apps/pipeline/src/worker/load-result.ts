@@ -11,9 +11,8 @@ import type { RunSuccess } from './run-handler.ts'
 type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
 
 /**
- * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts
- * are those of the whole tables, and tables without new rows are included. If the warehouse query fails, returns the
- * loaded tables.
+ * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts are those of the
+ * whole tables, and tables without new rows are included. If the warehouse query fails, returns the loaded tables.
  */
 export async function publishedTables(
   warehouse: Warehouse,

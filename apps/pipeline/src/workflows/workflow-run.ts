@@ -67,10 +67,7 @@ export async function writeLog(
     .execute()
 }
 
-/**
- * Lists the names of at most five workflows that run an object. While such workflows exist, the object cannot be
- * deleted.
- */
+/** Lists the names of at most five workflows that run an object. While such workflows exist, the object cannot be deleted. */
 export async function listUsingWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from workflows

@@ -242,8 +242,7 @@ class SqlServerByteLimit extends InboundByteLimit {
     for await (const bytes of message) {
       response.bytes += bytes.length
       this.#break(this.findProblem(response.bytes))
-      // This promise never resolves: a response that ends here would look complete. The driver stops when the socket
-      // fails.
+      // This promise never resolves: a response that ends here would look complete. The driver stops when the socket fails.
       if (this.problem) await new Promise(() => {})
       yield bytes
     }

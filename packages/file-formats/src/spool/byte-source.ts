@@ -74,10 +74,7 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
 export const truncateAfter = (source: ByteSource, length: number): ByteSource =>
   truncateWhen(source, (seen) => seen >= length)
 
-/**
- * Returns the chunks of a source until `isEnough` returns true for the number of bytes so far, then throws
- * `TruncatedRead`.
- */
+/** Returns the chunks of a source until `isEnough` returns true for the number of bytes so far, then throws `TruncatedRead`. */
 export function truncateWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
   return {
     async *chunks() {

@@ -60,8 +60,7 @@ const ledgerTableDefinition = `(
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
 /**
- * Returns the limits of the client's database users as SQL settings. Every limit has a minimum of one, because zero
- * would mean no limit.
+ * Returns the limits of the client's database users as SQL settings. Every limit has a minimum of one, because zero would mean no limit.
  */
 function limitsOf(): string {
   const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
@@ -72,10 +71,7 @@ function limitsOf(): string {
   ].join(', ')
 }
 
-/**
- * Forbids users to create a table with its own disk, because the server would send requests to any host that the disk
- * names.
- */
+/** Forbids users to create a table with its own disk, because the server would send requests to any host that the disk names. */
 const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
 
 /**

@@ -14,9 +14,7 @@ export const databaseOf = ({ key, schema }: SchemaPlace): string =>
 /** Returns the name of the database with the ledger, to which only the service writes. */
 export const ledgerDatabase = (key: string): string => `c_${key}`
 
-/**
- * Returns the name of the database with the staging tables of one attempt. No schema's database can have its prefix.
- */
+/** Returns the name of the database with the staging tables of one attempt. No schema's database can have its prefix. */
 export function runDatabase(key: string, { run, attempt }: { run: string; attempt: number }): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt]))

@@ -76,10 +76,7 @@ export async function findPublication(client: ClientBase, run: string): Promise<
   }
 }
 
-/**
- * Returns the table. The row count comes from the loads; for a table that no load created, it is the planner's
- * estimate.
- */
+/** Returns the table. The row count comes from the loads; for a table that no load created, it is the planner's estimate. */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
   if (!shape) return undefined

@@ -43,10 +43,7 @@ const refreshTimeoutSeconds = 7_200
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
   and indpred is null and indexprs is null`
 
-/**
- * Refreshes a materialised view. The view's query can run user-defined functions, so the connection is closed
- * afterwards.
- */
+/** Refreshes a materialised view. The view's query can run user-defined functions, so the connection is closed afterwards. */
 async function refreshView(
   pools: PostgresPools,
   { schema, name }: TablePlace,

@@ -38,8 +38,7 @@ export interface StagingColumn {
 }
 
 /**
- * Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with run and attempt
- * for readability.
+ * Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with run and attempt for readability.
  */
 export function stagingName({
   run,

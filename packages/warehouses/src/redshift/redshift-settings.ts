@@ -84,10 +84,7 @@ export function redshiftAccess(
   }
 }
 
-/**
- * Returns the name of the client's database. The prefix distinguishes it from the databases of other users of the
- * cluster.
- */
+/** Returns the name of the client's database. The prefix distinguishes it from the databases of other users of the cluster. */
 const nameOf = (key: string): string => `sluice_${key}`
 
 function keysOf({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {

@@ -71,9 +71,8 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this function
- * when it creates a staging table and again when it publishes the rows. `final` means that all rows were read, so
- * undecided columns stay undecided.
+ * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this function when it creates a
+ * staging table and again when it publishes the rows. `final` means that all rows were read, so undecided columns stay undecided.
  */
 export function planShape(
   rules: TypeRules,
@@ -280,10 +279,7 @@ const retypedAdvice: ReaderAdvice = {
   pipeline: `To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). ${newTypes.pipeline}`,
 }
 
-/**
- * Refuses a feed that shares almost no columns with the last feed: it is probably a wrong file, or an error page
- * instead of data.
- */
+/** Refuses a feed that shares almost no columns with the last feed: it is probably a wrong file, or an error page instead of data. */
 function refuseDifferentFeed(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],

@@ -47,10 +47,7 @@ export interface BatchLimits {
   bytes(): number
 }
 
-/**
- * `columns` are the same in every batch. An empty result has one batch without rows. `bytes` is the approximate size of
- * the rows.
- */
+/** `columns` are the same in every batch. An empty result has one batch without rows. `bytes` is the approximate size of the rows. */
 export interface ReadRows {
   columns: ReadColumn[]
   rows: RowCell[][]
@@ -159,10 +156,7 @@ export interface TablePage {
   order: readonly string[]
 }
 
-/**
- * The problem to which an error of the server or its driver is translated. The `problems.ts` files of the warehouses
- * list the codes.
- */
+/** The problem to which an error of the server or its driver is translated. The `problems.ts` files of the warehouses list the codes. */
 export interface ServerProblem {
   code: string
   sentence: (place: string) => string

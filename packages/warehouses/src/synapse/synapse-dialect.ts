@@ -60,9 +60,8 @@ function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
 }
 
 /**
- * Throws unless the pool has snapshot isolation, with which queries read the last committed rows. Without it they read
- * uncommitted rows: readers of the ledger would see partial writes, and readers of tables would see partial
- * transformations.
+ * Throws unless the pool has snapshot isolation, with which queries read the last committed rows. Without it they read uncommitted rows:
+ * readers of the ledger would see partial writes, and readers of tables would see partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
   const isolated = await withConnection(logins.service, (_run, ask) =>

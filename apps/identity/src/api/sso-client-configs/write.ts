@@ -143,10 +143,7 @@ function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Field
     yield { pointer: '/ssoClientId', detail: 'is reserved for the sign-in of Sluice' }
 }
 
-/**
- * Yields a violation for a secret that a person may have chosen. A fast hash is stored, which only protects a random
- * secret.
- */
+/** Yields a violation for a secret that a person may have chosen. A fast hash is stored, which only protects a random secret. */
 function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<FieldViolation> {
   if (clientSecret && new Set(clientSecret).size < minDistinctCharacters)
     yield {

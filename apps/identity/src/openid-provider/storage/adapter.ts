@@ -62,8 +62,7 @@ export const createOidcAdapter =
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
 
       /**
-       * `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the
-       * browser has.
+       * `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the browser has.
        */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 

@@ -71,8 +71,7 @@ interface ApiTokenPrincipalRow extends UserPrincipalRow {
 }
 
 /**
- * Finds the user of an API token. The token acts for the user's own client, with the token's roles that the user still
- * holds.
+ * Finds the user of an API token. The token acts for the user's own client, with the token's roles that the user still holds.
  */
 async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`

@@ -86,10 +86,7 @@ async function readTargetSchema(
   return found
 }
 
-/**
- * Throws if the row would violate a constraint. This is checked now, because the warehouse creates the view before the
- * row is written.
- */
+/** Throws if the row would violate a constraint. This is checked now, because the warehouse creates the view before the row is written. */
 async function assertNameFree(
   trx: Transaction<DB>,
   client: string,

@@ -173,10 +173,7 @@ async function buildView(
   return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 
-/**
- * Stores the state that the view has in the warehouse, and starts a run if the view is unfinished. Returns the row with
- * this state.
- */
+/** Stores the state that the view has in the warehouse, and starts a run if the view is unfinished. Returns the row with this state. */
 async function recordBuiltView(
   trx: Transaction<DB>,
   { queue, caller }: SaveContext,

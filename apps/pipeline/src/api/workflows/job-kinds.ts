@@ -68,10 +68,7 @@ export interface VisibleObject {
   usable: boolean
 }
 
-/**
- * Finds the objects that the caller may see, by primary key. The roles that this requires depend on the kind of the
- * object.
- */
+/** Finds the objects that the caller may see, by primary key. The roles that this requires depend on the kind of the object. */
 export async function findVisibleObjects(
   db: Kysely<DB>,
   caller: Caller,

@@ -15,9 +15,7 @@ interface ReplacedTable {
   mark: TableMark | undefined
 }
 
-/**
- * The table that the last publication replaced. The ledger identifies the table by its uuid, because its name changes.
- */
+/** The table that the last publication replaced. The ledger identifies the table by its uuid, because its name changes. */
 export interface PreviousPublication {
   tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
 }

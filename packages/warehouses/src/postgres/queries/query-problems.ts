@@ -82,10 +82,7 @@ function isNotASelect(code: string, text: string): boolean {
   return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
 }
 
-/**
- * Returns whether a table is missing. A table alias that is not in the FROM clause has the same code, so the message
- * decides.
- */
+/** Returns whether a table is missing. A table alias that is not in the FROM clause has the same code, so the message decides. */
 const isMissingTable = ({ code, message }: DatabaseError): boolean =>
   code === '42P01' && message.startsWith('relation ')
 

@@ -28,9 +28,8 @@ interface WatchedSession {
 }
 
 /**
- * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a separate
- * connection. The connection is opened when a statement takes longer than one check interval, before statements can
- * fill the server.
+ * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a separate connection. The
+ * connection is opened when a statement takes longer than one check interval, before statements can fill the server.
  */
 export class StatementWatch {
   readonly #pool: Pool

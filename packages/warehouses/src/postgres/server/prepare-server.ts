@@ -33,10 +33,7 @@ export async function prepareWarehouseServer(
   }
 }
 
-/**
- * Creates the template database. The last step marks it as a template, so an incomplete database is created again after
- * a crash.
- */
+/** Creates the template database. The last step marks it as a template, so an incomplete database is created again after a crash. */
 async function createTemplate(client: Client, superuserUrl: string): Promise<void> {
   await client.query(`drop database if exists ${templateDatabase}`)
   await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)

@@ -179,9 +179,8 @@ function databaseNotOwned(database: string): string {
 const scramIterations = 4096
 
 /**
- * Returns the verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677). It is sent instead of the password,
- * so that no server log, statement statistic or network trace contains the password. Supports printable ASCII only,
- * which SASLprep does not change.
+ * Returns the verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677). It is sent instead of the password, so that no server
+ * log, statement statistic or network trace contains the password. Supports printable ASCII only, which SASLprep does not change.
  */
 async function scramVerifier(password: string): Promise<string> {
   if (!/^[\x21-\x7e]{8,128}$/.test(password))

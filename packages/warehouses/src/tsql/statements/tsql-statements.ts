@@ -10,10 +10,7 @@ import { isText } from '../types.ts'
 /** The server compares texts by code units, as the other warehouses do, independent of its default collation. */
 const binaryCollation = ' collate Latin1_General_100_BIN2'
 
-/**
- * Returns the database user that owns views. The user has no rights, so that readers of a view need their own rights on
- * its tables.
- */
+/** Returns the database user that owns views. The user has no rights, so that readers of a view need their own rights on its tables. */
 export const viewOwner = (key: string): string => `c_${key}_views`
 
 /** The number of the error that reports a concurrent publication. */
