@@ -127,10 +127,7 @@ function addressOf(
   return url
 }
 
-/**
- * Returns a value as a percent-encoded path segment. Throws for `.` and `..`, because URLs resolve them even if they
- * are encoded as `%2e%2e`.
- */
+/** Returns a value as a percent-encoded path segment. Throws for `.` and `..`, because URLs resolve them even if they are encoded as `%2e%2e`. */
 function encodePathSegment(id: string, name: string, value: string | undefined): string {
   if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
     throw new TypeError(`${id} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`)

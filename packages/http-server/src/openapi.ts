@@ -26,9 +26,7 @@ export interface ServiceInfo {
   nouns?: Readonly<Record<string, { name: string; description: string }>>
 }
 
-/**
- * Returns the OpenAPI document of the operations. OpenAPI 3.1 contains JSON Schema 2020-12, so it contains the contracts almost unchanged.
- */
+/** Returns the OpenAPI document of the operations. OpenAPI 3.1 contains JSON Schema 2020-12, so it contains the contracts almost unchanged. */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const registry = new SchemaRegistry()
   const ref = (contract: OpenApiValue): OpenApiValue => registry.lift(contract)

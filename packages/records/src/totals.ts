@@ -41,9 +41,7 @@ export const isTallied = ({ tally, only }: CountableKind, { filtered, looksForTe
 export const totalFromTally = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 
-/**
- * A table that counts changes by client: rows with `client`, `kind` and `changes`. For shared records, whose totals differ for each caller.
- */
+/** A table that counts changes by client: rows with `client`, `kind` and `changes`. For shared records, whose totals differ for each caller. */
 export interface ChangeCounter {
   table: string
   kind: string

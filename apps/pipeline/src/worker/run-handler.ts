@@ -41,9 +41,7 @@ export interface RunAttempt {
   /** Sets the totals that the heartbeat writes. */
   reportProgress(totals: Totals): void
   isCurrentAttempt(): Promise<boolean>
-  /**
-   * Adds work that continues after the end of the run. The worker's slot becomes free when this work ends. The promise must never reject.
-   */
+  /** Adds work that continues after the end of the run. The worker's slot becomes free when this work ends. The promise must never reject. */
   onBackgroundWork(work: Promise<void>): void
 }
 

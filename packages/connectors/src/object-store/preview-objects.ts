@@ -9,10 +9,7 @@ import type { StoredObject } from './object-store.ts'
 import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { addOwnColumns } from './combined-table.ts'
 
-/**
- * The number of bytes that a preview downloads from the start of an object, and the maximum size of an object that it
- * must download completely.
- */
+/** The number of bytes that a preview downloads from the start of an object, and the maximum size of an object that it must download completely. */
 const startBytes = 4 * 1024 * 1024
 const maxWholeBytes = 64 * 1024 * 1024
 

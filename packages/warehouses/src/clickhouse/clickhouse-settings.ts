@@ -59,9 +59,7 @@ const ledgerTableDefinition = `(
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
-/**
- * Returns the limits of the client's database users as SQL settings. Every limit has a minimum of one, because zero would mean no limit.
- */
+/** Returns the limits of the client's database users as SQL settings. Every limit has a minimum of one, because zero would mean no limit. */
 function limitsOf(): string {
   const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
   return [

@@ -141,10 +141,7 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
   return rows
 }
 
-/**
- * Lists tables and views. Excludes foreign tables, which have their data on other servers, and partitions, which hold
- * rows of a listed table.
- */
+/** Lists tables and views. Excludes foreign tables, which have their data on other servers, and partitions, which hold rows of a listed table. */
 async function listRelations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace

@@ -37,9 +37,7 @@ export interface StagingColumn {
   type: string
 }
 
-/**
- * Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with run and attempt for readability.
- */
+/** Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with run and attempt for readability. */
 export function stagingName({
   run,
   attempt,

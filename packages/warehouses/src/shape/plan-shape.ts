@@ -309,10 +309,7 @@ function refuseDifferentFeed(
       }
 }
 
-/**
- * Refuses ambiguous dates in a column that is not text in the table and so cannot store them. A text column keeps
- * ambiguous dates as written.
- */
+/** Refuses ambiguous dates in a column that is not text in the table and so cannot store them. A text column keeps ambiguous dates as written. */
 function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
     const before = known.get(name)

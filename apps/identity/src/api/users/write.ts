@@ -157,9 +157,7 @@ const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) =
   },
 ]
 
-/**
- * Returns since when the user has an e-mail address that they set themselves; null for an address that an administrator sets.
- */
+/** Returns since when the user has an e-mail address that they set themselves; null for an address that an administrator sets. */
 const setEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })

@@ -61,18 +61,13 @@ export const createOidcAdapter =
 
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
 
-      /**
-       * `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the browser has.
-       */
+      /** `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the browser has. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
       /** The device flow is disabled. */
       findByUserCode: async () => undefined,
 
-      /**
-       * Marks a code or token as used. The update has a condition, so that exactly one of any number of concurrent uses
-       * succeeds.
-       */
+      /** Marks a code or token as used. The update has a condition, so that exactly one of any number of concurrent uses succeeds. */
       async consume(id) {
         const { rows } = await sql`
         ${prepared('consume-oidc-model')} with used as (

@@ -32,10 +32,7 @@ export const createPasswordRoutes = (pages: PageRouteContext): Router =>
     pages,
   )
 
-/**
- * Returns the routes of invitations: GET shows an invitation, POST accepts it with a password, or without one for
- * single sign-on.
- */
+/** Returns the routes of invitations: GET shows an invitation, POST accepts it with a password, or without one for single sign-on. */
 export const createInvitationRoutes = (pages: PageRouteContext): Router =>
   createLinkRoutes(
     {

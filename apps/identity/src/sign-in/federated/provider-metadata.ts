@@ -117,10 +117,7 @@ export interface ClientRegistration {
   redirectUri: string
 }
 
-/**
- * Returns the client configuration for one exchange. It fetches the provider's keys again, so that a key rotation
- * applies at once.
- */
+/** Returns the client configuration for one exchange. It fetches the provider's keys again, so that a key rotation applies at once. */
 export function createClientConfig({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },

@@ -71,9 +71,7 @@ export const dataPipelineWriting: RecordWriter<
   },
 }
 
-/**
- * Returns whether the dataset exists. Locks it, so that a deletion of the dataset waits for this transaction and then finds this pipeline.
- */
+/** Returns whether the dataset exists. Locks it, so that a deletion of the dataset waits for this transaction and then finds this pipeline. */
 async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boolean> {
   const dataset = await trx
     .selectFrom('public_datasets')

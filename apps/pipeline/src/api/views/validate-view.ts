@@ -67,10 +67,7 @@ function chooseViewName(
   return { name: dataWarehouseViewName ?? stored ?? toUniqueIdentifiers([name])[0]!, field }
 }
 
-/**
- * Returns the warehouse schema that the body names. Throws 422 if the caller may not write to it, unless the view is already
- * in this schema.
- */
+/** Returns the warehouse schema that the body names. Throws 422 if the caller may not write to it, unless the view is already in this schema. */
 async function readTargetSchema(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,

@@ -103,9 +103,7 @@ async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   if (failure) throw failure
 }
 
-/**
- * Yields the lines of a response. Truncates a line that is longer than the row limit, so that an unlimited row does not fill the memory.
- */
+/** Yields the lines of a response. Truncates a line that is longer than the row limit, so that an unlimited row does not fill the memory. */
 async function* linesOf(response: Readable): AsyncGenerator<string> {
   let parts: Buffer[] = []
   let length = 0

@@ -224,10 +224,7 @@ export function sumTables(tables: PublishedTable[]) {
   }
 }
 
-/**
- * Returns the problem for an object that keeps the server from widening a column and that `planSwap` did not handle,
- * such as an unknown view.
- */
+/** Returns the problem for an object that keeps the server from widening a column and that `planSwap` did not handle, such as an unknown view. */
 function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined

@@ -52,9 +52,7 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
   }
 }
 
-/**
- * Moves a staging table back to the hidden schema. Sets its comments again, because a statement may have dropped and recreated the table.
- */
+/** Moves a staging table back to the hidden schema. Sets its comments again, because a statement may have dropped and recreated the table. */
 async function moveBack(
   client: ClientBase,
   schema: string,
