@@ -5,7 +5,7 @@ import pc from 'picocolors'
 import { state } from '../paths.ts'
 import { Refusal } from '../user-error.ts'
 import { Misuse, readArguments, usage, type DemoArguments } from './arguments.ts'
-import { askHidden } from './ask-hidden.ts'
+import { promptPassword } from './prompt-password.ts'
 import { explain, explainSignIn } from './explain-errors.ts'
 import { writeHealthData } from './health-data.ts'
 import { findInstallation, type Installation } from './installation.ts'
@@ -65,7 +65,7 @@ async function passwordFromTerminal({ username, identityUrl }: Installation, sig
     throw new Refusal(
       `The password of ${username} is not known here: set SLUICE_ADMIN_PASSWORD, or run "npm start" first.`,
     )
-  return askHidden(`  Password of ${username} at ${identityUrl}: `, signal)
+  return promptPassword(`  Password of ${username} at ${identityUrl}: `, signal)
 }
 
 /** Creates a health data set in a temporary folder, which is deleted on disposal. */

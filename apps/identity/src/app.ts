@@ -20,7 +20,7 @@ import { assertPrincipalUnchanged, findPrincipal } from './sign-in/sessions/prin
 
 interface IdentityAppOptions {
   db: Kysely<DB>
-  /** Connections for lists and reports; the same as `db` when absent. */
+  /** Connections for lists and reports. Default: `db`. */
   searches?: Kysely<DB>
   config: Config
   logger: Logger

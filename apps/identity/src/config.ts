@@ -72,7 +72,7 @@ export type Config = ReturnType<typeof readConfig>
 export function readDatabaseConfig(environment: NodeJS.ProcessEnv = process.env) {
   return readSettings(environment, {
     IDENTITY_DATABASE_URL: databaseUrl(),
-    /** The first admin's password. When absent, the command generates and prints one. */
+    /** The first admin's password. Default: the command generates and prints one. */
     SLUICE_ADMIN_PASSWORD: textSetting(''),
   }).values
 }

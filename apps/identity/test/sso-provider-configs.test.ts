@@ -248,7 +248,7 @@ describe('the provider test', () => {
     await gone.stop()
     expect(await result(id)).toMatchObject({
       errorCode: 'SSO_UNREACHABLE',
-      message: expect.stringMatching(/Nothing answers/),
+      message: expect.stringMatching(/Nothing accepts connections/),
     })
   })
 })

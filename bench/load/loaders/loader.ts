@@ -12,7 +12,7 @@ export interface TableLocation {
   database: string
   /** Quoted name. */
   table: string
-  /** SQL expression of the compared values of a row of table `t`. All columns when absent. */
+  /** SQL expression of the compared values of a row of table `t`. Default: all columns. */
   values?: string
 }
 

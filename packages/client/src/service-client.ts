@@ -13,7 +13,7 @@ interface ServiceClientOptions {
   token: () => string | undefined | Promise<string | undefined>
   /** Headers of every call, such as the current request id. */
   headers?: () => Record<string, string>
-  /** Milliseconds for each attempt, from connecting to the last byte of the response; 3,000 when absent. Uploads have no limit. */
+  /** Milliseconds for each attempt, from connecting to the last byte of the response. Uploads have no limit. Default: 3,000. */
   timeout?: number
 }
 

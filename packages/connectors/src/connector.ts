@@ -5,7 +5,7 @@ import type { ReadReporter, RememberedFeed, RowStream } from '@sluice/row-stream
 /** Passwords and tokens of a source, by the name of the secret field. */
 export type SourceSecrets = Readonly<Record<string, string>>
 
-/** What a process provides to all its connectors. */
+/** The settings that a process provides to all its connectors. */
 export interface ConnectorContext {
   /** The directory of uploaded files, and of the spool for downloads that are not loaded yet. */
   filesDirectory: string

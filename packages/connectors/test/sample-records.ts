@@ -25,7 +25,7 @@ export class People {
   generated = 0
   /** Characters in the name of a generated person. */
   generatedNameLength = 1_000
-  /** The system's clock in seconds since 2026; the latest change when absent. */
+  /** The system's clock in seconds since 2026. Default: the latest change. */
   now?: number
   /** Maximum records on a page, whatever is requested. */
   pageSize = Infinity

@@ -13,7 +13,7 @@ export interface StandInRequest {
 }
 
 export interface StandInResponse {
-  /** 200 when absent. */
+  /** Default: 200. */
   status?: number
   headers?: Record<string, string>
   /** Sent as JSON unless it is a text. */
@@ -30,7 +30,7 @@ export interface StandInServer extends AsyncDisposable {
   requests: StandInRequest[]
   /** Called before each response. */
   fault: (request: StandInRequest) => Fault
-  /** The time of the `Date` header; the clock of this machine when absent. */
+  /** The time of the `Date` header; by default, the clock of this machine. */
   clock?: () => Date
   /** Called with each response before it is sent. */
   onResponse?: (request: StandInRequest, response: StandInResponse) => void

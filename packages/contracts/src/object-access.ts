@@ -18,7 +18,7 @@ const grantsBody = Type.Array(
     Type.Object(
       {
         id: requiredBecause(Uid, 'it identifies the user or group'),
-        access: Type.Optional(Type.Enum([...accessLevels], { description: 'READ when absent.' })),
+        access: Type.Optional(Type.Enum([...accessLevels], { description: 'Default: READ.' })),
       },
       noUnknownFields,
     ),

@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
-/** A sealed value cannot be opened: its key is missing, or the value was changed. */
+/** An encrypted value cannot be decrypted: its key is missing, or the value was changed. */
 export class SealProblem extends Error {
   override readonly name = 'SealProblem'
 }
 
 /**
  * Seals secrets for storage with AES-256-GCM. The text is `<key id>.<nonce>.<ciphertext and tag>`, base64url.
- * `purpose` is authenticated with it, so a value copied to another column or row does not open.
+ * `purpose` is authenticated with it, so a value copied to another column or row cannot be decrypted.
  */
 export interface KeyRing {
   /** The id of the key that seals. */
@@ -41,7 +41,7 @@ export function keyRing(text: string): KeyRing {
       const key = keys.get(id)
       if (!key)
         throw new SealProblem(
-          `A stored secret was sealed with key "${id}", which the key ring does not hold: add it to SECRET_KEYS.`,
+          `A stored secret was encrypted with key "${id}", which is missing. Add it to SECRET_KEYS.`,
         )
       const bytes = Buffer.from(body, 'base64url')
       try {
@@ -52,7 +52,7 @@ export function keyRing(text: string): KeyRing {
         return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
       } catch (error) {
         throw new SealProblem(
-          `A stored secret for ${purpose} does not open with key "${id}": it was changed, or the key is another one.`,
+          `A stored secret for ${purpose} cannot be decrypted with key "${id}". The secret was changed, or SECRET_KEYS has another key under this id.`,
           { cause: error },
         )
       }

@@ -14,7 +14,7 @@ import { characters } from './texts'
   return PROFILES + <usize>column * PROFILE_BYTES
 }
 
-/** The stored type of a column, one of AS_…. */
+/** Sets the stored type of a column, one of AS_…. */
 export function setProfile(column: i32, kind: u8): void {
   store<u8>(profileOf(column), kind, 12)
 }
@@ -77,7 +77,7 @@ export function profile(from: usize, to: usize): void {
   }
 }
 
-/** 1.5 and 1.50 are the same number, so the scale at offset 6 does not count. */
+/** Hashes a numeric without the scale at offset 6, because 1.5 and 1.50 are the same number. */
 @inline function hashNumeric(at: usize, length: i32): u64 {
   const head = load<u32>(at) ^ (<u32>load<u16>(at, 4) << 7)
   return hashBytes(at + 8, length - 8) ^ hashNumber(<i64>head)

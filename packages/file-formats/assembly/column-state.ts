@@ -31,8 +31,8 @@ export const AS_JSON: u8 = 12
 export const AS_NOTHING: u8 = 13
 
 /**
- * How values are checked, as bits. PROVEN: the type is inferred, and writing every value proves it; otherwise the type is given, and
- * a row that does not fit is rejected. APART: the stored type is wider.
+ * The check of a column's values, as bits. PROVEN: the type is inferred, and writing every value proves it; otherwise the type is given,
+ * and a row that does not fit is rejected. APART: the stored type is wider.
  */
 export const PROVEN: u8 = 1
 export const APART: u8 = 2

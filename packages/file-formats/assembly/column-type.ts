@@ -29,7 +29,10 @@ export function typeOf(state: usize): u8 {
   return numberType(state, kinds)
 }
 
-/** A double cannot hold every integer part: a mixture with longer ones stays TEXT. */
+/**
+ * Returns the narrowest number type for the observed numbers; TEXT if some need a double and others have more digits than a
+ * double keeps.
+ */
 function numberType(state: usize, kinds: u8): u8 {
   const room = roomAt(state)
   const digits = <i32>integerDigitsAt(state)
@@ -38,7 +41,7 @@ function numberType(state: usize, kinds: u8): u8 {
   return digits <= DOUBLE_DIGITS && kinds != INTEGER ? AS_DOUBLE : AS_TEXT
 }
 
-/** `typeOf` of a column, for the host. */
+/** Returns `typeOf` of a column, for the host. */
 export function columnType(column: i32): i32 {
   return typeOf(stateOf(column))
 }

@@ -85,7 +85,10 @@ export function readDate(from: usize, to: usize, allowed: u8): bool {
   return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31
 }
 
-/** Years begin in March, so that the leap day is the last day; each month then starts after (153 m + 2) / 5 days. */
+/**
+ * Returns the days since 2000-01-01. Its years begin in March, so that the leap day is the last day; month m then starts after
+ * (153 m + 2) / 5 days.
+ */
 @inline function daysSince2000(year: i32, month: i32, day: i32): i32 {
   const years = month > 2 ? year : year - 1
   const months = month > 2 ? month - 3 : month + 9

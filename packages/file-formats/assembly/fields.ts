@@ -32,7 +32,7 @@ export const LITERAL: i32 = 4
   store<i32>(field, marks, 8)
 }
 
-/** Doubled quotes inside the field are found when it is copied. */
+/** Records a field in quotes. It is marked DOUBLED in any case, because copying the field finds its doubled quotes. */
 @inline export function setQuoted(column: i32, start: usize, end: usize): void {
   put(column, start, end, QUOTED | DOUBLED)
 }

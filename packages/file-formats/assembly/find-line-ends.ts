@@ -7,7 +7,7 @@
   return a | (b << 16) | (c << 32) | (d << 48)
 }
 
-/** Prefix parity: the bits from each quote up to the next one are set. */
+/** Returns the prefix parity of a mask of quotes: the bits from each quote up to the next one are set. */
 @inline export function parity(mask: u64): u64 {
   let bits = mask
   bits ^= bits << 1

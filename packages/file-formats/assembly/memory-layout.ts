@@ -1,4 +1,7 @@
-/** The areas of this module's memory. They are fixed, and pages that no record needs are never touched, so they use only addresses. */
+/**
+ * The areas of this module's memory. Their sizes are fixed. A page that no record needs is never touched, so it takes addresses
+ * but no memory.
+ */
 
 /** PostgreSQL's limit of columns per table. */
 export const MAX_COLUMNS: i32 = 1600
@@ -6,7 +9,7 @@ export const MAX_COLUMNS: i32 = 1600
 /** The end of the program's constants. */
 const FIRST: usize = 0x10000
 
-/** The state of each column; columns.ts has the offsets. */
+/** The state of each column; column-state.ts has the offsets. */
 export const COLUMNS: usize = FIRST
 export const COLUMN_BYTES: usize = 32
 
@@ -14,7 +17,7 @@ export const COLUMN_BYTES: usize = 32
 export const FIELDS: usize = COLUMNS + <usize>MAX_COLUMNS * COLUMN_BYTES
 export const FIELD_BYTES: usize = 16
 
-/** The columns whose inferred type no value has needed yet: unproven-columns.ts. */
+/** The columns with an inferred type that no value has needed yet: unproven-columns.ts. */
 export const OPEN: usize = FIELDS + <usize>MAX_COLUMNS * FIELD_BYTES
 const OPEN_BYTES: usize = <usize>MAX_COLUMNS * 4
 

@@ -1,6 +1,6 @@
 const KEPT: i32 = 64
 
-/** The first eight bytes of a text as a number with the order of the texts; shorter texts are padded with zeros. */
+/** Returns the first eight bytes of a text as a number with the order of the texts. Shorter texts are padded with zeros. */
 @inline function textKey(at: usize, length: i32): u64 {
   const first = bswap<u64>(load<u64>(at))
   return length >= 8 ? first : length == 0 ? 0 : first & (~(<u64>0) << <u64>(64 - length * 8))
@@ -21,7 +21,7 @@ const KEPT: i32 = 64
   if (key > greatest || (key == greatest && compareTexts(state, 1, at, length) > 0)) put(state, 1, key, at, length)
 }
 
-/** `which`: 0 is the minimum, 1 the maximum. */
+/** Stores a text as the minimum (`which` 0) or the maximum (`which` 1). */
 function put(state: usize, which: usize, key: u64, at: usize, length: i32): void {
   store<u64>(state + which * 8, key, 16)
   store<i32>(state + which * 4, length, 32)
@@ -36,7 +36,7 @@ function compareTexts(state: usize, which: usize, at: usize, length: i32): i32 {
 }
 
 /**
- * A key with the order of numerics, up to three digits of base 10,000: weight, then digits, inverted for negative numbers. The
+ * Returns a key with the order of numerics, up to three digits of base 10,000: weight, then digits, inverted for negative numbers. The
  * key of zero is between both.
  */
 @inline function numericKey(at: usize): i64 {

@@ -21,7 +21,10 @@ export function setNulls(spellings: i32): void {
   return from == to || isSpelledNull(from, to)
 }
 
-/** The same for the host, before it unescapes a field: spellings are compared with the written text. */
+/**
+ * Returns whether the text is a spelling of null. The host calls it before it unescapes a field, because spellings are compared
+ * with the written text.
+ */
 export function spellsNull(from: usize, to: usize): bool {
   return isSpelledNull(from, to)
 }

@@ -5,7 +5,10 @@ const LEAST_POWER: i32 = -342
 const GREATEST_POWER: i32 = 308
 const UNSURE: u64 = ~(<u64>0)
 
-/** The host parses numbers that 128 bits cannot decide, and numbers with more than 19 digits. NaN: not a number. */
+/**
+ * The host parses numbers that 128 bits cannot decide, and numbers with more than 19 digits. The result NaN means that the text
+ * is not a number.
+ */
 @external('host', 'parseDouble')
 declare function parseDouble(from: usize, length: i32): f64
 
@@ -72,7 +75,7 @@ export function readDouble(from: usize, to: usize): bool {
 }
 
 /**
- * The double nearest to mantissa × 10^power, without its sign, by the method of Eisel and Lemire ("Number parsing at a
+ * Returns the bits of the double nearest to mantissa × 10^power, without its sign, by the method of Eisel and Lemire ("Number parsing at a
  * gigabyte per second", 2021): the product with a truncated power of five, which nearly always decides. UNSURE otherwise.
  */
 function nearest(mantissa: u64, power: i32): u64 {
@@ -105,7 +108,7 @@ function nearest(mantissa: u64, power: i32): u64 {
   return (fraction & ~((<u64>1) << 52)) | (<u64>exponent << 52)
 }
 
-/** The upper half of a product of 128 bits. */
+/** Returns the upper half of a product of 128 bits. */
 @inline function highProduct(a: u64, b: u64): u64 {
   const aLow = a & 0xffffffff
   const aHigh = a >>> 32

@@ -25,7 +25,7 @@ export let room: u8 = SMALL
 export let integerDigits: u8 = 0
 export let scale: u8 = 0
 
-/** The host checks the rare numbers whose exponent has three digits or more against the range of a double. */
+/** The host checks the rare numbers with an exponent of three digits or more against the range of a double. */
 @external('host', 'exponentFits')
 declare function exponentFits(from: usize, length: i32): i32
 
@@ -43,7 +43,7 @@ declare function exponentFits(from: usize, length: i32): i32
  * Returns the narrowest kind that holds the number exactly. TEXT for values that a number type would change and for codes: leading
  * zeros, a leading plus, spaces, thousands separators, a point without digits after it, values out of the range of a double, and
  * codes that look like numbers with an exponent (see isCode). DOUBLE for exponents, for more than 38 digits with a point, and for
- * `-0`, whose sign no exact type keeps.
+ * `-0`, because no exact type keeps its sign.
  */
 export function numberKind(from: usize, to: usize): u8 {
   if (<i32>(to - from) > LONGEST_NUMBER) return TEXT
@@ -84,7 +84,7 @@ export function numberKind(from: usize, to: usize): u8 {
   return hasExponent(from, at, to) && !isCode(start, to) ? DOUBLE : TEXT
 }
 
-/** Nineteen digits always fit into an unsigned 64-bit integer. */
+/** Returns the smallest size for an integer. `value` is its magnitude, which is exact for up to 19 digits. */
 @inline function roomOf(digits: i32, negative: bool, value: u64): u8 {
   const sign: u64 = negative ? 1 : 0
   if (digits > 19) return HUGE

@@ -54,9 +54,9 @@ export function take(bytes: usize, use: i32): i32 {
   }
   if (!hasRoom(bytes)) return OUT_IS_FULL
   if (anyGiven && isRefused(width, outEnd)) return IS_REFUSED
-  const behind = encodeRecord(width, outEnd)
-  if (behind == 0) return refused ? IS_REFUSED : IS_UNFIT
-  outEnd = behind
+  const nextRow = encodeRecord(width, outEnd)
+  if (nextRow == 0) return refused ? IS_REFUSED : IS_UNFIT
+  outEnd = nextRow
   if (openCount != 0) observeOpen()
   return TAKEN
 }

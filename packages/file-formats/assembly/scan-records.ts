@@ -20,7 +20,7 @@ let width: i32 = 0
 let trailing: i32 = 0
 let longestRecord: usize = 0
 
-/** The delimiter, the number of fields, the number of empty fields at the end, and the maximum bytes of a record. */
+/** Sets the delimiter, the number of fields, the number of empty fields at the end, and the maximum bytes of a record. */
 export function setShape(delimiterByte: u8, fields: i32, empty: i32, recordBytes: i32): void {
   trailing = empty
   longestRecord = <usize>recordBytes

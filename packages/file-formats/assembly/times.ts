@@ -60,12 +60,12 @@ export function timeKind(from: usize, to: usize, allowed: u8): u8 {
   return readZone(at, to) ? TIMESTAMPTZ : TEXT
 }
 
-/** The last date and time as a timestamp of PostgreSQL: microseconds since 2000-01-01. */
+/** Returns the last date and time as a timestamp of PostgreSQL: microseconds since 2000-01-01. */
 @inline export function timestamp(): i64 {
   return <i64>days * MICROSECONDS_OF_DAY + microseconds
 }
 
-/** PostgreSQL accepts offsets up to 15:59. */
+/** Reads a time zone and applies its offset to the last time. Returns false if it is not valid; PostgreSQL accepts offsets up to 15:59. */
 function readZone(at: usize, to: usize): bool {
   const length = <i32>(to - at)
   const sign = load<u8>(at)

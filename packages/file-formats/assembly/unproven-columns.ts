@@ -3,7 +3,7 @@ import { observe } from './infer-types'
 import { OPEN } from './memory-layout'
 import { isSettled } from './column-type'
 
-/** The number of columns whose inferred type no value has needed yet. OPEN holds them as i32. */
+/** The number of columns with an inferred type that no value has needed yet. OPEN holds their indexes as i32. */
 export let openCount: i32 = 0
 
 /** Opens every column with an inferred type. */

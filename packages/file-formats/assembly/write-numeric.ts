@@ -124,7 +124,7 @@ function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i3
   return 8 + count * 2
 }
 
-/** Whether a number has no plus and no leading zero and is not `-0`, whose sign would be lost. */
+/** Whether a number has no plus and no leading zero and is not `-0`, which would lose its sign. */
 @inline function isAsGuessed(sign: u8, whole: usize, point: usize, to: usize): bool {
   if (sign == 43) return false
   return point == whole || load<u8>(whole) != 48 || (point - whole == 1 && (point < to || sign != 45))

@@ -19,9 +19,9 @@ const nat64 = ipaddr.parseCIDR('64:ff9b::/96')
 const documentationRange = ipaddr.parseCIDR('3fff::/20')
 
 const rangeReasons: Record<string, string> = {
-  unspecified: 'means this machine itself',
-  loopback: 'means this machine itself',
-  linkLocal: 'is link-local, where clouds keep the credentials of their machines',
+  unspecified: 'is that of the Sluice server itself',
+  loopback: 'is that of the Sluice server itself',
+  linkLocal: 'is link-local; clouds serve the credentials of machines at such addresses',
   multicast: 'is for multicast',
   broadcast: 'is for broadcast',
 }
@@ -33,7 +33,7 @@ const rangeReasons: Record<string, string> = {
 export function nonPublicReason(text: string): string | undefined {
   if (!ipaddr.isValid(text)) return 'cannot be read'
   const address = unwrapIPv4(ipaddr.parse(text))
-  if (inRange(address, azureWireServer)) return 'belongs to the cloud’s own machinery'
+  if (inRange(address, azureWireServer)) return 'belongs to an internal service of the cloud'
   const isGlobal = address.kind() === 'ipv4' || inRange(address, globalUnicast)
   const range = address.range()
   if (range === 'unicast' && isGlobal && !inRange(address, documentationRange)) return undefined

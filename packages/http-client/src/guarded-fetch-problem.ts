@@ -65,31 +65,31 @@ export function causesOf(error: unknown): unknown[] {
 }
 
 const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
-  ENOTFOUND: ['HOST_UNKNOWN', (host) => `The host ${host} does not exist: its name is not known.`],
-  EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The name ${host} could not be looked up just now.`],
-  ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `Nothing answers at ${host}: the connection was refused.`],
-  ECONNRESET: ['CONNECTION_LOST', (host) => `${host} broke off the connection.`],
-  EHOSTUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from this network.`],
-  ENETUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from this network.`],
+  ENOTFOUND: ['HOST_UNKNOWN', (host) => `The host ${host} does not exist.`],
+  EAI_AGAIN: ['HOST_UNKNOWN', (host) => `The name ${host} could not be resolved.`],
+  ECONNREFUSED: ['CONNECTION_REFUSED', (host) => `Nothing accepts connections at ${host}.`],
+  ECONNRESET: ['CONNECTION_LOST', (host) => `${host} closed the connection before the response was complete.`],
+  EHOSTUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from the network of the Sluice server.`],
+  ENETUNREACH: ['CONNECTION_REFUSED', (host) => `${host} cannot be reached from the network of the Sluice server.`],
   CERT_HAS_EXPIRED: ['CERTIFICATE_NOT_TRUSTED', (host) => `The certificate of ${host} has expired.`],
   DEPTH_ZERO_SELF_SIGNED_CERT: ['CERTIFICATE_NOT_TRUSTED', (host) => `The certificate of ${host} is self-signed.`],
   SELF_SIGNED_CERT_IN_CHAIN: [
     'CERTIFICATE_NOT_TRUSTED',
-    (host) => `The certificate of ${host} comes from an authority that is not known here.`,
+    (host) => `The certificate of ${host} comes from a certificate authority that the Sluice server does not trust.`,
   ],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: [
     'CERTIFICATE_NOT_TRUSTED',
-    (host) => `${host} does not send the certificates between its own and a known one.`,
+    (host) => `${host} does not send the intermediate certificates of its certificate.`,
   ],
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
     'CERTIFICATE_NOT_TRUSTED',
-    (host) => `The certificate of ${host} comes from an authority that is not known here.`,
+    (host) => `The certificate of ${host} comes from a certificate authority that the Sluice server does not trust.`,
   ],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     'CERTIFICATE_NOT_TRUSTED',
-    (host) => `The certificate that ${host} shows is for another name.`,
+    (host) => `The certificate of ${host} is for another host name.`,
   ],
-  UND_ERR_SOCKET: ['CONNECTION_LOST', (host) => `${host} broke off the connection.`],
+  UND_ERR_SOCKET: ['CONNECTION_LOST', (host) => `${host} closed the connection before the response was complete.`],
   UND_ERR_HEADERS_OVERFLOW: ['OTHER_PROTOCOL', (host) => `${host} sent headers that are too large.`],
 }
 
@@ -103,7 +103,7 @@ function explainCause(cause: unknown, host: string, seconds: number): [OutgoingC
     return [kind, sentence(host)]
   }
   const timedOut = name === 'TimeoutError' || /TIMEOUT|ETIMEDOUT/.test(key)
-  if (timedOut) return ['CONNECTION_TIMEOUT', `${host} did not answer in full within ${seconds} seconds.`]
-  if (/^ERR_SSL|^EPROTO/.test(key)) return ['OTHER_PROTOCOL', `${host} does not speak TLS as it should.`]
-  return key.startsWith('HPE_') ? ['OTHER_PROTOCOL', `What ${host} answers is not HTTP.`] : undefined
+  if (timedOut) return ['CONNECTION_TIMEOUT', `${host} did not respond completely within ${seconds} seconds.`]
+  if (/^ERR_SSL|^EPROTO/.test(key)) return ['OTHER_PROTOCOL', `${host} does not use TLS correctly.`]
+  return key.startsWith('HPE_') ? ['OTHER_PROTOCOL', `The response of ${host} is not HTTP.`] : undefined
 }

@@ -9,13 +9,13 @@ export interface GuardedFetchOptions {
   timeLimit?: number
   /** Bytes of a body, after decompression. */
   maxBytes?: number
-  /** Milliseconds for connecting; `timeLimit` when absent. */
+  /** Milliseconds for connecting. Default: `timeLimit`. */
   connectLimit?: number
   /** Follow redirects, each checked like the first address. Without it a redirect is a problem. */
   follow?: boolean
   /** Return redirect responses to the caller unchanged. Overrides `follow`. */
   returnRedirects?: boolean
-  /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
+  /** Returns all addresses of a name. Default: the system resolves hosts that the operator allows, and DNS all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
@@ -71,9 +71,12 @@ export function guardedFetch({
         const redirects = response.status >= 300 && response.status < 400 && response.headers.has('location')
         if (redirects && !follow && !returnRedirects) {
           await response.body?.cancel()
-          throw new OutgoingProblem(`${target.host} redirects to another address, which is not followed.`, {
-            code: 'REDIRECTED',
-          })
+          throw new OutgoingProblem(
+            `${target.host} redirects to another address, and Sluice does not follow the redirect.`,
+            {
+              code: 'REDIRECTED',
+            },
+          )
         }
         return await limitBodySize(response, { maxBytes, host: target.host, problem })
       } catch (error) {
@@ -102,11 +105,11 @@ export function guardedFetch({
 }
 
 function assertFetchableUrl(given: string | URL): URL {
-  if (!URL.canParse(String(given))) throw addressRefused('This is not a complete address: it begins with https://.')
+  if (!URL.canParse(String(given))) throw addressRefused('The address is incomplete. It must begin with https://.')
   const url = new URL(given)
   if (!['https:', 'http:'].includes(url.protocol))
     throw addressRefused(`${url.protocol}// is not supported: use https.`)
-  if (url.username || url.password) throw addressRefused('An address holds no username and no password.')
+  if (url.username || url.password) throw addressRefused('The address must not contain a username or password.')
   return url
 }
 
@@ -121,7 +124,9 @@ interface BodyLimit {
 async function limitBodySize(response: Response, { maxBytes, host, problem }: BodyLimit): Promise<Response> {
   const { status, statusText, headers, body } = response
   const tooLarge = () =>
-    new OutgoingProblem(`${host} answers more than the ${maxBytes} bytes that are read.`, { code: 'ANSWER_TOO_LARGE' })
+    new OutgoingProblem(`The response of ${host} has more than the ${maxBytes} bytes that are allowed.`, {
+      code: 'ANSWER_TOO_LARGE',
+    })
   if (Number(headers.get('content-length') ?? 0) > maxBytes) {
     await body?.cancel()
     throw tooLarge()

@@ -10,7 +10,7 @@ export interface OutgoingAddressesOptions {
   allowed: OutgoingAllowList
   /** Milliseconds for one name. */
   timeLimit?: number
-  /** Returns all addresses of a name. When absent, the system resolves hosts that the operator allows, and DNS all others. */
+  /** Returns all addresses of a name. Default: the system resolves hosts that the operator allows, and DNS all others. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>
 }
 
@@ -59,7 +59,7 @@ export interface ResolvedAddress {
 }
 
 interface DnsLookupOptions {
-  /** `address:port` of the DNS servers; the system's when absent. */
+  /** `address:port` of the DNS servers. Default: the servers of the system. */
   servers?: readonly string[]
   /** Milliseconds for one name. */
   timeLimit?: number
@@ -104,7 +104,7 @@ export function limitedDnsLookup({ servers, timeLimit = 5_000, atOnce = 16 }: Dn
       return await limited(() => query(host))
     } catch (error) {
       if (!(error instanceof SemaphoreBusy)) throw error
-      throw new OutgoingProblem('Too many names are being looked up just now: try again in a few seconds.')
+      throw new OutgoingProblem('Too many names are being resolved at the same time. Try again in a few seconds.')
     }
   }
 }

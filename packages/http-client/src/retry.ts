@@ -6,7 +6,7 @@ export interface RetryPolicy {
   /** Before the second attempt. Doubled before each further one, up to `maxDelay`. */
   firstDelay: number
   maxDelay: number
-  /** The operation fails if a server requests a longer pause; 900 when absent. */
+  /** The operation fails if a server requests a longer pause. Default: 900. */
   maxRetryAfter?: number
 }
 

@@ -30,7 +30,7 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   trustedProxies: number
   /** Maps the service's own errors to problems. */
   translate(error: unknown): Problem | undefined
-  /** Milliseconds that a JSON body may take to arrive; 30,000 when absent. */
+  /** Milliseconds that a JSON body may take to arrive. Default: 30,000. */
   bodyTimeoutMs?: number
   /** Shows errors in a browser as a page. Passes other errors on to the problem documents. */
   problemPages?: ErrorRequestHandler

@@ -56,7 +56,7 @@ export async function readForm<Fields>(
     file?.destroy(error)
   }
   const broken = () =>
-    fail(problems.unreadableBody('The form broke off before its end; nothing was kept. Send it again.'))
+    fail(problems.unreadableBody('The form ended before its last part, and nothing was stored. Send it again.'))
   const refuse = (pointer: string, detail: string) => fail(problems.malformed([{ pointer, detail }]))
 
   parser.on('field', (name, value, nameCut, valueCut) => {

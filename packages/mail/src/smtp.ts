@@ -30,7 +30,7 @@ interface SmtpOptions {
   from: SenderAddress
   /** Additional trusted certificates, PEM. Programs use NODE_EXTRA_CA_CERTS instead. */
   ca?: string
-  /** Milliseconds without a response before a delivery attempt fails; 15,000 when absent. */
+  /** Milliseconds without a response before a delivery attempt fails. Default: 15,000. */
   timeoutMs?: number
 }
 

@@ -10,7 +10,7 @@ interface LoggerOptions {
   name: string
   level: (typeof logLevelNames)[number]
   redaction: Redaction
-  /** Standard output when absent. */
+  /** Default: standard output. */
   destination?: DestinationStream
 }
 

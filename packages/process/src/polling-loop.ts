@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 interface PollingOptions {
   /** Milliseconds before the next round if the last one found no more work. */
   rest: number
-  /** Milliseconds after a failed round; as `rest` when absent. */
+  /** Milliseconds after a failed round. Default: `rest`. */
   afterTrouble?: number
   /** Milliseconds for the running round to end after `stop`; then its signal is aborted. */
   farewell: number

@@ -1,11 +1,11 @@
 interface SemaphoreLimits {
   /** Total number of slots. */
   total: number
-  /** Maximum slots of one key; `total - 1` when absent. If it equals `total`, one key may hold all slots. */
+  /** Maximum slots of one key. If it equals `total`, one key may hold all slots. Default: `total - 1`. */
   each?: number
   /** Callers of one key that may wait for a slot. */
   waiting: number
-  /** Milliseconds that a caller waits; unlimited when absent. */
+  /** Milliseconds that a caller waits. Default: unlimited. */
   waitMs?: number
   /** A sentence for users that names the work that is limited. */
   title: string
@@ -14,7 +14,7 @@ interface SemaphoreLimits {
 interface SlotRequest {
   /** Ends the waiting with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** Slots that stay free for others: 0 when absent. For callers with a smaller share, such as anonymous readers. */
+  /** Slots that stay free for other callers, so that callers such as anonymous readers get a smaller share. Default: 0. */
   leave?: number
 }
 

@@ -143,6 +143,6 @@ export function redactSecrets(value: unknown): unknown {
   )
 }
 
-/** Booleans, null and undefined only show whether a secret exists, so they stay. */
+/** Returns whether a field is redacted. Booleans, null and undefined are not, because they only show whether a secret exists. */
 const isSecret = (name: string, value: unknown): boolean =>
   value !== null && value !== undefined && typeof value !== 'boolean' && secretName.test(name)

@@ -5,14 +5,14 @@ import type { RecordKind } from './record-kind.ts'
 import { pageHeaders } from './search/page-headers.ts'
 import { escapeLike } from './search/patterns.ts'
 import { type SearchPlan, searchPlan } from './search/plan.ts'
-import { clientVersion, isTallied, createTotalsCache, totalFromTally, tallyVersion } from './totals.ts'
+import { clientVersion, canUseTotalsTable, createTotalsCache, sumTotals, totalsVersion } from './record-counts.ts'
 import { InvalidSearch } from './search/violations.ts'
 
 interface RecordPage<Row> {
   rows: Row[]
   /** Undefined if the rows were not counted. */
   total: number | undefined
-  /** See `Tally`; undefined without a tally. */
+  /** The version at which the total was counted (see `createTotalsCache`); undefined if the total is not cached. */
   version: number | undefined
   /** Sort keys of the last row if more rows follow. */
   lastKeys: (string | null)[] | undefined
@@ -82,7 +82,7 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   }
 
   function versionFor({ client }: Caller, scope: RawBuilder<SqlBool>): RawBuilder<number> | undefined {
-    if (kind.tally) return tallyVersion(kind.tally, scope)
+    if (kind.totalsTable) return totalsVersion(kind.totalsTable, scope)
     return kind.changes && clientVersion(kind.changes, client)
   }
 
@@ -95,9 +95,9 @@ export function recordLister<Row, Resource, Context extends { caller: Caller }>(
   ): Promise<RecordPage<Row>> {
     const nothing = sql<null>`null::bigint`
     if (!plan.counted) return readPage(db, plan, where, { total: nothing, version: nothing })
-    const { tally } = kind
-    if (tally && isTallied(kind, plan))
-      return readPage(db, plan, where, { total: totalFromTally(tally, where), version: nothing })
+    const { totalsTable } = kind
+    if (totalsTable && canUseTotalsTable(kind, plan))
+      return readPage(db, plan, where, { total: sumTotals(totalsTable, where), version: nothing })
 
     const total = countOf(plan, where)
     if (!version || !totals.mayRemember(kind, plan)) return readPage(db, plan, where, { total, version: nothing })

@@ -2,7 +2,7 @@ import type { Expression, RawBuilder, SqlBool } from 'kysely'
 import type { Caller } from '@sluice/http-server'
 import type { Properties } from './search/properties.ts'
 import type { AccessLevel } from './sharing.ts'
-import type { ChangeCounter, ListCondition, TotalsTable } from './totals.ts'
+import type { ChangeCounter, ListCondition, TotalsTable } from './record-counts.ts'
 
 /** Describes one kind of record. Every expression refers to its table by the alias `r`. */
 export interface RecordKind<Row, Resource, Context> {
@@ -13,9 +13,9 @@ export interface RecordKind<Row, Resource, Context> {
   properties: Properties
   /** Overrides of `properties` that depend on the caller, with the same names and types. */
   propertiesOf?(caller: Caller): Properties
-  /** For tables that may grow so large that counting takes long. */
-  tally?: TotalsTable
-  /** Counts changes of shared records, for kinds without a tally. */
+  /** The totals of this table. Set for tables that may grow so large that counting takes long. */
+  totalsTable?: TotalsTable
+  /** Counts changes of shared records, for kinds without a totals table. */
   changes?: ChangeCounter
   /** Restricts lists and searches, not reads by id. */
   only?: ListCondition

@@ -14,11 +14,11 @@ type CallerAndRequest = { caller: Caller; request: RequestFacts }
  */
 export interface RecordWriter<C extends WriteContext, Row, Body, Sent = Body, Linked = void> {
   /**
-   * Converts the sent body before it is checked; when absent, the sent body is used unchanged. `current` reads the row to
+   * Converts the sent body before it is checked. Without it, the sent body is used unchanged. `current` reads the row to
    * replace, and is absent for a new row. Throws a problem.
    */
   complete?(sent: Sent, current?: () => Promise<Row>): Promise<Body>
-  /** Checks that need other services. Runs before the transaction. Throws a problem. */
+  /** Makes the checks that need other services, before the transaction. Throws a problem. */
   check(body: Body, input: C & CallerAndRequest): Promise<void>
   columns(trx: Transaction<any>, body: Body, current: Row | undefined, input: C & CallerAndRequest): Promise<object>
   /** Throws a problem if the locked row is in use. Returns what `afterDelete` needs. */

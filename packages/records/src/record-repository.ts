@@ -4,7 +4,7 @@ import { recordLister } from './list-records.ts'
 import type { RecordKind } from './record-kind.ts'
 import { isUid } from './search/values.ts'
 
-/** Rows in one statement, well below the protocol's limit of parameters. */
+/** Rows in one INSERT. Their parameters stay well below the limit of the protocol. */
 const insertBatchSize = 250
 
 interface VersionedRow {

@@ -3,7 +3,7 @@ import { problems } from '@sluice/http-server'
 interface ImmutableField {
   /** JSON pointer of the field. */
   pointer: string
-  /** The value in the body; undefined if absent. */
+  /** The value in the body; undefined if the body does not have the field. */
   given: unknown
   stored: unknown
   /** A sentence about the operation that changes the field. */

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals'
 import { InvalidSearch, refusedSearch } from '../src/index.ts'
 
 const wrong = new InvalidSearch([
-  { pointer: '/paging/after', detail: 'is not a place in this list' },
+  { pointer: '/paging/after', detail: 'is not a cursor of this list' },
   { pointer: '/filter/0', detail: 'names nothing' },
 ])
 const pointers = (byQuery: boolean) => {

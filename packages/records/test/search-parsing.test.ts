@@ -121,10 +121,10 @@ describe('a filter', () => {
   it.each([
     ['size', 'must have the form'],
     ['', 'must have the form'],
-    [':eq:a', 'names "", which is none of: id, name'],
-    ['password:eq:a', 'names "password", which is none of: id, name'],
-    ['constructor:null', 'names "constructor", which is none of'],
-    ['__proto__:null', 'names "__proto__", which is none of'],
+    [':eq:a', 'names "", which is not one of: id, name'],
+    ['password:eq:a', 'names "password", which is not one of: id, name'],
+    ['constructor:null', 'names "constructor", which is not one of'],
+    ['__proto__:null', 'names "__proto__", which is not one of'],
     ['Name:eq:a', 'names "Name"'],
     ['name:EQ:a', 'uses "EQ", which is not an operator. Operators: eq, ne, neq, !eq, ieq, gt'],
     ['name::a', 'uses "", which is not an operator'],
@@ -139,7 +139,7 @@ describe('a filter', () => {
     ['name:token: -_%', 'needs at least one letter'],
     [
       `name:token:${Array.from({ length: 21 }, (_, index) => `w${index}`).join(' ')}`,
-      'must not look for more than 20 words',
+      'must not have more than 20 words',
     ],
     ['name:in:a,b', 'needs a list in brackets'],
     ['name:in:[', 'needs a list in brackets'],
@@ -153,7 +153,10 @@ describe('a filter', () => {
     ['id:eq:42', 'must compare with an id'],
     ['disabled:eq:TRUE', 'must compare with true or false'],
     ['disabled:eq:1', 'must compare with true or false'],
-    ['disabled:gt:true', 'uses the operator "gt", which is not for this property; these are: eq, ne, neq, !eq, in'],
+    [
+      'disabled:gt:true',
+      'uses the operator "gt", which this property does not support. Supported operators: eq, ne, neq, !eq, in',
+    ],
     ['status:eq:GONE', 'must compare with one of: ACTIVE, INACTIVE'],
     ['status:in:[ACTIVE,GONE]', 'must compare with one of: ACTIVE, INACTIVE'],
     ['status:like:ACT', 'uses the operator "like"'],
@@ -182,7 +185,7 @@ describe('a filter', () => {
       parameters: ['a', 'a', 'b', 'b'],
     })
     expect(where({ filter: ['identifiable:!ilike:a b'] }).text).toBe('((((r.name = $1 or r.code = $2)) is not true))')
-    expect(detailOf('identifiable:gt:a')).toBe('uses "gt"; identifiable goes with: token, !token, ilike, !ilike')
+    expect(detailOf('identifiable:gt:a')).toBe('uses "gt"; identifiable supports: token, !token, ilike, !ilike')
     expect(violations({ filter: ['identifiable:token:a'] }, { ...resource, query: undefined })).toHaveLength(1)
   })
 })
@@ -289,7 +292,7 @@ describe('a search with several mistakes', () => {
 
   it('may be a query where none is offered', () => {
     expect(violations({ query: 'a' }, { ...resource, query: undefined })).toEqual([
-      { pointer: '/query', detail: 'is not offered here: use filter' },
+      { pointer: '/query', detail: 'is not supported here: use filter' },
     ])
   })
 })

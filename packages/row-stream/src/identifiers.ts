@@ -21,10 +21,10 @@ const latinTransliterations: Record<string, string> = {
 const systemColumns = new Set(['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'])
 
 /**
- * Labels as identifiers: snake_case, lower case, unique, at most 63 bytes of UTF-8, in the order of the labels. Latin letters
- * lose their accents; letters and digits of other scripts stay. A label with neither becomes `column_` and its
- * position. Of labels that come to the same name the first keeps it and the others get `_2`, `_3` …; a label that is
- * different from all others keeps its name whatever the others are. Identifiers are meant to be quoted in SQL, so reserved words are fine.
+ * Converts labels to identifiers in the same order: snake_case, lower case, unique, at most 63 bytes of UTF-8. Latin letters lose their
+ * accents; letters and digits of other scripts stay. A label without letters and digits becomes `column_` and its position. If several
+ * labels result in the same name, the first keeps the name and the others get `_2`, `_3` …; such a suffix never takes the name of another
+ * label. Reserved words of SQL are possible, so SQL must quote the identifiers.
  */
 export function toUniqueIdentifiers(labels: readonly string[]): string[] {
   const bases = labels.map(baseName)
@@ -60,7 +60,7 @@ function baseName(label: string): string {
     .replace(/(?<=\p{Script=Latin})\p{Mn}+/gu, '')
     .replace(/[ßæœøđðłþħı]/g, (letter) => latinTransliterations[letter]!)
     .normalize('NFC')
-    // Compatibility forms such as the Kelvin sign become capitals only now.
+    // NFKD turns compatibility forms such as the Kelvin sign into capitals, which are lower-cased here.
     .toLowerCase()
   const words = letters.replace(/[^\p{L}\p{M}\p{N}]+/gu, '_').replace(/^_+|_+$/g, '')
   const name = /^\p{N}/u.test(words) ? `_${words}` : words
@@ -75,7 +75,7 @@ function firstFree(base: string, taken: ReadonlySet<string>, from: number): { na
   }
 }
 
-/** Cuts between characters, never inside one. */
+/** Cuts a name to at most this many bytes, never inside a character. */
 function truncateToBytes(name: string, bytes: number): string {
   if (Buffer.byteLength(name) <= bytes) return name
   let kept = ''
@@ -92,7 +92,7 @@ function truncateToBytes(name: string, bytes: number): string {
 export function identifierProblem(name: string): string | undefined {
   if (!/^[\p{L}_][\p{L}\p{M}\p{N}_]*$/u.test(name))
     return `"${name}" is not usable in the warehouse: start with a letter, then letters, digits and _ only.`
-  if (name !== name.toLowerCase()) return `"${name}" has capitals: names in the warehouse are lower case.`
+  if (name !== name.toLowerCase()) return `"${name}" has capital letters: names in the warehouse are lower case.`
   if (Buffer.byteLength(name) > 63) return `"${name}" is longer than 63 bytes.`
   if (/^pg_|^(sluice|public|information_schema)$/.test(name))
     return `"${name}" is reserved by the warehouse: choose another name.`

@@ -57,7 +57,7 @@ export interface ColumnProfile {
 /**
  * Rows as tuples of binary COPY, the interchange format that every warehouse accepts. Each chunk holds whole rows, so
  * chunks may go to several connections. `rows` receives the stored type of each column, in the order of the columns. The
- * consumer may call `rows` again after `TypesWidened`; it then starts from the beginning.
+ * consumer may call `rows` again after `TypesWidened`; the rows then start again from the first one.
  */
 export interface RowContent {
   format: 'copy-binary'
@@ -66,7 +66,7 @@ export interface RowContent {
   size?: number
   /** Returns the profile of the last `rows`; call it after `rows` has ended. */
   profile?(): ColumnProfile[]
-  /** Returns the contents of the columns; call it after `rows` has ended. Absent if the source knows its types. */
+  /** Returns facts about the values of each column; call it after `rows` has ended. Undefined if the source knows its types. */
   facts?(): ColumnFacts[]
   /** Returns JSON that the source receives at its next reading; call it after `rows` has ended. */
   reading?(): unknown
@@ -89,7 +89,7 @@ export interface RowStream {
    * joined by `/`. An increment has all parts of each of its records.
    */
   partOf?: { table: string; keys: readonly string[]; column: string }
-  /** For an increment, called after all rows: whether the rows are the whole table after all, and replace it. */
+  /** Called for an increment after all rows. Returns true if the rows are the complete table, so that they replace it. */
   whole?(): boolean
 }
 

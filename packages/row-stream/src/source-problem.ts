@@ -14,7 +14,9 @@ export class SourceProblem extends Error {
   }
 }
 
-/** What the reader of a message can do. A public dataset has no settings and no run operation, so its publisher needs different advice. */
+/**
+ * The advice for the reader of a message. A public dataset has no settings and no run operation, so its publisher needs different advice.
+ */
 export interface ReaderAdvice {
   /** A sentence for owners of a pipeline. */
   pipeline: string
@@ -22,7 +24,10 @@ export interface ReaderAdvice {
   dataset?: string
 }
 
-/** Says how to load once with the columns and types of the source alone. `purpose` begins the sentence: `To take the new columns`. */
+/**
+ * Returns the advice to load once with only the columns and types of the source. `purpose` begins the sentence: `To take the new
+ * columns`.
+ */
 export const rebuildAdvice = (purpose: string): ReaderAdvice => ({
   pipeline: `${purpose}, run once with "rebuild": true (POST /data-pipelines/{uid}/run).`,
   dataset: `${purpose}, send the file again with ?rebuild=true.`,

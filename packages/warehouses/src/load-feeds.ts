@@ -219,7 +219,7 @@ const withShortLabels = (columns: RowStream['columns']): RowStream['columns'] =>
       : column,
   )
 
-/** Whether WAREHOUSE_FULL ended a load or its transformation. */
+/** True if the error, or a cause of it, is WAREHOUSE_FULL. A load and a transformation can both fill the disk. */
 function isWarehouseFull(error: unknown): boolean {
   const { code, cause } = error as { code?: string; cause?: unknown }
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))

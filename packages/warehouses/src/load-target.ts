@@ -4,7 +4,7 @@ import type { Column } from '@sluice/row-stream'
 export type { Column, ColumnFacts, ColumnProfile, RowContent, StoredType, TupleChunk } from '@sluice/row-stream'
 
 export interface ShapeRequest {
-  /** The policy for changes of columns; EVOLVE if absent. */
+  /** The policy for changes of columns. Default: EVOLVE. */
   schemaChanges?: SchemaChanges
   rebuild?: boolean
   /**

@@ -65,7 +65,10 @@ export interface QueryRows {
   more?: boolean
 }
 
-/** The time limit of a page at the server in seconds, 30 if absent: then QUERY_TIMEOUT. An abort ends it at the server. */
+/**
+ * Limits for reading a page. After `seconds` (default: 30) the read throws QUERY_TIMEOUT. An abort of `signal` also ends it at
+ * the server.
+ */
 export interface ReadLimits {
   seconds?: number
   signal?: AbortSignal

@@ -7,7 +7,7 @@ export interface WarehouseMaintenance {
    * that starts in between cannot lose its table.
    */
   sweepStaging(alive: () => Promise<ReadonlySet<string>>): Promise<number>
-  /** Deletes ledger entries of runs older than this many days whose rows are in no table any more; returns the number of runs. */
+  /** Deletes ledger entries older than `days` days of runs that have no rows in any table. Returns the number of runs. */
   pruneLedger(days: number): Promise<number>
   /** Drops replaced tables whose retention has expired; returns the number of publications. */
   dropExpiredTables(): Promise<number>

@@ -19,8 +19,9 @@ interface NewMail {
 }
 
 /**
- * Adds a mail to the outbox, in the transaction of the change that it reports, so that it is sent only if the change is
- * committed. Without an SMTP server, administrators read it. Cancels unsent mails with an older link.
+ * Adds a mail to the outbox, in the transaction of the change that the mail reports, so that it is sent only if the change is
+ * committed. If no SMTP server is configured, the mail stays in the outbox, where administrators can read it. If the mail has
+ * a link, unsent mails of the same kind to this user are cancelled.
  */
 export async function queueMail(
   trx: Kysely<DB>,

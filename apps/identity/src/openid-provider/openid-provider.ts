@@ -29,7 +29,7 @@ interface OpenIdProviderOptions {
   config: Config
   keys: SigningKeys
   logger: Logger
-  /** The caller flushes it when the process stops. When absent, the provider creates its own. */
+  /** The caller flushes it when the process stops. Default: the provider creates its own. */
   tally?: AuditTally | undefined
 }
 

@@ -182,7 +182,7 @@ describe('user search', () => {
         .send({ ...asked, ...changed, paging })
         .expect(400)
       expect(body.errors).toEqual([
-        { pointer: '/paging/after', detail: expect.stringContaining('not a place in this list') },
+        { pointer: '/paging/after', detail: expect.stringContaining('not a cursor of this list') },
       ])
     }
     await admin.get(`/users?after=${randomUUID()}`).expect(400)

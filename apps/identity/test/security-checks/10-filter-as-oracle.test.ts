@@ -44,7 +44,7 @@ describe.each(lists)('a search of %s', (noun) => {
         .send({ filter: [filter], paging: {} })
         .expect(400)
       expect(body.errors).toEqual([
-        { pointer: '/filter/0', detail: expect.stringMatching(/^names .+ which is none of: id, name/) },
+        { pointer: '/filter/0', detail: expect.stringMatching(/^names .+ which is not one of: id, name/) },
       ])
     }
     for (const order of [`${name}:asc`, name]) {
@@ -53,7 +53,7 @@ describe.each(lists)('a search of %s', (noun) => {
         .send({ order: [order], paging: {} })
         .expect(400)
       expect(body.errors).toEqual([
-        { pointer: '/order/0', detail: expect.stringMatching(/^names .+ which is none of: id, name/) },
+        { pointer: '/order/0', detail: expect.stringMatching(/^names .+ which is not one of: id, name/) },
       ])
     }
     // Among filters that are fine, whatever they are joined by.

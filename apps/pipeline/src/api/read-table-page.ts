@@ -37,7 +37,11 @@ export function answerRows(
     return exportFile({ ...input, operation }, choice, async () => {
       const { warehouse, table, object, labels } = await whileReading(input, find)
       const source = { table: { schema: table.schema, name: table.name } }
-      return { warehouse, source, object, fileName: labels.displayName ?? table.name }
+      return {
+        open: (...rest) => warehouse.queries.exportRows(source, ...rest),
+        object,
+        fileName: labels.displayName ?? table.name,
+      }
     })
   const { page = 1, pageSize = 100 } = query
   return whileReading(input, async (signal) => {
@@ -71,8 +75,8 @@ const whileReading = <T>({ request, caller }: RowsInput, work: (signal: AbortSig
   )
 
 /** Returns the file that a request asks for; undefined for a page. Throws 406 for an unknown format and 400 for a page of a file. */
-function chooseExport(
-  { format: text, dialect = 'rfc4180', page, pageSize }: DataQuery,
+export function chooseExport(
+  { format: text, dialect = 'rfc4180', page, pageSize }: Pick<DataQuery, 'format' | 'dialect' | 'page' | 'pageSize'>,
   acceptedType: string,
 ): ExportChoice | undefined {
   const format = findExportFormat(text ?? acceptedType)

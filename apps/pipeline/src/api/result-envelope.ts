@@ -6,7 +6,7 @@ interface EnvelopeContent {
   status?: ResultEnvelope['status']
   errorCode?: string
   message: string
-  /** The last part of `messageKey`; when absent, the error code in lower case. */
+  /** The last part of `messageKey`. Default: the error code in lower case. */
   key?: string
   /** The technical cause for operators, without secrets. */
   cause?: string | undefined

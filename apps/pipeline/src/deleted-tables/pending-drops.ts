@@ -101,7 +101,7 @@ async function executeDrop(
       const warehouse = await warehouses.find(drop.client)
       // A warehouse that was never provisioned contains nothing.
       const [schema, table] = [drop.schema_name, drop.table_name ?? undefined]
-      if (warehouse && table === undefined) await dropRelation(warehouse, { schema })
+      if (warehouse && table === undefined) await dropSchemaOrRelation(warehouse, { schema })
       else if (warehouse && table !== undefined)
         await dropWithOtherTables(trx, warehouse, { client: drop.client, schema, table })
     } catch (error) {
@@ -126,11 +126,15 @@ async function dropWithOtherTables(db: Kysely<DB>, warehouse: Warehouse, target:
       !(await isTableTaken(db, { ...target, table })) &&
       !(await isFilledByAnother(db, { ...target, table }, target.table))
     )
-      await dropRelation(warehouse, { ...target, table })
-  await dropRelation(warehouse, target)
+      await dropSchemaOrRelation(warehouse, { ...target, table })
+  await dropSchemaOrRelation(warehouse, target)
 }
 
-async function dropRelation(
+/**
+ * Drops a table or view; without `table`, the schema. Errors with `unmanagedCodes` are ignored: Sluice does not manage that object, so
+ * it stays, and a retry would fail in the same way.
+ */
+async function dropSchemaOrRelation(
   warehouse: Warehouse,
   { schema, table }: { schema: string; table?: string },
 ): Promise<void> {

@@ -6,14 +6,14 @@ import { encodeInThread } from '@sluice/file-formats/export/encode-in-thread'
 import { UnencodableValueError } from '@sluice/file-formats/export/exported-column'
 import { type Caller, FileDownload, Problem, type RequestFacts } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
-import type { ExportSource, RowExport, RowTextFormat, Warehouse } from '@sluice/warehouses/warehouse'
+import type { RowExport, RowTextFormat } from '@sluice/warehouses/warehouse'
 import type { DB } from '../database.ts'
 import type { RunningExports } from './running-exports.ts'
 
 /** The rows of an export, found for a caller who may read them. */
 export interface ExportableRows {
-  warehouse: Warehouse
-  source: ExportSource
+  /** Starts reading all rows as text. Throws the problems of the source. */
+  open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
   /** The uid of the object, for the audit. */
   object: string | null
   /** The name of the file without its extension. */
@@ -82,14 +82,14 @@ export async function exportFile(
 async function* readFile(
   { db, caller, request, operation }: ExportInput,
   { format, dialect }: ExportChoice,
-  { warehouse, source, object }: ExportableRows,
+  { open, object }: ExportableRows,
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   let opened: RowExport | undefined
   let outcome = 'FAILED'
   try {
-    opened = await warehouse.queries.exportRows(source, textFormatOf(format, dialect), signal)
+    opened = await open(textFormatOf(format, dialect), signal)
     const bytes = encodeRows(format, opened, signal)
     yield* encoding ? compress(bytes) : bytes
     outcome = 'OK'

@@ -21,14 +21,11 @@ export class ExportSpool implements DownloadBytes, Disposable {
   #changed = Promise.withResolvers<void>()
   #readers = 0
   #isDisposed = false
+  #isClosed = false
 
   /** Throws SourceProblem DISK_FULL or SPOOL_NOT_WRITABLE. */
   constructor(directory: string) {
     this.#descriptor = openSpool(directory)
-  }
-
-  get isComplete(): boolean {
-    return this.#outcome !== undefined && !('error' in this.#outcome)
   }
 
   get length(): number {
@@ -45,13 +42,11 @@ export class ExportSpool implements DownloadBytes, Disposable {
   }
 
   complete(): void {
-    this.#outcome ??= {}
-    this.#notify()
+    this.#end({})
   }
 
   fail(error: unknown): void {
-    this.#outcome ??= { error }
-    this.#notify()
+    this.#end({ error })
   }
 
   async size(): Promise<number> {
@@ -61,6 +56,8 @@ export class ExportSpool implements DownloadBytes, Disposable {
   }
 
   async *read(from: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    // The number of a closed descriptor may belong to another file by now.
+    if (this.#isClosed) throw new Error('The export has ended. Request it again.')
     this.#readers += 1
     const aborted = Promise.withResolvers<void>()
     signal.addEventListener('abort', () => aborted.resolve(), { once: true })
@@ -83,15 +80,22 @@ export class ExportSpool implements DownloadBytes, Disposable {
     }
   }
 
-  /** Closes the spool when the last reader has finished. */
+  /** The file stays open until the writer has ended and no reader is left. */
   [Symbol.dispose](): void {
     this.#isDisposed = true
     this.#closeIfUnused()
   }
 
   #closeIfUnused(): void {
-    if (!this.#isDisposed || this.#readers > 0) return
+    if (!this.#isDisposed || !this.#outcome || this.#readers > 0 || this.#isClosed) return
+    this.#isClosed = true
     close(this.#descriptor, () => {})
+  }
+
+  #end(outcome: { error?: unknown }): void {
+    this.#outcome ??= outcome
+    this.#notify()
+    this.#closeIfUnused()
   }
 
   #notify(): void {

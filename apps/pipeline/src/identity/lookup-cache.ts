@@ -9,7 +9,7 @@ interface LookupCacheOptions<V> {
   staleFor?: number
   /** Maximum number of cached values. */
   max: number
-  /** Whether a value may be cached; all values if absent. Values that may not be cached are read at each call. */
+  /** Whether a value may be cached. Other values are read at each call. Default: every value may be cached. */
   isCacheable?: (value: V) => boolean
 }
 

@@ -51,7 +51,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
     code: 'not-exportable',
     status: 422,
     title: 'The rows do not fit into this format.',
-    when: 'The rows have a value, or a number of rows or columns, that the format of the file cannot store; `detail` says which. Request them as CSV.',
+    when: 'The format cannot store one of the values, or this many rows or columns; `detail` says which. Request CSV instead.',
   },
   {
     code: 'not-saved',

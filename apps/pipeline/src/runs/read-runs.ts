@@ -94,7 +94,30 @@ export async function listRejectedRows(
   return readPage(rows.selectAll().orderBy('id'), page)
 }
 
-function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
+const rejectedRowsPerBatch = 2_000
+
+/** Yields all rejected rows of a run in batches, in the order of the source. */
+export async function* readRejectedRows(
+  db: Kysely<DB>,
+  runId: number,
+): AsyncGenerator<readonly Selectable<RejectedRows>[]> {
+  for (let after = 0; ; ) {
+    const rows = await db
+      .selectFrom('rejected_rows')
+      .selectAll()
+      .where('run_id', '=', runId)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(rejectedRowsPerBatch)
+      .execute()
+    if (rows.length > 0) yield rows
+    if (rows.length < rejectedRowsPerBatch) return
+    after = rows.at(-1)!.id
+  }
+}
+
+/** Finds a run of an object. */
+export function findRun(db: Kysely<DB>, runnableId: number, uid: string): Promise<{ id: number } | undefined> {
   const runs = db.selectFrom('runs').select('id').where('runnable_id', '=', runnableId)
   return runs.where('uid', '=', uid).executeTakeFirst()
 }

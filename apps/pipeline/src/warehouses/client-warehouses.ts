@@ -51,7 +51,7 @@ interface ClientWarehouseOptions {
   redaction: Redaction
   /** The maximum number of concurrent loads of one client in this process; absent if it only reads. */
   loads?: number
-  /** The maximum size of a client's database in bytes; no limit if absent. */
+  /** The maximum size of a client's database in bytes. Default: no limit. */
   databaseBytes?: number
   /** See `WarehouseAccess.niceness`. */
   niceness?: number

@@ -44,7 +44,7 @@ describe('run failure', () => {
     })()
     const { code, message, expected } = failureOf(thrown, 'run')
     expect({ code, expected }).toEqual({ code: 'SECRET_KEY_MISSING', expected: true })
-    expect(message).toContain('sealed with key "new", which the key ring does not hold: add it to SECRET_KEYS.')
+    expect(message).toContain('encrypted with key "new", which is missing. Add it to SECRET_KEYS.')
   })
 
   it('is retried with exponential backoff from 5 seconds up to 5 minutes, with 20 % jitter', () => {

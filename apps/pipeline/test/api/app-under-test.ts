@@ -23,13 +23,7 @@ export type Service = Awaited<ReturnType<typeof startService>>
 export type Asking = Record<'get' | 'post' | 'put' | 'delete' | 'patch', (path: string) => Test>
 
 /** The whole pipeline service on a database of its own, listening, with the real identity service beside it. */
-export async function startService({
-  uploadLimit = 1_000_000,
-  clientLimit = 1e12,
-  heartbeatSeconds = 30,
-  exportDiskLimit = 1e9,
-  exportIdleMs = 60_000,
-} = {}) {
+export async function startService({ uploadLimit = 1_000_000, clientLimit = 1e12, heartbeatSeconds = 30 } = {}) {
   const stack = await startStack({ heartbeatSeconds })
   await stack.isolateCatalogue()
   const identity = await joinIdentity()
@@ -81,8 +75,8 @@ export async function startService({
       }),
       destinations,
       exports: createRunningExports(spoolDirectory(config.FILES_DIRECTORY), {
-        diskBytes: exportDiskLimit,
-        idleMs: exportIdleMs,
+        diskBytes: 1e9,
+        idleMs: 60_000,
       }),
       files: { directory: config.FILES_DIRECTORY, uploadLimit, clientLimit },
     })

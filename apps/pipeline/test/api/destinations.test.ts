@@ -179,7 +179,11 @@ describe('a connection test of a target', () => {
       [{ url: dhis2.url, ...wrong }, 'AUTHENTICATION_FAILED', /rejected the username and password/],
       [{ url: dhis2.url, authToken: 'd2pat_expired' }, 'AUTHENTICATION_FAILED', /token/],
       [{ url: dhis2.url.replace('/dhis', ''), ...credentials }, 'NOT_FOUND', /Check the path/],
-      [{ url: `http://127.0.0.1:${await freePort()}`, ...credentials }, 'CONNECTION_REFUSED', /Nothing answers/],
+      [
+        { url: `http://127.0.0.1:${await freePort()}`, ...credentials },
+        'CONNECTION_REFUSED',
+        /Nothing accepts connections/,
+      ],
       [{ url: 'https://no.such.host.invalid', ...credentials }, 'HOST_UNKNOWN', /name/],
       [{ url: 'http://169.254.169.254/latest', ...credentials }, 'ADDRESS_NOT_ALLOWED', /link-local/],
       [{ url: 'https://10.1.2.3', ...credentials }, 'ADDRESS_NOT_ALLOWED', /private/],

@@ -196,12 +196,15 @@ describe.each(table.filter(([, { response }]) => response))('%s', (_id, signatur
   it('returns 406 if the Accept header excludes its content type', async () => {
     const type = signature.events ? 'text/event-stream' : 'application/json'
     const caller = rightful(signature, owner)
-    for (const accept of ['text/csv', `${type};q=0, */*`]) {
+    const { fileTypes } = signature
+    for (const accept of fileTypes ? ['image/png'] : ['text/csv', `${type};q=0, */*`]) {
       const answer = await asked(caller, signature, {}).set('Accept', accept).expect(406)
       expect(answer.headers['content-type']).toMatch('application/problem+json')
       expect(JSON.parse(answer.text)).toMatchObject({
         code: 'not-acceptable',
-        detail: `The response has the type ${type}. Send "Accept: ${type}", or omit the header.`,
+        detail: fileTypes
+          ? expect.stringContaining(['application/json', ...fileTypes].join(', '))
+          : `The response has the type ${type}. Send "Accept: ${type}", or omit the header.`,
       })
     }
   })

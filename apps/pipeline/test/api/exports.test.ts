@@ -17,7 +17,7 @@ let owner: Asking
 let token: string
 let pipeline: string
 beforeAll(async () => {
-  service = await startService({ uploadLimit: 20_000_000, exportDiskLimit: 4_000_000, exportIdleMs: 1_500 })
+  service = await startService({ uploadLimit: 20_000_000 })
   worker = await spawnWorker(service.environment)
   client = (await service.identity.client()).id
   const person = await service.identity.person(client, [
@@ -166,17 +166,6 @@ describe('an export of loaded rows', () => {
     expect(Buffer.concat([first, rest.body]).toString()).toBe(csv.replaceAll('"', ''))
   })
 
-  it('starts anew after the time without a client, and frees its disk space', async () => {
-    const begun = await download(`${pipeline}/data?format=csv`, {}, 100_000)
-    await new Promise((resolve) => setTimeout(resolve, 2_500))
-    const again = await download(`${pipeline}/data?format=csv`, {
-      range: 'bytes=100000-',
-      'if-range': begun.headers['etag']!,
-    })
-    expect(again.status).toBe(200)
-    expect(again.body.toString()).toBe(csv.replaceAll('"', ''))
-  })
-
   it('is refused for an unknown format, a page of a file, and Excel without CSV', async () => {
     expect((await owner.get(`${pipeline}/data?format=xml`).expect(406)).body).toMatchObject({
       detail: expect.stringContaining('json, ndjson, csv, parquet, arrow, xlsx'),
@@ -186,16 +175,43 @@ describe('an export of loaded rows', () => {
     await owner.get(`${pipeline}/data?format=parquet&dialect=excel`).expect(422)
     await owner.get(`${pipeline}/data?format=csv&dialect=word`).expect(400)
   })
+})
 
-  it('is refused while the exports of the organisation fill the disk share, and is possible afterwards', async () => {
-    // Each export has 0.5 MB, and the organisation may use 2 MB. An export whose client was lost is kept for a moment.
-    for (let count = 0; count < 5; count += 1) await download(`${pipeline}/data?format=csv`, {}, 1_000)
-    const refused = await owner.get(`${pipeline}/data?format=csv`).expect(503)
-    expect(refused.body).toMatchObject({ code: 'busy', detail: expect.stringContaining('EXPORT_DISK_LIMIT') })
-    await until(async () => {
-      const { status, complete } = await download(`${pipeline}/data?format=csv`)
-      return status === 200 && complete
+describe('an export of rejected rows', () => {
+  it('has them all, in the order of the file', async () => {
+    await owner.post(`${pipeline}/file`).type('text/csv').send('id,name,price\n1,a,1.25\n2,"b,2.25\n').expect(200)
+    await owner.post(`${pipeline}/run`).expect(202)
+    const { body } = await until(async () => {
+      const answer = await owner.get(`${pipeline}/runs`).expect(200)
+      return answer.body[0].finished && answer
     })
+    const path = `${pipeline}/runs/${body[0].taskId}/rejected-rows`
+    const page = (await owner.get(path).expect(200)).body as {
+      line: number
+      column?: string | null
+      reason: string
+      raw: string
+    }[]
+    expect(page.length).toBeGreaterThan(0)
+    const lines = (await download(path, { accept: 'application/x-ndjson' })).body.toString().trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual(
+      page.map(({ line, column = null, reason, raw }) => ({ line, column, reason, raw })),
+    )
+    const missing = path.replace(/runs\/[^/]+/, 'runs/00000000-0000-4000-8000-000000000000')
+    await owner.get(`${missing}?format=csv`).expect(404)
+    await load(csv)
+  })
+})
+
+describe('an export of a table of the catalogue', () => {
+  it('needs the role that reads all data', async () => {
+    const schema = (await owner.get('/schemas').expect(200)).body[0]
+    const path = `/schemas/${schema.id}/tables/cases/data?format=csv`
+    await owner.get(path).expect(403)
+    const reader = service.as(await service.identity.person(client, ['ROLE_VIEW_DATA_ALL_DATA_PIPELINE']))
+    const { text } = await reader.get(path).buffer().expect(200)
+    expect(text.split('\r\n')).toHaveLength(rows + 2)
+    await reader.get(path.replace('cases', 'missing')).expect(404)
   })
 })
 

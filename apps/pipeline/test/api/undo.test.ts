@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { isLongRun } from '@sluice/testing/long-run'
 import type { Client } from 'pg'
-import { silentForLong } from '../crash/loaded-pipelines.ts'
+import { silentForLong } from '../crash/pipelines-with-data.ts'
 import { spawnWorker, type WorkerProcess } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { leftovers } from '@sluice/warehouses/testing/leftovers'

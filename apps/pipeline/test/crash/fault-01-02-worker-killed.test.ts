@@ -10,7 +10,7 @@ import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { never } from '@sluice/warehouses/testing/row-fixtures'
-import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, takenBy, trapped } from './loaded-pipelines.ts'
+import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, takenBy, trapped } from './pipelines-with-data.ts'
 
 /** Where a worker is killed, and what happens to its run before another one takes it over. */
 const everyCase: [point: Failpoint, meanwhile?: 'is cancelled' | 'was tried often'][] = [

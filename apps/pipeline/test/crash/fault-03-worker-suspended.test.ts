@@ -17,7 +17,7 @@ import {
   sprung,
   takenBy,
   trapped,
-} from './loaded-pipelines.ts'
+} from './pipelines-with-data.ts'
 
 const taken: readonly Failpoint[] = isLongRun
   ? ['in-copy', 'before-swap', 'in-publication', 'published']

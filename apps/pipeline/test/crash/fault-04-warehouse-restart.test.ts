@@ -16,7 +16,7 @@ import {
   sprung,
   takenBy,
   trapped,
-} from './loaded-pipelines.ts'
+} from './pipelines-with-data.ts'
 
 const points: readonly Failpoint[] = isLongRun ? ['in-copy', 'in-publication', 'published'] : ['in-publication']
 

@@ -16,7 +16,7 @@ import {
   seen,
   sprung,
   trapped,
-} from './loaded-pipelines.ts'
+} from './pipelines-with-data.ts'
 
 /** Where a worker is when the service's own database goes away. The API's side of it is in test/api/operating. */
 const points: readonly Failpoint[] = isLongRun

@@ -10,7 +10,7 @@ import { finished } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
 import { superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
-import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './loaded-pipelines.ts'
+import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './pipelines-with-data.ts'
 
 let stack: Stack
 let scenes: Loaded[]

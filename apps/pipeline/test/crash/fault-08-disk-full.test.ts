@@ -12,7 +12,7 @@ import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { connected } from '@sluice/warehouses/testing/scratch-warehouse'
 import { on, type OwnWarehouse, startOwnWarehouse } from './own-warehouse.ts'
-import { ask, type Loaded, loadedPipelines, numbered, seen } from './loaded-pipelines.ts'
+import { ask, type Loaded, loadedPipelines, numbered, seen } from './pipelines-with-data.ts'
 
 /** A disk of 8 MB, for PostgreSQL's user. Undefined where we may not mount one. */
 async function smallDisk(): Promise<string | undefined> {

@@ -21,7 +21,7 @@ import {
   sprung,
   takenBy,
   trapped,
-} from './loaded-pipelines.ts'
+} from './pipelines-with-data.ts'
 
 let stack: Stack
 let scenes: Loaded[]

@@ -7,7 +7,7 @@ import { cancelRun } from '../../src/run-lifecycle/cancel-run.ts'
 import { stagingTables } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
-import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, sprung, trapped } from './loaded-pipelines.ts'
+import { ask, type Loaded, loadedPipelines, logOf, numbered, seen, sprung, trapped } from './pipelines-with-data.ts'
 
 let stack: Stack
 let scenes: Loaded[]

@@ -8,7 +8,7 @@ import { describeUnless } from '@sluice/testing/skip-tests'
 import { finished, stagingTables } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
-import { ask, loadedPipelines, numbered, seen, takenBy, trapped } from './loaded-pipelines.ts'
+import { ask, loadedPipelines, numbered, seen, takenBy, trapped } from './pipelines-with-data.ts'
 
 /** Debian's libfaketime. Undefined where it is not installed. */
 const library = readdirSync('/usr/lib')

@@ -4,7 +4,7 @@ import { finished } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
-import { ask, type Loaded, loadedPipelines, numbered, seen } from './loaded-pipelines.ts'
+import { ask, type Loaded, loadedPipelines, numbered, seen } from './pipelines-with-data.ts'
 
 let stack: Stack
 let scene: Loaded

@@ -28,7 +28,7 @@ import {
   silentForLong,
   sprung,
   trapped,
-} from './loaded-pipelines.ts'
+} from './pipelines-with-data.ts'
 
 type Run = Awaited<ReturnType<typeof ask>>
 

@@ -17,7 +17,7 @@ import {
   silentForLong,
   sprung,
   trapped,
-} from './loaded-pipelines.ts'
+} from './pipelines-with-data.ts'
 
 let stack: Stack
 let scenes: Loaded[]

@@ -4,7 +4,7 @@ import { runTransaction } from '../../src/runs/run-transaction.ts'
 import { finished } from '../worker/large-load.ts'
 import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { until } from '@sluice/testing/wait-until'
-import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './loaded-pipelines.ts'
+import { ask, type Loaded, loadedPipelines, numbered, seen, sprung, trapped } from './pipelines-with-data.ts'
 
 let stack: Stack
 let scene: Loaded

@@ -7,7 +7,7 @@ import { startStack, type Stack } from '../worker/worker-stack.ts'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { hurry } from './random/worker-fleet.ts'
-import { jobs, type Loaded, loadedPipelines, sprung, trapped } from './loaded-pipelines.ts'
+import { jobs, type Loaded, loadedPipelines, sprung, trapped } from './pipelines-with-data.ts'
 
 let stack: Stack
 let scene: Loaded

@@ -5,7 +5,7 @@ import { spawnWorker } from '../worker/worker-process.ts'
 import { begin, jobStates, makeWorkflow } from '../worker/workflow-fixtures.ts'
 import { age, hurry } from './random/worker-fleet.ts'
 import { watchOver } from './random/kill-at-random.ts'
-import { numbered, takenBy, trapped } from './loaded-pipelines.ts'
+import { numbered, takenBy, trapped } from './pipelines-with-data.ts'
 
 /** Where one worker after the other is killed while it does the jobs of one workflow of three steps. */
 const deaths = [

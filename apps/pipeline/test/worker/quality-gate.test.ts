@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import type { Client } from 'pg'
-import { silentForLong, sprung, trapped } from '../crash/loaded-pipelines.ts'
+import { silentForLong, sprung, trapped } from '../crash/pipelines-with-data.ts'
 import { leftovers } from '@sluice/warehouses/testing/leftovers'
 import { columns, loadAll } from '@sluice/warehouses/testing/row-fixtures'
 import { pipelineBody, schemaBody, startService, type Asking, type Service } from '../api/app-under-test.ts'

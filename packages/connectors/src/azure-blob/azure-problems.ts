@@ -8,7 +8,7 @@ export interface AzureConfig {
   container: string
   /** The URL of the blob service, with the account in its host name or path. The default is the public Azure cloud. */
   endpoint?: string | undefined
-  /** Requests are signed with the account key or carry the SAS token. They are anonymous if both are absent. */
+  /** Requests are signed with the account key or carry the SAS token. Without both, they are anonymous. */
   accountKey?: string | undefined
   sasToken?: string | undefined
 }
@@ -29,7 +29,7 @@ const credentialsRejected: AzureExplanation = [
   (scene) => {
     const { host, config } = scene
     if (config.accountKey !== undefined)
-      return `${host} rejected the key of account "${config.account}". Check the account and the key. If both are right, ask an operator to correct the clock of this server.`
+      return `${host} rejected the key of account "${config.account}". Check the account and the key. If both are right, ask an operator to correct the clock of the Sluice server.`
     if (config.sasToken !== undefined)
       return `${host} rejected the SAS token. Check that it is complete, has not expired, and is for this account and container.`
     return `Anonymous reads of ${formatSubject(scene)} are not allowed. Enter an account key or a SAS token.`
@@ -38,13 +38,14 @@ const credentialsRejected: AzureExplanation = [
 /** Azure returns the code AuthorizationFailure when its network rules block a client; the emulator returns it for a wrong key. */
 const credentialsOrNetworkRejected: AzureExplanation = [
   credentialsRejected[0],
-  (scene) => `${credentialsRejected[1](scene)} Check also that the network rules of the account allow this server.`,
+  (scene) =>
+    `${credentialsRejected[1](scene)} Check also that the network rules of the account allow the Sluice server.`,
 ]
 const accessDenied: AzureExplanation = [
   'PERMISSION_DENIED',
   (scene) =>
     scene.config.sasToken === undefined
-      ? `${scene.host} does not allow this server to read ${formatSubject(scene)}. Check the key and the network rules of the account.`
+      ? `${scene.host} does not allow the Sluice server to read ${formatSubject(scene)}. Check the key and the network rules of the account.`
       : `The SAS token does not permit reading ${formatSubject(scene)}. Create one for containers and objects with the permissions to read and list.`,
 ]
 const blobMissing: AzureExplanation = [

@@ -69,7 +69,10 @@ export const bhima: HttpSystem<BhimaSettings> = {
   },
 }
 
-/** Some lists contain records of all projects that the account can read; those of other projects are not loaded. */
+/**
+ * Returns whether to load a record: not if it belongs to another project. Some lists have records of all projects that the
+ * account can read.
+ */
 function belongsToProject(record: unknown, project: string): boolean {
   const recordProject = toText((record as { project_id?: unknown } | null)?.project_id)
   return recordProject === undefined || recordProject === project
@@ -163,7 +166,7 @@ const bhimaResources: Readonly<Record<ResourceKind, BhimaResource>> = {
     columns: [...toColumns('TEXT', 'document_uuid', 'depot_uuid'), ...toColumns('TIMESTAMPTZ', 'date')],
     dayParameters: dateParameters,
   },
-  // Its uuid is that of the lot, which can have many movements.
+  // There is no key: the uuid of a movement is that of its lot, which can have many movements.
   STOCK_LOT_MOVEMENTS: {
     path: 'stock/lots/movements',
     key: [],

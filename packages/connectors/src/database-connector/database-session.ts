@@ -3,7 +3,7 @@ import type { Column, StoredType } from '@sluice/row-stream'
 import type { DatabaseConfig, DatabaseLimits, ResolvedAddress } from './database-config.ts'
 import type { TupleSink } from './tuple-sink.ts'
 
-/** What one row stream reads: a query of the user, or a table. */
+/** The statement that one row stream reads: a query of the user, or a table. */
 export type SourceStatement = { table: string; query: string } | { table: string; schema?: string; name: string }
 
 /** A note about a stream for the log of the run. Each note is sent once. */

@@ -57,7 +57,7 @@ export abstract class FramedByteLimit extends InboundByteLimit {
     this.#headerBytes = headerBytes
   }
 
-  /** Updates `message` and `response` from a header. Returns the number of bytes until the next header. */
+  /** Updates `messageBytes` and `responseBytes` from a header. Returns the number of bytes until the next header. */
   protected abstract recordHeader(header: Buffer): number
 
   /** Watches a stream. Must be called at the start of a message. */

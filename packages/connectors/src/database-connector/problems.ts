@@ -17,11 +17,11 @@ const problemSentences: Record<DatabaseProblemCode, SentenceTemplate> = {
   ADDRESS_NOT_ALLOWED: ({ host }) =>
     `Connections to ${host} are not allowed. Use a public address, or ask an operator to allow this one.`,
   CONNECTION_REFUSED: (config, engine) =>
-    `Nothing accepts connections at ${formatServer(config)}. Check the port, that ${engine} runs there, and that no firewall blocks this server.`,
+    `Nothing accepts connections at ${formatServer(config)}. Check the port, that ${engine} runs there, and that no firewall blocks connections from the Sluice server.`,
   CONNECTION_TIMEOUT: (config) =>
-    `${formatServer(config)} did not respond in time. Check the host and port, and that no firewall blocks this server.`,
+    `${formatServer(config)} did not respond in time. Check the host and port, and that no firewall blocks connections from the Sluice server.`,
   CONNECTION_CLOSED: (config, engine) =>
-    `${formatServer(config)} closed the connection before sign-in. Check that ${engine} runs there, has started completely, and accepts connections from this server.`,
+    `${formatServer(config)} closed the connection before sign-in. Check that ${engine} runs there, has started completely, and accepts connections from the Sluice server.`,
   CONNECTION_LOST: (config) =>
     `The connection to ${formatServer(config)} broke before everything was read. The old data stays; run again.`,
   TOO_MANY_CONNECTIONS: (config) =>
@@ -36,7 +36,7 @@ const problemSentences: Record<DatabaseProblemCode, SentenceTemplate> = {
   AUTHENTICATION_FAILED: (config, engine) =>
     config.password === ''
       ? `${engine} at ${formatServer(config)} rejected user "${config.username}" without a password. Enter the password, and check the username.`
-      : `${engine} at ${formatServer(config)} rejected user "${config.username}". Check the username, the password, and that this user may connect from this server.`,
+      : `${engine} at ${formatServer(config)} rejected user "${config.username}". Check the username, the password, and that this user may connect from the Sluice server.`,
   DATABASE_MISSING: ({ database, ...config }, engine) =>
     `${engine} at ${config.host} has no ${engine === 'Oracle' ? 'service' : 'database'} "${database}" for user "${config.username}". Check its name.`,
   PERMISSION_DENIED: ({ username }) =>

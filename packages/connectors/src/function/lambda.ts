@@ -54,7 +54,7 @@ export async function explainRejectedKey<T>(request: Promise<T>): Promise<T> {
     if (errorText === undefined) throw error
     throw new SourceProblem(
       'AUTHENTICATION_FAILED',
-      `AWS rejected the access key (403). Check the access key, its secret key, and the clock of this server. It says: ${errorText}`,
+      `AWS rejected the access key (403). Check the access key, its secret key, and the clock of the Sluice server. It says: ${errorText}`,
       { cause: error },
     )
   }

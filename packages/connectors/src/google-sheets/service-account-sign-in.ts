@@ -39,7 +39,7 @@ export async function signInAsServiceAccount(http: HttpSession, keyFile: string)
     if (!(error instanceof SourceProblem) || error.code !== 'REQUEST_REFUSED') throw error
     const [, says = ''] = / (It says: .*)$/.exec(error.message) ?? []
     throw createKeyProblem(
-      `was rejected by Google. Check that the key was not deleted, and that the clock of this server is correct. ${says}`,
+      `was rejected by Google. Check that the key was not deleted, and that the clock of the Sluice server is correct. ${says}`,
       error,
     )
   }

@@ -1,6 +1,6 @@
 import { isExactNumber } from './exact-json.ts'
 
-/** A value of a record whose column type is not inferred yet. Objects and lists are unchanged. */
+/** A value of a record, before the type of its column is inferred. Objects and lists are unchanged. */
 export type RecordValue = string | number | boolean | object
 
 /** The values of a row by column path, in the order of the record. */
@@ -95,9 +95,9 @@ function getColumnPath(key: string, { prefix, path }: FlattenPosition): string {
   const name = removeGroupPath(key, path)
   // Form systems put the groups of a question into its field name. Only the last part is the question's own name.
   if (name.length - name.lastIndexOf('/') - 1 > maxKeyLength)
-    throw new BadRecord(`has a field whose name is longer than ${maxKeyLength} characters`, key)
+    throw new BadRecord(`has a field with a name longer than ${maxKeyLength} characters`, key)
   if (prefix.length + name.length > maxPathLength)
-    throw new BadRecord(`has a field whose path is longer than ${maxPathLength} characters`, key)
+    throw new BadRecord(`has a field with a path longer than ${maxPathLength} characters`, key)
   return prefix + name
 }
 
@@ -127,7 +127,7 @@ function flattenList(
       throw new BadRecord(`has more than ${maxGroupRows} rows in its groups`, path)
     const id = `${formatId(position.id)}/${path}[${index}]`
     if (id.length > maxIdLength)
-      throw new BadRecord(`has rows in groups whose id is longer than ${maxIdLength} characters`, path)
+      throw new BadRecord(`has rows in groups with an id longer than ${maxIdLength} characters`, path)
     addNameLength(id, path, flattening)
     const row: RecordRow = new Map<string, RecordValue>([
       ['_row_id', id],

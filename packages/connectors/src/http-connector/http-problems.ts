@@ -27,7 +27,8 @@ export function createNetworkFailure(error: OutgoingProblem, { redactText }: Req
 
 const adviceByCode: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the address.',
-  CONNECTION_REFUSED: ' Check the address and its port, and that no firewall blocks this server.',
+  CONNECTION_REFUSED:
+    ' Check the address and its port, and that no firewall blocks connections from the Sluice server.',
   CONNECTION_TIMEOUT: ' Check that the server is running, or select less data.',
   CONNECTION_LOST: ' Run again. If it happens again, check the server and the network.',
   CERTIFICATE_NOT_TRUSTED: ' Install a certificate on the server that is valid for its name.',

@@ -32,7 +32,10 @@ export interface HttpConnection {
    * sessions expire. Requests with `http` have no session headers.
    */
   signIn?(http: HttpSession): Promise<Readonly<Record<string, string>>>
-  /** Ends the session, for systems whose sessions do not expire. Called after the last request, with a timeout of two seconds. Errors are ignored. */
+  /**
+   * Ends the session, for systems in which sessions do not expire. Called after the last request, with a timeout of two seconds.
+   * Errors are ignored.
+   */
   signOut?(http: HttpSession, session: Readonly<Record<string, string>>): Promise<unknown>
   /** Returns headers that sign a request. Called before each attempt. */
   sign?(request: RequestToSign): Promise<Readonly<Record<string, string>>>
@@ -335,7 +338,10 @@ function buildUrl(base: string, path: string, query: QueryParameters = {}): URL 
   return url
 }
 
-/** Returns the path of a link relative to `base`. Ignores its scheme and port, because systems behind a proxy do not know their public ones. */
+/**
+ * Returns the path of a link relative to `base`. Ignores its scheme and port, because a system that uses a reverse proxy does not
+ * know its public scheme and port.
+ */
 function resolveLinkPath(link: string, base: string, target: RequestTarget): string {
   const from = new URL(`${base}/`)
   const to = URL.canParse(link, from.href) ? new URL(link, from) : undefined

@@ -27,7 +27,7 @@ export interface HttpSystem<Settings = unknown> {
   createCursor?(moment: string): unknown
 }
 
-/** What one operation of a system needs. */
+/** The parameters of one operation of a system. */
 export interface SystemContext<Settings = unknown> {
   http: HttpSession
   settings: Settings

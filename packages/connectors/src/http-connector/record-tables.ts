@@ -32,7 +32,7 @@ export const declareColumns = (dataType: DataType, paths: readonly string[]): Kn
 
 /**
  * Returns the text column of a form question. It belongs to the table of the innermost repeat group, and its path is relative
- * to that group. `isRepeatGroup` receives the first names of the question's path.
+ * to that group. `isRepeatGroup` receives a leading part of the question's path, as a list of names.
  */
 export function createQuestionColumn(
   names: readonly string[],

@@ -4,7 +4,7 @@ import type { PacketCursor } from './packet-cursor.ts'
 import { createDirectWriter } from './direct-writers.ts'
 
 /**
- * Reads the values of one column. `write` and `read` both move the cursor past the value. `write` throws `Misfit` for a value
+ * Reads the values of one column. `write` and `read` both move the cursor past the value. `write` throws `UnstorableValue` for a value
  * that the stored type cannot hold.
  */
 export interface CellReader {

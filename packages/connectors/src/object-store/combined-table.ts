@@ -130,7 +130,10 @@ export function uniteColumns(one: readonly Column[], other: readonly Column[]): 
   return [...all, ...more.values()]
 }
 
-/** A column without values does not influence the type. Dates of an ambiguous format stay text if the other column has another type. */
+/**
+ * Returns the type that fits both columns. A column without values does not influence it. Dates of an ambiguous format stay text if the
+ * other column has another type.
+ */
 function mergeColumnLists(one: Column, other: Column): StoredType & Pick<Column, 'evidence'> {
   if (one.evidence === 'NOTHING')
     return { ...widestStoredType(other), ...(other.evidence && { evidence: other.evidence }) }

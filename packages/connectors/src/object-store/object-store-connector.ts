@@ -85,7 +85,7 @@ function createObjectsRequest({ settings, cursor, mode, reset }: ReadRequest): O
   return { key, settings, ...(mode === 'INCREMENTAL' && !reset && { cursor }) }
 }
 
-/** Object stores have a separate setting for the delimiter. Formats other than CSV ignore it. */
+/** Returns the options of the file reader. The delimiter is a separate setting of object stores; formats other than CSV ignore it. */
 function createFileOptions({ settings, remembered }: ReadRequest): FileOptions {
   const { csvOptions, delimiter } = settings as StoreSettings
   const known = findRememberedDialect(remembered)

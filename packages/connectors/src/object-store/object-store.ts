@@ -44,7 +44,7 @@ export interface ListedPage {
 }
 
 export interface StoreRequest {
-  /** The key of an object. If absent, the request is for the bucket or container. */
+  /** The key of an object. Without a key, the request is for the bucket or container. */
   key?: string
   query?: Readonly<Record<string, string>>
   headers?: Readonly<Record<string, string>>
@@ -107,7 +107,10 @@ const createRangeHeaders = (etag: string, from: number, to: number): Record<stri
   ...(isStrongETag(etag) && { 'if-match': etag }),
 })
 
-/** Some stores mark ETags as weak because they may compress the response. Weak ETags never match in If-Match. */
+/**
+ * Returns whether If-Match can match the ETag. Some stores mark ETags as weak, because they may compress the response; weak ETags
+ * never match.
+ */
 const isStrongETag = (etag: string): boolean => etag.startsWith('"')
 
 /** Returns the bytes of a response to a range request, which has a success status or 412. Throws OBJECT_CHANGED if they belong to another version. */

@@ -79,13 +79,13 @@ export async function* readObjectsAsOneTable(
   const columns = createCombinedTable(unite(), { keyed })
   const progress = second(total)
 
-  let begun = false
+  let hasStarted = false
   /** Objects for which the sampled types were wrong. The next read examines them completely before it returns types. */
   const misguessed = new Set<string>()
   const held = new Map<string, OptionalEvidence[]>()
   async function* rows(types: readonly StoredType[]): AsyncGenerator<TupleChunk, void, void> {
-    if (begun) await report.startOver()
-    begun = true
+    if (hasStarted) await report.startOver()
+    hasStarted = true
     held.clear()
     const read = { bytes: 0, rows: 0 }
     async function* of(all: ObjectCache): AsyncGenerator<TupleChunk, void, void> {

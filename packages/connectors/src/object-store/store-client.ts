@@ -128,8 +128,9 @@ function createIdleTimeoutProblem(host: string, idleTimeoutMs: number): Outgoing
 
 const connectionHints: Partial<Record<OutgoingCode, string>> = {
   HOST_UNKNOWN: ' Check the endpoint, or the account or region from which its host name is formed.',
-  CONNECTION_REFUSED: ' Check the endpoint and its port, and that no firewall blocks this server.',
-  CONNECTION_TIMEOUT: ' Check the endpoint, and that no firewall blocks this server.',
+  CONNECTION_REFUSED:
+    ' Check the endpoint and its port, and that no firewall blocks connections from the Sluice server.',
+  CONNECTION_TIMEOUT: ' Check the endpoint, and that no firewall blocks connections from the Sluice server.',
   CONNECTION_LOST: ' Run again. If it happens again, check the object store and the network.',
   CERTIFICATE_NOT_TRUSTED: ' Install a certificate on the object store that is valid for its host name.',
   OTHER_PROTOCOL: ' Check the endpoint and its port.',

@@ -192,7 +192,7 @@ async function* readSubmissions(
   if (next !== undefined) yield { records: [], cursor: next }
 }
 
-/** Servers released before 2023 do not store deletion times. */
+/** Yields the deleted submissions. Logs a warning instead if the server does not store deletion times (released before 2023). */
 async function* readDeletedSubmissions(
   http: HttpSession,
   query: SubmissionQuery,

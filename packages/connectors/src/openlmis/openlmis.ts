@@ -194,7 +194,7 @@ function parseField(key: string, value: unknown): unknown {
   return value
 }
 
-/** Converts status changes to a list. The API returns an object by status, such as `{ SUBMITTED: { … } }`, whose values can also be lists. */
+/** Converts status changes to a list. The API returns an object by status, such as `{ SUBMITTED: { … } }`. Its values can also be lists. */
 function flattenStatusChanges(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.entries(value).flatMap(([status, changes]) =>

@@ -34,7 +34,7 @@ export class CopyOut implements Submittable {
   #rowLeft = 0
   #skipLeft = 0
   #driverLeft = 0
-  #begun = false
+  #hasStarted = false
 
   /** Creates the reader. `labels` contains the label of each column that the statement returns. */
   constructor(text: string, labels: readonly string[], sink: TupleSink) {
@@ -107,12 +107,12 @@ export class CopyOut implements Submittable {
         this.#driverLeft = at + length - to
         this.#driver(Buffer.from(bytes.subarray(at, to)))
         at = to
-      } else if (this.#begun) at = this.#row(bytes, at + messageHeader, at + length)
+      } else if (this.#hasStarted) at = this.#row(bytes, at + messageHeader, at + length)
       else if (end - at < Math.min(length, messageHeader + formatHeader + 4)) {
         this.#stump = Buffer.from(bytes.subarray(at))
         break
       } else {
-        this.#begun = true
+        this.#hasStarted = true
         at = this.#row(bytes, skipFormatHeader(bytes, at + messageHeader), at + length)
       }
     }

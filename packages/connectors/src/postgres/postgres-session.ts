@@ -43,7 +43,7 @@ const sessionSettings = {
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
   transaction_timeout: '0',
-  // The server then also ends a query whose client has disconnected.
+  // The server then also ends a query after its client has disconnected.
   client_connection_check_interval: '10s',
 }
 

@@ -49,7 +49,7 @@ const connectionSettings = [
   'begin read only',
   `set timezone to 'UTC'`,
   `set datestyle to 'ISO, YMD'`,
-  // With this setting, the text of a float has all digits.
+  // This setting gives the text of a float all its digits.
   'set extra_float_digits to 2',
   'set statement_timeout to 0',
 ]
@@ -66,7 +66,10 @@ async function openRedshiftSession(access: SessionParameters): Promise<DatabaseS
   return new RedshiftSession(client, socket, byteLimit, access)
 }
 
-/** Throws if the server is PostgreSQL. It would accept all statements, but this connector would read slowly and ignore PostgreSQL's own types. */
+/**
+ * Throws if the server is PostgreSQL. PostgreSQL would accept all statements, but this connector would read slowly and ignore
+ * PostgreSQL's own types.
+ */
 async function assertRedshift(client: Client, { host, port }: DatabaseConfig): Promise<void> {
   const { rows } = await client.query<{ version: string }>('select version() as version')
   if (/redshift/i.test(rows[0]?.version ?? '')) return

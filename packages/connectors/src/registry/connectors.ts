@@ -6,7 +6,7 @@ import type { ConnectorDefinition, KnownType } from '../settings/connector-defin
 import type { HttpSystem } from '../http-connector/http-system-interface.ts'
 
 export interface RegistryContext extends ConnectorContext {
-  /** The warehouse of public datasets. If it is absent, they cannot be read. */
+  /** The warehouse of public datasets. Without it, this process cannot read public datasets. */
   datasets?: DatasetDatabase
 }
 

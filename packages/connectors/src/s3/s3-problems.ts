@@ -7,11 +7,11 @@ export interface S3Config {
   bucket: string
   /** The default is the endpoint of Amazon S3. */
   endpoint?: string | undefined
-  /** The region is detected if it is absent. */
+  /** Default: detected. */
   region?: string | undefined
   /** Whether the bucket is part of the path instead of the host name. The default depends on the endpoint. */
   pathStyle?: boolean | undefined
-  /** Requests are signed with both keys. They are anonymous if both are absent. */
+  /** Requests are signed with the access key and the secret key. Without these keys, requests are anonymous. */
   accessKey?: string | undefined
   secretKey?: string | undefined
 }
@@ -65,7 +65,7 @@ const explanationByCode: Readonly<Record<string, S3Explanation>> = {
   RequestTimeTooSkewed: [
     'CLOCK_WRONG',
     ({ host }) =>
-      `The clocks of this server and of ${host} differ too much for a valid signature. Ask an operator to correct the clock of this server.`,
+      `The clocks of the Sluice server and of ${host} differ too much for a valid signature. Ask an operator to correct the clock of the Sluice server.`,
   ],
   AccessDenied: noPermission,
   AllAccessDisabled: noPermission,

@@ -23,7 +23,7 @@ interface ConnectedSource<Type extends KnownType>
   type: Type
   /** The name of the field that contains the address and the credentials. */
   connectionField: Extract<keyof SourceOf<Type>, ConnectionField>
-  /** Its secret fields, which responses omit. */
+  /** The names of the secret fields in `connectionField`. Responses omit these fields. */
   secretFields: readonly string[]
   /** Validates the connection. By default, its field `url` must be a valid address. */
   assertConnection?(source: SourceOf<Type>): void

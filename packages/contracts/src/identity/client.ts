@@ -24,7 +24,7 @@ export const TimeZone = Type.String({
   maxLength: 64,
   pattern: '^[A-Za-z][A-Za-z0-9_+/-]*$',
   examples: ['Europe/Oslo'],
-  description: 'The time zone of schedules, as an IANA name such as Europe/Oslo. UTC when absent.',
+  description: 'The time zone of schedules, as an IANA name such as Europe/Oslo. Default: UTC.',
 })
 
 const clientFields = {

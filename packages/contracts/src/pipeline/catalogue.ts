@@ -8,7 +8,7 @@ export const TableListQuery = defineContract(
     {
       query: Type.Optional({ ...SingleLineText, description: 'Returns only tables whose name contains this text.' }),
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: '50 when absent.' })),
+      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Default: 50.' })),
     },
     noUnknownFields,
   ),

@@ -32,7 +32,7 @@ const LabelsBody = Type.Array(
   Type.Object(
     {
       key: requiredBecause(CheckLabel.properties.key, 'it identifies the label'),
-      value: Type.Optional({ ...SingleLineText, description: 'Empty when absent.' }),
+      value: Type.Optional({ ...SingleLineText, description: 'Default: an empty text.' }),
     },
     { ...noUnknownFields, title: 'LabelBody' },
   ),

@@ -33,10 +33,10 @@ const ImportOptions = Type.Object(
     categoryOptionComboIdScheme: Type.Optional(IdentifierScheme),
     idScheme: Type.Optional({
       ...IdentifierScheme,
-      description: 'The default for the other identifier schemes; UID when absent.',
+      description: 'The default for the other identifier schemes. Default: `UID`.',
     }),
     dryRun: Type.Optional(
-      Type.Boolean({ description: 'Whether DHIS2 only checks the values and stores nothing; false when absent.' }),
+      Type.Boolean({ description: 'Whether DHIS2 only checks the values and stores nothing. Default: false.' }),
     ),
   },
   { ...noUnknownFields, title: 'ImportOptions' },

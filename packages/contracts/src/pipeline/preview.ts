@@ -48,9 +48,9 @@ export const FilePreviewQuery = defineContract(
   'FilePreviewQuery',
   Type.Object(
     {
-      type: Type.Optional(Type.Enum(['CSV_UPLOAD', 'PARQUET_UPLOAD'], { description: 'CSV_UPLOAD when absent.' })),
+      type: Type.Optional(Type.Enum(['CSV_UPLOAD', 'PARQUET_UPLOAD'], { description: 'Default: CSV_UPLOAD.' })),
       name: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "The file's name." })),
-      rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '100 when absent.' })),
+      rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' })),
       ...csvOptionsInQuery,
     },
     noUnknownFields,

@@ -56,7 +56,7 @@ export const PublicDataQuery = defineContract(
   Type.Object(
     {
       page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '100 when absent.' })),
+      pageSize: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 100.' })),
     },
     noUnknownFields,
   ),

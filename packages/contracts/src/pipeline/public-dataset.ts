@@ -39,7 +39,7 @@ export const PublicDatasetForm = defineContract(
         Type.String({ maxLength: 5_000, description: 'Tags, separated by commas.', examples: ['people, world'] }),
       ),
       headerRow: Type.Optional(
-        Type.Enum(['true', 'false'], { description: 'Whether the first row names the columns; true when absent.' }),
+        Type.Enum(['true', 'false'], { description: 'Whether the first row names the columns. Default: true.' }),
       ),
     },
     noUnknownFields,
@@ -122,7 +122,7 @@ export const PublicDatasetUploadQuery = defineContract(
         Type.Integer({
           minimum: 0,
           maximum: 60,
-          description: 'Seconds to wait for the load; 30 when absent. The load continues after this time.',
+          description: 'Seconds to wait for the load. The load continues after this time. Default: 30.',
         }),
       ),
     },

@@ -2,7 +2,8 @@ import { listOf, type Contract } from '../contract.ts'
 import { ResultEnvelope } from '../result-envelope.ts'
 import { defineSignature } from '../operation-signature.ts'
 import type { Role } from '../roles.ts'
-import { PageQuery, RejectedRow, Run, RunBody } from './run.ts'
+import { exportFileTypes } from './export-format.ts'
+import { PageQuery, RejectedRow, RejectedRowsQuery, Run, RunBody } from './run.ts'
 
 interface RunnableResource<Path extends string> {
   noun: string
@@ -65,7 +66,8 @@ export function rejectedRowsSignature<const Path extends string>(
       method: 'get',
       path: `${path}/:uid/runs/:taskId/rejected-rows` as const,
       guard: see,
-      query: PageQuery,
+      query: RejectedRowsQuery,
+      fileTypes: exportFileTypes,
       response: listOf(RejectedRow),
       paged: true,
     }),

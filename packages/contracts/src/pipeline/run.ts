@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { exportFields } from './export-format.ts'
 import { noUnknownFields, defineContract, type TypeOf } from '../contract.ts'
 import { SingleLineText, LongText, Timestamp, Uid, NonNegativeNumber, NonNegativeInteger } from '../field-types.ts'
 import { TableSummary, Table } from './table.ts'
@@ -282,6 +283,12 @@ export type LogStreamQuery = TypeOf<typeof LogStreamQuery>
 
 export const PageQuery = defineContract('PageQuery', Type.Object(pageFields, noUnknownFields))
 export type PageQuery = TypeOf<typeof PageQuery>
+
+export const RejectedRowsQuery = defineContract(
+  'RejectedRowsQuery',
+  Type.Object({ ...pageFields, ...exportFields }, noUnknownFields),
+)
+export type RejectedRowsQuery = TypeOf<typeof RejectedRowsQuery>
 
 export const RejectedRow = defineContract(
   'RejectedRow',

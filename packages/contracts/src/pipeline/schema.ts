@@ -19,7 +19,7 @@ export const providerSchemas = Object.values(warehouseTypes)
 
 const schemaFields = {
   ...namedAndDescribed,
-  /** The schema in the warehouse; derived from the name when absent, and permanent. */
+  /** The schema in the warehouse. It cannot be changed. Default: derived from the name. */
   schemaName: Type.Optional(WarehouseName),
   description: Type.Optional(LongText),
   tags: Type.Optional(TagList),

@@ -27,7 +27,7 @@ export const VariableBody = defineContract(
       value: Type.Optional({
         ...VariableValue,
         description:
-          'When absent, the stored value stays. Required for a new variable, and to make a secured variable unsecured.',
+          'If omitted, the stored value stays. Required for a new variable, and to make a secured variable unsecured.',
       }),
     },
     ['client'],

@@ -45,18 +45,22 @@ const visualizationFields = {
     ...NonNegativeInteger,
     description: 'The number of an external dashboard that shows the view. The service only stores it.',
   }),
-  visualizationHref: Type.Optional({ ...UrlOrEmpty, description: 'The address of that dashboard.' }),
+  visualizationHref: Type.Optional({
+    ...UrlOrEmpty,
+    description: 'The address of an external dashboard that shows the view. The service only stores it.',
+  }),
 }
 
 const viewStatus = Type.Enum([...runStatuses, 'PENDING'], {
-  description: 'PENDING: a table that the view reads does not exist yet. The view is built when it exists.',
+  description:
+    'PENDING: a table that the view reads does not exist yet. The view is built as soon as that table exists.',
 })
 
 const viewBodyFields = {
   ...viewFields,
   ...scheduledBody,
   schema: SchemaReference,
-  dataWarehouseViewName: ViewName('The view in the warehouse; derived from the name when absent.'),
+  dataWarehouseViewName: ViewName('The view in the warehouse. Default: derived from the name.'),
   // Wrapped in Optional again, because spreading an optional schema makes the field required.
   warehouseAViewName: Type.Optional({
     ...ViewName(
@@ -95,9 +99,7 @@ export const ViewPreviewBody = defineContract(
     {
       query: ViewQuery,
       schema: SchemaReference,
-      rows: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows; 100 when absent.' }),
-      ),
+      rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows. Default: 100.' })),
     },
     [...Object.keys(viewBodyFields).filter((name) => name !== 'query' && name !== 'schema'), ...answeredNames],
   ),

@@ -32,7 +32,7 @@ const ExecutionMode = Type.Enum([...executionModes], {
 const DelayAfter = Type.Number({
   minimum: 0,
   maximum: 604_800,
-  description: 'Seconds between the end of the step and the start of the next one; 0 when absent.',
+  description: 'Seconds between the end of the step and the start of the next one. Default: 0.',
 })
 const PipelineType = Type.Enum([...pipelineTypes])
 
@@ -51,7 +51,7 @@ const JobBody = Object.assign(
   bodyOf(
     {
       jobType: Type.Optional(
-        Type.Enum([...jobTypes], { description: 'The type of job; when absent, the type of the object.' }),
+        Type.Enum([...jobTypes], { description: 'The type of job. Default: the type of the object.' }),
       ),
       object: Type.Optional(JobObjectBody),
       id: Type.Optional({
@@ -68,7 +68,7 @@ const StepBody = Type.Object(
   {
     executionMode: Type.Optional(ExecutionMode),
     delayAfter: Type.Optional(DelayAfter),
-    disabled: Type.Optional(Type.Boolean({ description: 'Whether its jobs are skipped; false when absent.' })),
+    disabled: Type.Optional(Type.Boolean({ description: 'Whether its jobs are skipped. Default: false.' })),
     jobs: Type.Optional(Type.Array(JobBody, listLimit)),
   },
   { ...noUnknownFields, title: 'StepBody' },

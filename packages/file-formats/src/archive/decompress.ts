@@ -44,7 +44,7 @@ class DecompressionLimit {
     this.#limits = limits
   }
 
-  /** Throws SourceProblem TOO_LARGE or SUSPICIOUS_ARCHIVE. */
+  /** Counts decompressed bytes. Throws SourceProblem TOO_LARGE or SUSPICIOUS_ARCHIVE at the limits. */
   passed(bytes: number): void {
     const { spoolBytes, ratio, ratioFrom } = this.#limits
     this.unpacked += bytes

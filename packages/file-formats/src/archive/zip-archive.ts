@@ -27,7 +27,7 @@ export class ZipArchive {
     this.#limits = limits
   }
 
-  /** Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE. */
+  /** Reads the central directory. Throws SourceProblem ARCHIVE_DAMAGED, ARCHIVE_TOO_MANY_ENTRIES or SUSPICIOUS_ARCHIVE. */
   static async open(file: FileBytes, name: string, limits: UploadLimits): Promise<ZipArchive> {
     try {
       // Names are decoded below: yauzl would refuse a whole archive because of one name and would not say which.
@@ -65,7 +65,7 @@ export class ZipArchive {
     }
     const { compressionMethod: method, uncompressedSize } = entry
     if (method !== storedMethod && method !== deflatedMethod) {
-      const text = `${name} is packed by a method (number ${method}) that is not known here; pack it as an ordinary ZIP archive.`
+      const text = `${name} uses the compression method ${method}, which is not supported. Create an ordinary ZIP archive.`
       throw new SourceProblem('NOT_SUPPORTED', text)
     }
     const data = await this.#data(entry, name)
@@ -100,7 +100,7 @@ export class ZipArchive {
 }
 
 const tooMany = (name: string, entries: number, most: number) =>
-  new SourceProblem('ARCHIVE_TOO_MANY_ENTRIES', `${name} holds ${entries} entries where at most ${most} are allowed.`)
+  new SourceProblem('ARCHIVE_TOO_MANY_ENTRIES', `${name} has ${entries} entries, but at most ${most} are allowed.`)
 
 const leadsOut = (name: string, entry: string) =>
   new SourceProblem(

@@ -49,7 +49,7 @@ export const csvSource: DataSource<CsvConfig> = {
     ),
 }
 
-/** `csvSource.read` with other limits. */
+/** Reads like `csvSource.read`, with other limits. */
 export async function* readCsv(
   { path, fileName, written = false, reportOddValues = false, ...options }: CsvConfig,
   report: ReadReporter,

@@ -10,7 +10,7 @@ import {
 import { isTextType, stateCodeOf } from './column-state.ts'
 import type { WasmScanner } from './wasm-scanner.ts'
 
-/** Measures of one column over all encoded rows. `distinct` is an estimate; `min` and `max` are written as PostgreSQL prints them. */
+/** Statistics of one column over all encoded rows. `distinct` is an estimate; `min` and `max` are written as PostgreSQL prints them. */
 export type ColumnProfile = Omit<FeedProfile, 'column'>
 
 export function startProfiles({ run }: WasmScanner, stored: readonly StoredType[]): void {
@@ -18,7 +18,7 @@ export function startProfiles({ run }: WasmScanner, stored: readonly StoredType[
   for (const [column, { dataType }] of stored.entries()) run.setProfile(column, stateCodeOf(dataType))
 }
 
-/** Returns the measures since `startProfiles`; `rows` is the number of encoded rows. */
+/** Returns the statistics since `startProfiles`; `rows` is the number of encoded rows. */
 export function readProfiles(wasm: WasmScanner, stored: readonly StoredType[], rows: number): ColumnProfile[] {
   const { bytes, run } = wasm
   return stored.map((type, column) => {
@@ -77,7 +77,7 @@ function wholeCharacters(bytes: Buffer): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true })
 }
 
-/** HyperLogLog's estimate. For few values it counts empty registers. */
+/** Returns HyperLogLog's estimate of the number of distinct values; for few values, the estimate from the number of empty registers. */
 function estimateDistinct(registers: Uint8Array): number {
   const count = registers.length
   let sum = 0
@@ -96,7 +96,7 @@ function doubleOf(ordered: bigint): number {
   return view.getFloat64(0)
 }
 
-/** PostgreSQL's binary numeric as digits, with the scale of its column if the column has one. */
+/** Converts PostgreSQL's binary numeric to digits, with the scale of its column if the column has one. */
 function numericText(bytes: Buffer, columnScale?: number): string {
   const count = bytes.readUInt16BE(0)
   const weight = bytes.readInt16BE(2)

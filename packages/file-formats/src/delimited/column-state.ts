@@ -77,7 +77,7 @@ function columnStateOf({ bytes, run }: WasmScanner, column: number): Buffer {
   return bytes.subarray(at, at + run.COLUMN_BYTES.value)
 }
 
-/** Resets the observed values of all columns. Columns with a `given` type are checked against it; the others are observed. */
+/** Resets the observations of all columns. Columns with a `given` type are checked against it; the others are observed. */
 function resetColumns(
   wasm: WasmScanner,
   given: readonly (ColumnType | undefined)[],
@@ -92,8 +92,8 @@ function resetColumns(
   }
 }
 
-/** The values of one column since the last `reset`: their kinds, and the date spellings that fit all of them, as bits. */
-export class SeenValues {
+/** The observations of one column since the last `reset`: the kinds of its values, and the date spellings that fit all of them, as bits. */
+export class ObservedColumn {
   readonly #state: Buffer
 
   constructor(wasm: WasmScanner, column: number) {
@@ -122,7 +122,7 @@ export function hasOtherDateOrder(wasm: WasmScanner, column: number, isDayFirst:
   return (columnStateOf(wasm, column)[13]! & otherOrder(isDayFirst)) !== 0
 }
 
-/** Sets the type of a column, its stored type and whether the type is inferred. Keeps the observed values. */
+/** Sets the type of a column, its stored type and whether the type is inferred. Keeps the observations. */
 export function setColumn(
   wasm: WasmScanner,
   column: number,
@@ -184,13 +184,13 @@ function undecidedEvidence(kinds: number, spellings: number): 'NOTHING' | 'AMBIG
   return areTimes && (spellings & (spellings - 1)) !== 0 ? 'AMBIGUOUS' : undefined
 }
 
-/** Copies the observed values of all columns, for `mergeSeenValues`. */
-export function copySeenValues(wasm: WasmScanner, columns: number): Buffer[] {
+/** Copies the state of each column (the kinds and sizes of the values observed so far), for `mergeColumnStates`. */
+export function copyColumnStates(wasm: WasmScanner, columns: number): Buffer[] {
   return Array.from({ length: columns }, (_, column) => Buffer.from(columnStateOf(wasm, column)))
 }
 
-/** Adds the values that another pass over the same rows observed. Types that are read afterwards hold for both passes. */
-export function mergeSeenValues(wasm: WasmScanner, seen: readonly Buffer[]): void {
+/** Adds the column states of another pass over the same rows. Types that are read afterwards hold for both passes. */
+export function mergeColumnStates(wasm: WasmScanner, seen: readonly Buffer[]): void {
   for (const [column, before] of seen.entries()) {
     const state = columnStateOf(wasm, column)
     state[0]! |= before[0]!
@@ -218,7 +218,7 @@ export function givenTypes({ columns }: DelimitedDialect): (ColumnType | undefin
   })
 }
 
-/** A date format without a type means DATE. */
+/** Returns the type that the options of a column give; a date format without a type means DATE. */
 function givenType({ dataType, precision, scale, dateFormat }: ColumnOptions): ColumnType | undefined {
   if (!dataType) return dateFormat && { dataType: 'DATE', dateFormat }
   return { dataType, ...(precision && { precision, scale: scale ?? 0 }), ...(dateFormat && { dateFormat }) }

@@ -2,10 +2,10 @@ import { type ColumnProfile, readProfiles, startProfiles } from './column-profil
 import {
   closeColumn,
   configureScanner,
-  copySeenValues,
+  copyColumnStates,
   givenTypes,
   hasOtherDateOrder,
-  mergeSeenValues,
+  mergeColumnStates,
   seenType,
   setColumn,
 } from './column-state.ts'
@@ -46,8 +46,8 @@ export class DelimitedReader {
   readonly #limits: DelimitedLimits
   /** Types that the options give. */
   readonly #given: readonly (ColumnType | undefined)[]
-  /** The observed values of all rows, after every row was read once. */
-  #seenInAll: Buffer[] | undefined
+  /** The scanner's state of each column (a buffer each) after it observed all rows; set by the first pass over the whole file. */
+  #statesAfterAllRows: Buffer[] | undefined
 
   /** Infers the types from samples. */
   constructor(
@@ -64,7 +64,7 @@ export class DelimitedReader {
     const rows = this.#start()
     const whole = observeSamples(wasm, file, dialect, rows, limits)
     this.columns = this.#seen()
-    if (whole) this.#seenInAll = copySeenValues(wasm, this.columns.length)
+    if (whole) this.#statesAfterAllRows = copyColumnStates(wasm, this.columns.length)
   }
 
   /**
@@ -94,8 +94,8 @@ export class DelimitedReader {
     if (ending === 'NOT_AS_GUESSED') pass.observe(Infinity)
     this.#file.assertUnchanged()
     // Rejected rows do not count for types, and the stored types decide which rows are rejected. The passes end, because types only widen.
-    if (this.#seenInAll) mergeSeenValues(wasm, this.#seenInAll)
-    this.#seenInAll = copySeenValues(wasm, columns.length)
+    if (this.#statesAfterAllRows) mergeColumnStates(wasm, this.#statesAfterAllRows)
+    this.#statesAfterAllRows = copyColumnStates(wasm, columns.length)
     this.assertDateOrders()
     const seen = this.#seen()
     if (ending === 'END' && seen.every((column, index) => isSameType(column, columns[index]!))) {
@@ -120,7 +120,7 @@ export class DelimitedReader {
 
   /** Whether the types were inferred from all rows, and not from samples. */
   get hasSeenAllRows(): boolean {
-    return this.#seenInAll !== undefined
+    return this.#statesAfterAllRows !== undefined
   }
 
   /** Throws SourceProblem DATE_ORDER_CHANGED if values that were seen contradict the date order of earlier files. */

@@ -1,16 +1,16 @@
 import type { ChunkLimits } from '../reader-thread-protocol.ts'
 
-/** Sizes the reader works within. Tests make them tiny so that every boundary is crossed. */
+/** Limits of the reader. Tests use tiny limits, so that every boundary is crossed. */
 export interface DelimitedLimits extends ChunkLimits {
-  /** Bytes of the file held at a time, as long as records are shorter than that. */
+  /** Bytes of the file that are held in memory. A longer record enlarges them. */
   readBytes: number
   /** The longest record that is read; a longer one is rejected. At most 16 MB. */
   recordBytes: number
   /** Types of a file up to this size are inferred from all of its rows before the first row is encoded. */
   wholeBytes: number
-  /** Types of a larger file are inferred from this many bytes at its start and at its end … */
+  /** Types of a larger file are inferred from this many bytes at its start and at its end, and from `slices`. */
   sampleBytes: number
-  /** … and from this number of slices in between, each of `sliceBytes`. */
+  /** Number of slices between start and end, each of `sliceBytes`. */
   slices: number
   sliceBytes: number
 }

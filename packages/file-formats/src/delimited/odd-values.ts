@@ -1,5 +1,5 @@
 import type { DataType } from '@sluice/contracts'
-import { configureScanner, givenTypes, SeenValues } from './column-state.ts'
+import { configureScanner, givenTypes, ObservedColumn } from './column-state.ts'
 import type { ColumnType } from './column-type.ts'
 import type { DelimitedDialect } from './dialect/dialect.ts'
 import { fieldText } from './rejected-row.ts'
@@ -10,7 +10,7 @@ import type { RecordReader } from './record-reader.ts'
 import { openRows } from './open-delimited-rows.ts'
 import type { TextSource } from './text-file.ts'
 
-/** Why a column is TEXT although nearly all of its values have a narrower type. */
+/** The reason why a column is TEXT although nearly all of its values have a narrower type. */
 export interface OddValue {
   /** The index of the column. */
   column: number
@@ -36,7 +36,7 @@ type TypeFamily = (typeof typeFamilies)[number]
 
 interface WatchedColumn {
   column: number
-  seen: SeenValues
+  seen: ObservedColumn
   values: number
   counts: Record<TypeFamily, number>
   /** The first value outside each family. */
@@ -94,13 +94,13 @@ const familyNames: Record<TypeFamily, string> = {
   TIMESTAMP: 'dates with a time',
 }
 
-/** Says which value made a column TEXT. */
+/** Returns a sentence with the value that made a column TEXT. */
 export const describeOddValue = ({ label, dataType, value, line }: OddValue): string =>
   `Column "${label}" is TEXT because of "${value}" in line ${line}; nearly all of its values are ${familyNames[dataType]}.`
 
 const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   column,
-  seen: new SeenValues(wasm, column),
+  seen: new ObservedColumn(wasm, column),
   values: 0,
   counts: { BOOLEAN: 0, DECIMAL: 0, DATE: 0, TIMESTAMP: 0 },
   odd: {},

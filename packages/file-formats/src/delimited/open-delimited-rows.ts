@@ -20,7 +20,7 @@ export function detectText(file: TextSource, options: DelimitedOptions): Detecte
   return detectAsRemembered(file, options) ?? detectDialect(file, options)
 }
 
-/** Uses the grammar of the table's last file, unless it finds none of the table's columns. */
+/** Detects the dialect with the grammar of the table's last file. Returns undefined if that grammar finds none of the table's columns. */
 function detectAsRemembered(source: ReadableFile, options: DelimitedOptions): DetectedDialect | undefined {
   const { remembered } = options
   if (!remembered?.delimiter) return undefined

@@ -28,7 +28,7 @@ export interface PreviewJob {
   rows: number
 }
 
-/** The result of loading the beginning of a file, without storing anything. */
+/** The result of loading the start of a file, without storing anything. */
 export interface DelimitedPreview {
   guesses: DetectedOptions
   /** The detected options as part of a sentence, and whole sentences about other findings. */
@@ -40,7 +40,7 @@ export interface DelimitedPreview {
   tuples: Buffer[]
   /** The first hundred rows of the sample that would be rejected. */
   rejected: RejectedRow[]
-  /** How many rows were read, how many of them would be rejected, and whether these are all rows of the file. */
+  /** Number of rows that were read, number of those that a load would reject, and whether they are all rows of the file. */
   sample: { rows: number; rejected: number; complete: boolean }
   /** Whether the types were inferred from all rows, and not from samples. */
   hasSeenAllRows: boolean
@@ -53,7 +53,7 @@ const oddValueBytes = 4 * 1024 * 1024
 const mostRejected = 100
 
 /**
- * Reads the beginning of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws SourceProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
+ * Reads the start of a file as a load would, within milliseconds for any size. Types are inferred from this sample. Throws SourceProblem as `TextFile` and `detectDialect` do, and DATE_ORDER_CHANGED as a load does.
  */
 export const previewJob = async ({ file, options, rows }: PreviewJob): Promise<DelimitedPreview> =>
   previewRows(file, options, { rows })

@@ -10,7 +10,7 @@ export interface TupleBatch {
   rejected: RejectedRow[]
 }
 
-/** Why a pass ended: at the end of the text, or at a record that does not fit the inferred types. */
+/** The reason why a pass ended: the end of the text, or a record that does not fit the inferred types. */
 type PassEnding = 'END' | 'NOT_AS_GUESSED'
 
 const rejectedInBatch = 256
@@ -83,7 +83,7 @@ export class RecordPass {
     return { tuples, rejected }
   }
 
-  /** Lets the scanner process the text that is known to be UTF-8. Returns why it stopped, or 0. */
+  /** Lets the scanner process the text that is known to be UTF-8. Returns the reason why it stopped, or 0. */
   #scan(use: number): number {
     const { records } = this.#rows
     const { run, window } = this.#wasm

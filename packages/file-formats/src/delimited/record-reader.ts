@@ -16,7 +16,7 @@ import type { Utf8Reader } from './text-file.ts'
 type RecordFault = 'RAGGED' | 'NOT_UTF8' | 'NUL_BYTE' | 'UNCLOSED_QUOTE' | 'TEXT_AFTER_QUOTE' | 'TOO_LONG'
 
 const noMemory = Buffer.alloc(0)
-/** Bytes that a reader needs at least. */
+/** Minimum bytes of a read; `Utf8Reader.read` requires 8. */
 const minReadBytes = 8
 /** A window with invalid UTF-8 is checked in pieces of this size. */
 const pieceBytes = 8 * 1024

@@ -1,7 +1,7 @@
 import { type DelimitedGrammar, plainGrammar } from './dialect/dialect.ts'
 import { maxColumns } from '@sluice/row-stream'
 
-/** Results of a scan. MORE: the record may continue after the available bytes. */
+/** Results of a scan. NEEDS_MORE: the record may continue after the available bytes. */
 export const NEEDS_MORE = 0
 export const COMPLETE_RECORD = 1
 export const UNCLOSED_QUOTE = 2
@@ -26,14 +26,17 @@ const ENDS_RECORD = 3
 const STARTS_ESCAPE = 4
 
 /**
- * Finds the fields of one record without creating objects: after RECORD, the fields are
+ * Finds the fields of one record without creating objects: after COMPLETE_RECORD, the fields are
  * `starts[i]` to `ends[i]` (inside the quotes, if any) with their `marks[i]`, for the first 1,600 of `count`.
- * All bytes with a meaning are ASCII, so UTF-8 needs no decoding. grammar.ts describes the syntax.
+ * All bytes with a meaning are ASCII, so UTF-8 needs no decoding. `DelimitedGrammar` describes the syntax.
  */
 export class RecordScanner {
   readonly starts = new Int32Array(maxColumns)
   readonly ends = new Int32Array(maxColumns)
-  /** ESCAPED: holds a byte that COPY text escapes; QUOTED: stood in quotes; DOUBLED: holds doubled quotes; BACKSLASHED: holds a backslash that escapes. */
+  /**
+   * NEEDS_ESCAPE: the field has a byte that COPY text escapes. IS_QUOTED: it was in quotes. HAS_DOUBLED_QUOTES: it has doubled quotes.
+   * HAS_BACKSLASH_ESCAPE: it has a backslash that escapes a character.
+   */
   readonly marks = new Uint8Array(maxColumns)
   /** The number of fields; after a fault, the index of the faulty field. */
   count = 0
@@ -227,7 +230,7 @@ export function afterLineEnd(bytes: Uint8Array, from: number, end: number, compl
   return -1
 }
 
-/** Line ends between two positions; LF, CR and CRLF count as one. */
+/** Counts line ends between two positions; LF, CR and CRLF count as one each. */
 export function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
   let lines = 0
   for (let at = from; at < to; at++) {

@@ -51,7 +51,7 @@ export function rejectionReason(records: RecordReader, { labels, headerRow, reco
       return raggedReason(records, labels.length, headerRow ? 'header' : 'first row')
     case 'NOT_UTF8': {
       const byte = badByte(records.bytes, records.from, records.next)
-      return `a character cannot be read (${byte} is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding`
+      return `a character cannot be read (${byte} is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or set its encoding`
     }
     case 'NUL_BYTE':
       return 'holds a NUL byte, which no text has: the file is damaged'
@@ -68,7 +68,7 @@ export function rejectionReason(records: RecordReader, { labels, headerRow, reco
   }
 }
 
-/** What was found, what was expected, and what is probably wrong. */
+/** Returns the reason for a wrong number of fields: the found and expected numbers, and the probable cause. */
 function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: number, measure: string): string {
   const { count } = scanner
   if (trailing > 0 && count === columns + trailing) return 'text after the last column, where all other rows have none'
@@ -81,7 +81,7 @@ function raggedReason({ scanner, trailing, grammar }: RecordReader, columns: num
   return `${found}: put a value that contains ${delimiter} in quotes, or remove the value that is too many`
 }
 
-/** Index of the field to blame, or -1 where it is the record as a whole. */
+/** Returns the index of the faulty field, or -1 if the whole record is faulty. */
 function blamedField(records: RecordReader, { recordBytes }: RowShape): number {
   const { fault, scanner, bytes } = records
   if (fault === 'TOO_LONG') return longField(records, recordBytes)
@@ -95,7 +95,7 @@ function blamedField(records: RecordReader, { recordBytes }: RowShape): number {
   return -1
 }
 
-/** Index of the field in which the record exceeds `recordBytes`, or -1 if that field has less than half of the bytes. */
+/** Returns the index of the field in which the record exceeds `recordBytes`, or -1 if that field has less than half of the bytes. */
 function longField({ scanner, from }: RecordReader, recordBytes: number): number {
   const isOpen = scanner.openQuote >= 0
   const field = isOpen ? scanner.count : scanner.count - 1
@@ -103,7 +103,7 @@ function longField({ scanner, from }: RecordReader, recordBytes: number): number
   return start - from < recordBytes / 2 ? field : -1
 }
 
-/** The value of a field as a string; for headers and messages, not for rows. */
+/** Returns the value of a field as a string. Used for headers and messages; rows need no strings. */
 export function fieldText({ bytes, scanner }: RecordReader, index: number): string {
   const text = bytes.toString('utf8', scanner.starts[index], scanner.ends[index])
   return scanner.marks[index]! & HAS_DOUBLED_QUOTES ? text.replaceAll('""', '"') : text

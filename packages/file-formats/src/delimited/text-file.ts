@@ -10,7 +10,7 @@ const openErrors: Record<string, string> = {
   EISDIR: 'is a folder, not a file',
 }
 
-/** A text in UTF-8 whose bytes can be read at any position, more than once. */
+/** A text in UTF-8. Its bytes can be read at any position, more than once. */
 export interface TextSource {
   /** The name for messages. */
   readonly name: string
@@ -88,7 +88,7 @@ export function badByte(bytes: Uint8Array, from: number, next: number): string {
   return `byte 0x${bytes[Math.min(at, next - 1)]!.toString(16).toUpperCase().padStart(2, '0')}`
 }
 
-/** Bytes of the well-formed character at `at`, or 0: table 3-7 of the Unicode standard. */
+/** Returns the number of bytes of the well-formed character at `at` (table 3-7 of the Unicode standard), or 0 if it is not well-formed. */
 function characterLength(bytes: Uint8Array, at: number, end: number): number {
   const lead = bytes[at]!
   if (lead < 0x80) return 1

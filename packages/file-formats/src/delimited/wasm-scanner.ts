@@ -55,7 +55,7 @@ interface ScannerExports {
   profile(from: number, to: number): void
 }
 
-/** Node has it; its types lack it. */
+/** Node provides `WebAssembly`, but its types do not declare it. */
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object
   Instance: new (module: object, imports: object) => { readonly exports: ScannerExports }
@@ -101,7 +101,7 @@ export function startScanner(
   }
 }
 
-/** Warehouses refuse numbers that overflow, and numbers that underflow to zero. */
+/** Returns whether a double can store the number. Warehouses refuse numbers that overflow, and numbers that underflow to zero. */
 function fitsDouble(text: string): boolean {
   const value = Number(text)
   return Number.isFinite(value) && (value !== 0 || /^[-.0]*e/i.test(text))
@@ -112,7 +112,7 @@ function parsesAsJsonb(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text)
     if (/\de\+?\d{6,}/i.test(text)) return false
-    // JSON.stringify escapes only lone surrogates.
+    // JSON.stringify escapes surrogates only if they are lone, so an escaped surrogate in its result is a lone one.
     return !text.includes('\\u') || !/\\ud[89a-f]|\\u0000/i.test(JSON.stringify(value).replaceAll('\\\\', ''))
   } catch {
     return false
@@ -120,7 +120,7 @@ function parsesAsJsonb(text: string): boolean {
 }
 
 /**
- * The 651 powers of five from 5^-342 to 5^308 as the upper 128 bits of each, truncated (rounded up below 5^0), low half first:
+ * Returns the 651 powers of five from 5^-342 to 5^308 as the upper 128 bits of each, truncated (rounded up below 5^0), low half first:
  * the factors of the method of Eisel and Lemire ("Number parsing at a gigabyte per second", 2021).
  */
 function powersOfFive(): BigUint64Array<ArrayBuffer> {

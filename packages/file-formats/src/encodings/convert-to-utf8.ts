@@ -4,7 +4,7 @@ import { TextDecoder } from 'node:util'
 
 const multiByte = /^(gbk|gb18030|big5|euc-jp|iso-2022-jp|shift_jis|euc-kr)$/
 
-/** `encoding` is TextDecoder's name of an encoding other than UTF-8. */
+/** Returns the decoder of an encoding other than UTF-8. `encoding` is TextDecoder's name of it. */
 export function decoderOf(encoding: string): TextDecoderPort {
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16Decoder(encoding)
   return multiByte.test(encoding) ? new MultiByteDecoder(encoding) : new SingleByteDecoder(encoding)

@@ -107,7 +107,8 @@ export class SheetReader implements XmlHandler {
 
   #shared(bytes: Buffer, length: number): void {
     const { texts } = this.#context
-    if (!texts.find(parseDigits(bytes, 0, length))) throw new BadXml('a cell shares a text that is not there')
+    if (!texts.find(parseDigits(bytes, 0, length)))
+      throw new BadXml('a cell refers to a shared text that does not exist')
     if (texts.to > texts.from) this.#row.put(this.#column, texts.page, texts.from, texts.to, true)
   }
 

@@ -11,7 +11,7 @@ const attributesKept = 64
 
 /** Receives the events of an XML text. Positions refer to `xml.bytes` and are valid until the call returns. */
 export interface XmlHandler {
-  /** An element whose local name lies between `nameFrom` and `nameTo`. An empty element is closed immediately afterwards. */
+  /** An element. Its local name lies between `nameFrom` and `nameTo`. An empty element is closed immediately afterwards. */
   open(xml: XmlScanner): void
   close(xml: XmlScanner): void
   /** Characters as written; in a CDATA section ampersands have no special meaning. */

@@ -89,7 +89,7 @@ export class CsvCells {
   }
 }
 
-/** The last field of a row may be followed by CR. */
+/** Returns the text of a field in quotes. Ignores the bytes after the closing quote, because CR may follow the last field of a row. */
 function unquote(field: Buffer): string {
   const text = field.toString('utf8')
   return text.slice(1, text.lastIndexOf('"')).replaceAll('""', '"')

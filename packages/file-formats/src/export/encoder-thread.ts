@@ -23,7 +23,7 @@ function sendBytes(bytes: Uint8Array): void {
   send({ kind: 'bytes', memory }, [memory])
 }
 
-/** The encoder of the job's format. Each loads its own libraries. */
+/** Imports the encoder of the job's format, with the libraries of that format only. */
 async function openEncoder(): Promise<{
   write(cells: CellText[][]): Promise<void>
   end(): Promise<void>

@@ -18,7 +18,7 @@ export interface FileEncoder {
   end(): Uint8Array[]
 }
 
-/** Rows that one format can hold, or a value that it cannot. The message is for users. */
+/** The format cannot store a value, or cannot store this many rows or columns. The message is for users. */
 export class UnencodableValueError extends Error {
   override readonly name = 'UnencodableValueError'
 }

@@ -115,8 +115,8 @@ const textCell = (text: string): string =>
   `<c t="inlineStr"><is><t xml:space="preserve">${escapeXml(text)}</t></is></c>`
 
 /**
- * Control characters and halves of surrogate pairs, which XML cannot contain, are written as `_xHHHH_`, and so is a text that looks
- * like one (ECMA-376, ST_Xstring).
+ * Escapes a text for XML. Control characters and halves of surrogate pairs, which XML cannot contain, become `_xHHHH_` (ECMA-376,
+ * ST_Xstring); the underscore of a text that already looks like this becomes `_x005F_`.
  */
 function escapeXml(text: string): string {
   return text

@@ -55,7 +55,10 @@ export function isPacked(start: Buffer): boolean {
   return archiveSignatures.some((magic) => head.startsWith(magic))
 }
 
-/** A CSV header can also begin with `PAR1`; in Parquet the bytes after it are not text. */
+/**
+ * Returns whether a file begins like Parquet: with `PAR1`, and bytes after it that are not text. A CSV header can also begin with
+ * `PAR1`.
+ */
 function isParquet(head: string): boolean {
   return head.startsWith('PAR1') && (head.length < 12 || [...head].some((character) => character < '\t'))
 }

@@ -74,7 +74,7 @@ export class JsonColumns {
     if (label.includes('\0') || !label.isWellFormed()) {
       throw new SourceProblem(
         'JSON_BROKEN',
-        `${this.#name} has a key that no column can be called by: "${spelling.slice(0, 200)}".`,
+        `${this.#name} has a key that cannot be the name of a column: "${spelling.slice(0, 200)}".`,
       )
     }
     this.#byLabel.set(label, this.labels.length)

@@ -107,7 +107,7 @@ export class JsonScanner {
         this.marks |= HAS_ESCAPE
         at = this.#escape(bytes, at, end)
         if (at < 0) return at
-      } else if (byte < 32) return this.broken('a line end, tab or other control character stands inside a text', at)
+      } else if (byte < 32) return this.broken('a text contains a line end, tab or other control character', at)
       else at++
     }
     return NEEDS_MORE
@@ -146,7 +146,7 @@ export class JsonScanner {
   }
 
   #badEscape(at: number): typeof INVALID_JSON {
-    return this.broken('a backslash stands before something that JSON does not escape', at)
+    return this.broken('a backslash precedes a character that JSON does not escape', at)
   }
 
   #plain(bytes: Uint8Array, from: number, end: number): number {
@@ -187,7 +187,7 @@ export class JsonScanner {
   }
 
   #badNumber(at: number): typeof INVALID_JSON {
-    return this.broken('a number is not written as JSON writes numbers', at)
+    return this.broken('a number does not have the form of a JSON number', at)
   }
 }
 

@@ -97,7 +97,7 @@ export function ambiguousArraysProblem(name: string, one: string, other: string)
   return new SourceProblem('JSON_AMBIGUOUS', text)
 }
 
-/** Returns the keys whose values are arrays that are empty or begin with an object. */
+/** Returns the keys of arrays that are empty or begin with an object. */
 function arraysUnderKeys({ bytes, end }: ByteWindow, start: number): { key: string; empty: boolean }[] {
   const scanner = new JsonScanner()
   const arrays: { key: string; empty: boolean }[] = []

@@ -11,7 +11,7 @@ import { JsonPass, putDoubled } from './json-record.ts'
 import { type JsonShape, jsonShape } from './json-shape.ts'
 import { walkArray, walkLines, walkSequence } from './walk-values.ts'
 
-/** Number of bytes whose keys make the first header. */
+/** Number of bytes at the start from which the first header is made. */
 const guessedFrom = 1024 * 1024
 
 type JsonFacts = Pick<NormaliseJob, 'name' | 'limits' | 'options' | 'firstBytes'>
@@ -51,7 +51,7 @@ export async function writeJson(
   if (columns.labels.length === 0 && records === 0 && isMeant)
     throw new SourceProblem(
       'EMPTY_SOURCE',
-      `${about.name} is an empty list, and no earlier load says which columns it would have. Run again once it has records.`,
+      `${about.name} is an empty list, and no earlier load defines its columns. Run again once the list has records.`,
     )
   if (columns.labels.length === 0 && records === 0 && shape.kind === 'ARRAY')
     throw new SourceProblem(

@@ -193,7 +193,7 @@ describe('an invalid JSON record', () => {
       '7 b holds half a surrogate pair, which is not a character',
       '8 c holds a number that is too long or too large for JSONB',
       '9  is longer than 2000 bytes',
-      '10  a number is not written as JSON writes numbers (byte 6 of the line)',
+      '10  a number does not have the form of a JSON number (byte 6 of the line)',
     ])
     expect(rejected[0]?.raw).toBe('{"a":2')
   })

@@ -132,7 +132,10 @@ function plainByteArrays(bytes: Uint8Array, most: number): ByteValues {
   return { count, bytes, starts, lengths }
 }
 
-/** Each value shares its first bytes with the previous one, so a few bytes may expand to very many: the lengths are summed up first. */
+/**
+ * Reads values that share their first bytes with the previous value. A few bytes may expand to very many, so the lengths are summed up
+ * before any value is copied.
+ */
 function joinPrefixes(body: Uint8Array, most: number, longest: number): ByteValues {
   const prefixes = unpackDeltas(body, most, (count) => new Int32Array(count))
   const suffixes = unpackDeltas(body.subarray(prefixes.end), most, (count) => new Int32Array(count))

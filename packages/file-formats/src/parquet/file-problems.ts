@@ -23,7 +23,7 @@ export class FileProblem extends Error {
   }
 }
 
-/** `where` names the part that cannot be read. */
+/** Returns the problem of a damaged file. `where` names the part that cannot be read. */
 export function damagedFileProblem(where: string, cause?: unknown): FileProblem {
   const detail = cause instanceof Error && !(cause instanceof TypeError) ? ` (${cause.message})` : ''
   return new FileProblem(

@@ -109,7 +109,7 @@ const fillNarrow =
     const value = view.getInt32(at, true)
     vector.low[row] = value
     vector.high[row] = value >> 31
-    if (value < from || value > to) notes.fault(row, `is ${value}, where its column says ${from} to ${to}`)
+    if (value < from || value > to) notes.fault(row, `is ${value}, but its column allows ${from} to ${to}`)
   }
 
 const fillUnsigned32: FillFixed<IntegerVector> = ({ view }, at, vector, row) => {
@@ -235,7 +235,7 @@ function storeDecimal(
     typeof value === 'number' && digits <= 15
       ? Math.abs(value) >= 10 ** digits
       : toAbsoluteBigint(value) >= 10n ** BigInt(digits)
-  if (tooLong) notes.fault(row, `has more than the ${digits} digits that its column says`)
+  if (tooLong) notes.fault(row, `has more than the ${digits} digits that its column allows`)
 }
 
 function toAbsoluteBigint(value: number | bigint): bigint {
@@ -315,7 +315,7 @@ const endOfDates = 2_145_042_906
 const endOfTimestampDays = 106_762_940
 
 const outOfRange = (value: number | bigint, unit: string) =>
-  `is ${value} ${unit} from 1970, a time that the warehouse’s calendar does not reach`
+  `is ${value} ${unit} from 1970, which is outside the warehouse’s calendar`
 
 function storeWhole(halves: Int64Halves, row: number, value: number): void {
   const high = Math.floor(value / two32)

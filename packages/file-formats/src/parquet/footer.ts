@@ -96,7 +96,7 @@ function openFile(path: string, fileName: string): number {
     return openSync(path, 'r')
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
-    throw new SourceProblem('FILE_MISSING', `${fileName} is not there any more. Upload it again.`, { cause })
+    throw new SourceProblem('FILE_MISSING', `${fileName} no longer exists. Upload it again.`, { cause })
   }
 }
 
@@ -139,7 +139,7 @@ const encryptedFileProblem = () =>
 const createTruncatedFileProblem = () =>
   new FileProblem('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
 
-/** hyparquet returns values of whatever type the bytes declare. Throws RangeError unless all used values have the expected type. */
+/** Throws RangeError unless all used values have the expected type, because hyparquet returns values of any type that the bytes declare. */
 function assertSane({ schema, row_groups: groups }: FileMetaData): void {
   for (const element of schema) assertElement(element)
   for (const { columns, num_rows: rows } of groups) {

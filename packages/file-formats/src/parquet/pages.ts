@@ -203,6 +203,6 @@ export function findDecompression(codec: CompressionCodec | undefined): PageDeco
 /** Throws if the bytes do not match their header. */
 export function decompressPage(run: PageDecompressor, input: Uint8Array, length: number): Uint8Array {
   const page = length === 0 && input.length === 0 ? input : run(input, length)
-  if (page.length !== length) throw new RangeError(`a page has ${page.length} bytes where its header says ${length}`)
+  if (page.length !== length) throw new RangeError(`a page has ${page.length} bytes, but its header says ${length}`)
   return page
 }

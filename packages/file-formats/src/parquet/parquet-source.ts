@@ -32,7 +32,7 @@ export const parquetSource: DataSource<ParquetConfig> = {
   read: (config, report, signal) => readParquet(config, report, signal, defaultLimits),
 }
 
-/** `parquetSource.read` with other limits. */
+/** Reads like `parquetSource.read`, with other limits. */
 export async function* readParquet(
   { path, fileName }: ParquetConfig,
   report: ReadReporter,

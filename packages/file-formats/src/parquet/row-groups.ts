@@ -27,7 +27,7 @@ export class HoldsBytes extends Error {
   readonly column: number
 
   constructor(column: number) {
-    super(`column ${column} is no text`)
+    super(`column ${column} is not text`)
     this.column = column
   }
 }

@@ -53,7 +53,7 @@ export function readSchema(metadata: FileMetaData): ParquetColumn[] {
   }))
 }
 
-/** Whether a column is a plain leaf, whose rows are its entries. */
+/** Whether a column is a plain leaf, so that its entries are the rows. */
 export function isFlat(node: SchemaNode): node is SchemaNode & { leaf: SchemaLeaf } {
   return node.leaf !== undefined && !node.repeated
 }
@@ -109,7 +109,7 @@ function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }
   }
   const nodes = children.map((child) => nodeOf(child, levels, seen))
   const leaves = nodes.flatMap((node) => node.leaves)
-  if (leaves.length === 0) throw damagedFileProblem(`column "${path.join('.')}", a group of nothing,`)
+  if (leaves.length === 0) throw damagedFileProblem(`column "${path.join('.')}", an empty group,`)
   return { ...base, shape: shapeOf(tree, nodes), children: nodes, leaves }
 }
 
@@ -268,7 +268,7 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
   const precision = logical?.precision ?? element.precision ?? 0
   const scale = logical?.scale ?? element.scale ?? 0
   if (!(precision >= 1 && precision <= maxPrecision && scale >= 0 && scale <= precision)) {
-    throw unsupportedColumnProblem(label, `is a DECIMAL(${precision},${scale}), which there is not`)
+    throw unsupportedColumnProblem(label, `is a DECIMAL(${precision},${scale}), which is not a valid type`)
   }
   const as =
     physical === 'INT32'
@@ -278,7 +278,7 @@ function decimalElement(element: SchemaElement, physical: ParquetType, label: st
         : physical === 'BYTE_ARRAY' || physical === 'FIXED_LEN_BYTE_ARRAY'
           ? 'decimal-bytes'
           : undefined
-  if (!as) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which there is not`)
+  if (!as) throw unsupportedColumnProblem(label, `is a DECIMAL of ${physical}, which is not a valid type`)
   return { ...typedElement('DECIMAL', 'decimal', { as, digits: precision }), precision, scale }
 }
 

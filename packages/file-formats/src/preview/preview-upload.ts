@@ -66,7 +66,7 @@ export async function previewUpload(
   }
 }
 
-/** Samples of a large file take a tenth of a second, which would block the event loop. */
+/** Runs a preview in a thread, because the samples of a large file would block the event loop for a tenth of a second. */
 async function previewInThread(job: PreviewJob, signal: AbortSignal): Promise<DelimitedPreview> {
   signal.throwIfAborted()
   await using thread = startReaderThread<DelimitedPreview>('preview', job, { reading: job.file.name }, signal)

@@ -21,7 +21,7 @@ export interface SourcePreview {
   sparse?: true
   /** The reason why a load would fail. Set if all rows were read and too many of them do not fit. */
   tooManyRejected?: string
-  /** A sentence with the number of rows at the beginning of a larger file that do not fit; set if nearly all of them do not fit. */
+  /** A sentence with the number of rows at the start of a larger file that do not fit. Set if nearly all of these rows do not fit. */
   likelyRejected?: string
   /** A sentence about sheets with rows that a load would not read. */
   unread?: string

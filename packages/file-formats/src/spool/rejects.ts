@@ -13,13 +13,13 @@ export class RejectsFile {
   readonly #writer: SpoolWriter
   readonly #kept: number
 
-  /** Stores at most `kept` rows; counts all. */
+  /** `kept` is the maximum number of stored rows. */
   constructor(writer: SpoolWriter, kept: number) {
     this.#writer = writer
     this.#kept = kept
   }
 
-  /** `raw` is cut to 4 KB, and its NULs are made visible, because a report must be storable as text. */
+  /** Counts a rejected row, and stores it if fewer than `kept` are stored. Converts `raw` with `rawText`, so that a report can store it. */
   add(line: number, reason: string, raw: Uint8Array, column?: string): void {
     this.count++
     if (this.count > this.#kept) return

@@ -32,7 +32,7 @@ export function openSpool(directory: string): number {
   }
 }
 
-/** A name that still exists was left by a crash or is about to be removed, so it can be deleted. */
+/** Deletes all names in the directory of spools. A name that still exists was left by a crash, or its creator is about to unlink it. */
 function clearLeftovers(directory: string): void {
   for (const name of readdirSync(directory)) removeIfExists(join(directory, name))
 }

@@ -2,7 +2,10 @@ import { SourceProblem } from '@sluice/row-stream'
 import type { NormalisedFile, NormaliseJob } from '../format/converted-upload.ts'
 import { startReaderThread } from '../start-reader-thread.ts'
 
-/** Bytes read and written. Threads that handled more are ended: freeing their heap is worth the 0.1 s that a new thread takes. */
+/**
+ * Maximum bytes that a thread has read and written if it is reused. After a larger job the thread ends, because freeing its heap
+ * is worth the 0.1 s that a new thread takes.
+ */
 const maxBytesToReuseThread = 4 * 1024 * 1024
 
 /**

@@ -15,11 +15,11 @@ export interface UploadToOpen {
   path: string | number
   /** The display name; messages show it instead of the path. */
   name: string
-  /** Spools are made in its folder `spool`. */
+  /** Spools are created in the folder `spool` of this directory. */
   filesDirectory: string
   options?: UploadOptions
   limits?: UploadLimits
-  /** The only accepted format, if set. The other one is refused once it is recognised, before it is unpacked. */
+  /** The only accepted format, if set. A file of the other format is refused before it is unpacked. */
   wanted?: UploadFormat
   /** The number of bytes of rows after which unpacking stops, for example for a preview. */
   firstBytes?: number
@@ -174,7 +174,7 @@ function openFile(path: string, name: string): number {
     const fd = openSync(path, 'r')
     if (fstatSync(fd).isFile()) return fd
     closeSync(fd)
-    throw Object.assign(new Error(`${path} is no file`), { code: 'EISDIR' })
+    throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' })
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? ''
     const why = unreadableReasons[code] ?? `cannot be read (${code})`

@@ -10,7 +10,7 @@ export function splitProgress(report: ReadReporter) {
       report.progress({ bytesRead: Math.floor(bytesRead / 2), bytesTotal })
     },
 
-    /** Returns the reporter of the reading, whose input has `size` bytes. */
+    /** Returns the reporter of the reading. `size` is the number of bytes to read. */
     second(size: number): ReadReporter['progress'] {
       return (counts) => {
         if (uploadSize === undefined || counts.bytesRead === undefined) return report.progress(counts)

@@ -185,9 +185,7 @@ export const dirtyTables: DirtyFile[] = [
     text: 'name,cases\nAccra,30\nTamale,40\nTotal,70\n',
     labels: 'name¦cases',
     rows: ['Accra¦30', 'Tamale¦40', 'Total¦70'],
-    notes: [
-      'The last row may be a total: Total,70. It is kept as a row unless the options say that it is one of the lines at the end.',
-    ],
+    notes: ['The last row may be a total: Total,70. It is loaded as a row. To skip it, set footerLines.'],
   },
   {
     name: 'a truncated last row',

@@ -193,7 +193,7 @@ describe('a preview', () => {
       /the column "c", which the file does not have/,
     )
     expect(() => preview('id,"x" y,z\n1,2,3\n4,5,6\n', { quote: 'DOUBLE' })).toThrow(
-      'The header of cases.csv in line 1 cannot be read: it has text after a closing quote; a quote inside a quoted field has to be doubled. If it has no header row, say so in the options.',
+      'The header of cases.csv in line 1 cannot be read: it has text after a closing quote; a quote inside a quoted field has to be doubled. If the file has no header row, set headerRow to false.',
     )
   })
 })

@@ -89,7 +89,7 @@ describe('a rejected row', () => {
           line: 2,
           column: 'b',
           reason:
-            'a character cannot be read (byte 0xE9 is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding',
+            'a character cannot be read (byte 0xE9 is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or set its encoding',
           raw: '1,caf\ufffd',
         },
       ],
@@ -103,7 +103,7 @@ describe('a rejected row', () => {
           line: 2,
           column: 'a',
           reason:
-            'a character cannot be read (byte 0xED is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding',
+            'a character cannot be read (byte 0xED is not UTF-8): save the file as UTF-8, in Excel as "CSV UTF-8", or set its encoding',
           raw: '\ufffd\ufffd\ufffd,1',
         },
       ],

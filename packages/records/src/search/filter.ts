@@ -62,7 +62,7 @@ export function queryCondition(text: string | undefined, { query }: SearchTarget
   const wanted = text?.trim()
   if (!wanted) return undefined
   assertStorableText(wanted)
-  return query ? sql`(${query(wanted)})` : rejectTerm('is not offered here: use filter')
+  return query ? sql`(${query(wanted)})` : rejectTerm('is not supported here: use filter')
 }
 
 function operatorNamed(name: string, { type }: Property): FilterOperator {
@@ -74,7 +74,7 @@ function operatorNamed(name: string, { type }: Property): FilterOperator {
   if (!operator.types.includes(type)) {
     const suitable = [...filterOperators].filter(([, { types }]) => types.includes(type)).map(([known]) => known)
     rejectTerm(
-      `uses the operator ${quoteText(name)}, which is not for this property; these are: ${suitable.join(', ')}`,
+      `uses the operator ${quoteText(name)}, which this property does not support. Supported operators: ${suitable.join(', ')}`,
     )
   }
   return operator
@@ -117,9 +117,9 @@ function identifiableCondition(
   query: NonNullable<SearchTarget['query']>,
 ): RawBuilder<SqlBool> {
   const known = ['token', '!token', 'ilike', '!ilike']
-  if (!known.includes(operator)) rejectTerm(`uses ${quoteText(operator)}; identifiable goes with: ${known.join(', ')}`)
+  if (!known.includes(operator)) rejectTerm(`uses ${quoteText(operator)}; identifiable supports: ${known.join(', ')}`)
   const text = requireValue(value, operator)
-  const words = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs some text to look for')]
+  const words = operator.endsWith('token') ? wordsOf(text) : [text || rejectTerm('needs a text to search for')]
   const all = sql<SqlBool>`${sql.join(
     words.map((word) => sql`(${query(word)})`),
     sql` and `,

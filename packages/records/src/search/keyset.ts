@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 
 /** Returns the expression of a term's value as text that `bindKey` converts back; null if the value is missing. */
 export function keyText({ key, type }: OrderTerm): RawBuilder<string | null> {
-  // Without a zone, so that the text does not depend on the session: `dateTime` reads it as UTC.
+  // The time zone is removed, so that the text does not depend on the session. `dateTime` reads the text as UTC.
   const value = type === 'date-time' ? sql`(${key} at time zone 'UTC')` : key
   return sql`to_jsonb(${value}) #>> '{}'`
 }
@@ -20,7 +20,7 @@ export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | 
   // One row comparison, which can use an index.
   const sides = [
     terms.map(({ key }) => key),
-    values.map((value) => value ?? rejectTerm('has no value where one must be')),
+    values.map((value) => value ?? rejectTerm('lacks a value that the order requires')),
   ]
   const [rows, bound] = sides.map((side) => sql`(${sql.join(side)})`)
   return sql`${rows} ${sql.raw(terms[0]!.descending ? '<' : '>')} ${bound}`
@@ -28,7 +28,10 @@ export function afterKeys(terms: readonly OrderTerm[], keys: readonly (string | 
 
 type KeysetValue = RawBuilder<unknown> | undefined
 
-/** Compares term by term: later by the first term, or equal in it and later by the rest. */
+/**
+ * Returns the condition as one comparison per term: a row comes later by the first term, or equals it and comes later by the
+ * other terms.
+ */
 function lexicographicAfter(
   [term, ...rest]: readonly OrderTerm[],
   [value, ...values]: readonly KeysetValue[],
@@ -77,7 +80,7 @@ interface PageCursor {
 const maxCursorLength = 2000
 const checksumLength = 16
 const invalidCursor =
-  'is not a place in this list: take it unchanged from the page before, with the same filters and order'
+  'is not a cursor of this list: send the cursor of the previous page unchanged, with the same filters and order'
 
 /**
  * Returns the text of a cursor. `list` identifies the resource, filters and order. The checksum detects mistakes and is not a

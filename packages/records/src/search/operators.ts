@@ -9,7 +9,7 @@ import {
   type TextPattern,
 } from './patterns.ts'
 import { columnOf, type Property, type PropertyType } from './properties.ts'
-import { arrayOf, byteLength, valueOf } from './values.ts'
+import { arrayOf, collectionSize, valueOf } from './values.ts'
 
 type ConditionBuilder<Operand extends unknown[]> = (property: Property, ...operand: Operand) => RawBuilder<SqlBool>
 
@@ -32,7 +32,7 @@ function comparisonOperator(
   const comparison = sql.raw(symbol)
   const condition: ConditionBuilder<[string]> = (property, value) => {
     const column = columnOf(property.column)
-    if (property.type === 'strings') return sql`cardinality(${column}) ${comparison} ${byteLength(value)}`
+    if (property.type === 'strings') return sql`cardinality(${column}) ${comparison} ${collectionSize(value)}`
     const condition = sql<SqlBool>`${column} ${comparison} ${valueOf(property, value)}`
     return symbol === '=' ? withTrigramCondition(property, condition, [value]) : condition
   }
@@ -50,7 +50,10 @@ function listOperator(negated: boolean): FilterOperator {
   return { takes: 'list', types: allPropertyTypes, condition }
 }
 
-/** `pieces` are texts that every match contains; a trigram index can look them up. */
+/**
+ * Returns an operator that matches a pattern. `pieces` returns texts that every match contains, so that a trigram index can look
+ * them up.
+ */
 function patternOperator(match: TextPattern, pieces: (value: string) => string[] = () => []): FilterOperator {
   const condition: ConditionBuilder<[string]> = (property, value) =>
     withTrigramCondition(property, match(columnOf(property.column), value), pieces(value))

@@ -8,7 +8,7 @@ interface AnsweredPage {
   total?: number
   /** Rows on this page. A full page implies a next page if the total is unknown. */
   rows?: number
-  /** Whether another page follows. When absent, it is derived from `total` or `rows`. */
+  /** Whether another page follows. Default: derived from `total` or `rows`. */
   more?: boolean
   /** Cursor of the next page. Without it, the next page has a page number. */
   cursor?: string
@@ -48,8 +48,8 @@ function linkHeader(
   url: string,
   { page, pageSize, pageCount, more, cursor, byCursor }: LinkContext,
 ): string | undefined {
-  const to = (rel: string, where: Record<string, string>) =>
-    `<${addressOf(url, { ...where, pageSize: String(pageSize) })}>; rel="${rel}"`
+  const to = (rel: string, pageParameters: Record<string, string>) =>
+    `<${replacePageParameters(url, { ...pageParameters, pageSize: String(pageSize) })}>; rel="${rel}"`
   const numbered = (rel: string, target: number) => to(rel, { page: String(target) })
   const next = more ? [cursor === undefined ? numbered('next', page + 1) : to('next', { after: cursor })] : []
   const previous = page > 1 && !byCursor ? [numbered('prev', Math.min(page - 1, pageCount ?? page - 1))] : []
@@ -59,12 +59,15 @@ function linkHeader(
   return all.length <= maxLinkLength ? all : next[0]
 }
 
-/** Returns path and query, serialized by URL, which escapes characters that would end the link early. */
-function addressOf(url: string, where: Record<string, string>): string {
+/**
+ * Returns the path and query of `url` with its paging parameters replaced by `pageParameters`. `URL` serializes both, because it
+ * escapes characters that would end the link early.
+ */
+function replacePageParameters(url: string, pageParameters: Record<string, string>): string {
   const [, path = '', query = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)\??(.*)$/is.exec(url) ?? []
   const address = Object.assign(new URL('http://here'), { pathname: path, search: query })
-  for (const name of ['paging', 'page', 'after']) if (!(name in where)) address.searchParams.delete(name)
-  for (const [name, value] of Object.entries(where)) address.searchParams.set(name, value)
+  for (const name of ['paging', 'page', 'after']) if (!(name in pageParameters)) address.searchParams.delete(name)
+  for (const [name, value] of Object.entries(pageParameters)) address.searchParams.set(name, value)
   // Two leading slashes would be read as a host.
   return `${address.pathname.replace(/^\/+/, '/')}${address.search}`
 }

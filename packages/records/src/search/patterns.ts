@@ -13,7 +13,7 @@ export type TextPattern = (column: RawBuilder<unknown>, text: string) => RawBuil
 export function createTextPattern(keyword: 'like' | 'ilike', before: '%' | '', after: '%' | ''): TextPattern {
   const operator = sql.raw(keyword)
   return (column, text) => {
-    if (text === '') rejectTerm('needs some text to look for')
+    if (text === '') rejectTerm('needs a text to search for')
     return sql`${column} ${operator} ${before + escapeLike(text) + after}`
   }
 }
@@ -23,7 +23,7 @@ export function createTextPattern(keyword: 'like' | 'ilike', before: '%' | '', a
  * 4 ms among a million rows.
  */
 export const startsWithText: TextPattern = (column, text) => {
-  if (text === '') rejectTerm('needs some text to look for')
+  if (text === '') rejectTerm('needs a text to search for')
   return sql`lower(${column}) like lower(${`${escapeLike(text)}%`})`
 }
 
@@ -62,7 +62,7 @@ export function trigramPattern(like: string): string | undefined {
   return pieces.length > 1 ? `%${pieces.join('%')}%` : undefined
 }
 
-/** The last piece has the remainder: three to five letters. */
+/** Splits a word into pieces of three letters. The last piece has the remainder: three to five letters. */
 function splitIntoThrees(word: string): string[] {
   const letters = [...word]
   const count = Math.floor(letters.length / 3)
@@ -86,7 +86,7 @@ export const isNotTrue = (condition: RawBuilder<SqlBool>): RawBuilder<SqlBool> =
 /** Returns the distinct words of a text: runs of letters, marks and digits of any script. */
 export function wordsOf(text: string): string[] {
   const words = [...new Set(text.split(/[^\p{L}\p{M}\p{N}]+/u).filter((word) => word !== ''))]
-  if (words.length === 0) rejectTerm('needs at least one letter or digit to look for')
-  if (words.length > maxWords) rejectTerm(`must not look for more than ${maxWords} words`)
+  if (words.length === 0) rejectTerm('needs at least one letter or digit to search for')
+  if (words.length > maxWords) rejectTerm(`must not have more than ${maxWords} words`)
   return words
 }

@@ -11,9 +11,9 @@ export interface SearchResource extends SearchTarget {
   name?: string
   /** Unique and not null. It is the last term of every order, so that pages neither overlap nor skip. */
   idColumn: ColumnReference
-  /** `uid` when absent. */
+  /** Default: `uid`. */
   idType?: 'uid' | 'number'
-  /** Order terms for requests without an order, such as `['name:iasc']`. When absent, the order is by id. */
+  /** Order terms for requests without an order, such as `['name:iasc']`. Default: by id. */
   defaultOrder?: readonly string[]
 }
 
@@ -46,7 +46,7 @@ export interface SearchPlan {
 const defaultPageSize = 50
 /** Also the limit of requests without paging. */
 const maxPageSize = 1000
-/** Rows that the database may skip. */
+/** Maximum number of rows that the database skips for a page. */
 export const maxOffset = 100_000
 
 /** Converts a search request to SQL parts. Throws InvalidSearch with one violation per invalid term. */
@@ -95,7 +95,7 @@ export function searchPlan(request: SearchRequest, resource: SearchResource): Se
 const defaultTerms = ({ defaultOrder = [], properties }: SearchResource): OrderTerm[] =>
   defaultOrder.map(orderReader(properties))
 
-/** Identifies a list by everything that determines its rows and their order. */
+/** Returns a text that identifies a list: everything that determines the rows and their order. */
 const listOf = ({ query = '', filter = [], order, rootJunction = 'AND' }: SearchRequest, resource: SearchResource) =>
   JSON.stringify([resource.name, query.trim(), filter, rootJunction, order?.length ? order : resource.defaultOrder])
 
@@ -104,7 +104,7 @@ function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = t
   const offset = (page - 1) * pageSize
   if (offset > maxOffset) {
     rejectTerm(
-      `must not lie beyond row ${maxOffset}: narrow the search, or follow the cursor of each page to the next one`,
+      `must not start after row ${maxOffset}: narrow the search, or follow the cursor of each page to the next one`,
     )
   }
   return { limit: pageSize, offset, page, pageSize, counted: total }
@@ -112,8 +112,8 @@ function pageOf({ page = 1, pageSize = defaultPageSize, paging = true, total = t
 
 function cursorPosition({ after: text, page, paging }: PagingRequest, list: string, terms: readonly OrderTerm[]) {
   if (text === undefined) return undefined
-  if (page !== undefined) rejectTerm('names a place by itself: leave out page')
-  if (paging === false) rejectTerm('goes with pages only')
+  if (page !== undefined) rejectTerm('already determines the page: omit page')
+  if (paging === false) rejectTerm('requires paging')
   const cursor = parseCursor(list, text, terms.length)
   return { page: cursor.page, condition: afterKeys(terms, cursor.keys) }
 }

@@ -15,11 +15,11 @@ interface PropertyLocation {
    */
   within?: ColumnReference
   /**
-   * For a value of a related row: its column there (`a.username`), and the condition on a row whose related row matches
-   * (`r.created_by in (select …)`). Filters evaluate the few related rows first instead of once for each row.
+   * For a value of a related row: the column in the related table (`a.username`). `where` converts a condition on the related row to one
+   * on `r` (`r.created_by in (select …)`). Filters evaluate the few related rows first instead of once for each row.
    */
   found?: { column: string; within?: ColumnReference; where: (condition: RawBuilder<SqlBool>) => RawBuilder<SqlBool> }
-  /** Only holders of one of these roles may search by it. Absent: no restriction. */
+  /** A caller needs one of these roles to search by the property. Default: no restriction. */
   onlyFor?: readonly Role[]
   /**
    * For a property of related records (`userGroups.name`): converts a condition on one related record to the condition that
@@ -43,7 +43,7 @@ export type Properties = Record<string, Property>
 /** Returns the property with this name. Rejects an unknown name. */
 export function getProperty(name: string, properties: Properties): Property {
   const property = Object.hasOwn(properties, name) ? properties[name] : undefined
-  return property ?? rejectTerm(`names ${quoteText(name)}, which is none of: ${Object.keys(properties).join(', ')}`)
+  return property ?? rejectTerm(`names ${quoteText(name)}, which is not one of: ${Object.keys(properties).join(', ')}`)
 }
 
 /** Returns the column in SQL. An expression is put in parentheses, so that it stays one operand. */

@@ -8,7 +8,7 @@ const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** Returns whether the text is a UUID. PostgreSQL rejects a query that compares a uuid with other text. */
 export const isUid = (text: string): boolean => uuidPattern.test(text)
 
-/** Bounded to the range of a double, because PostgreSQL fails for larger numbers. */
+/** Limits the digits, because PostgreSQL fails for numbers beyond its range. */
 const numberPattern = /^-?\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?$/
 const bigintPattern = /^-?\d{1,18}$/
 
@@ -18,15 +18,15 @@ export function valueOf(property: Property, text: string): RawBuilder<unknown> {
   return sql`${value}${castValues(property, [value]) ?? sql``}`
 }
 
-/** Several values as one bind parameter: an array. */
+/** Returns several values as one bind parameter: an array. */
 export function arrayOf(property: Property, texts: readonly string[]): RawBuilder<unknown> {
   const values = texts.map((text) => parseValue(property, text))
   const type = castValues(property, values)
   return type ? sql`${values}${type}[]` : sql`${values}`
 }
 
-/** Returns the size that `eq` and `ne` compare a collection with. */
-export function byteLength(text: string): RawBuilder<unknown> {
+/** Parses the size of a collection, with which `eq` and `ne` compare it. Rejects text that is not a whole number. */
+export function collectionSize(text: string): RawBuilder<unknown> {
   if (!/^\d{1,9}$/.test(text)) {
     const member = /^[\w-]{1,60}$/.test(text) ? text : '…'
     rejectTerm(`must compare the size of a collection with a whole number; to find members use in:[${member}]`)
@@ -56,8 +56,8 @@ function parseValue(property: Property, text: string): string {
 }
 
 /**
- * PostgreSQL infers text-like types from the column. Whole numbers are cast to bigint, because an index on an integer column
- * does not support a comparison with numeric.
+ * Returns the cast for the values; undefined for text-like types, which PostgreSQL infers from the column. Whole numbers are cast to
+ * bigint, because an index on an integer column does not support a comparison with numeric.
  */
 function castValues({ type }: Property, values: readonly string[]): RawBuilder<unknown> | undefined {
   switch (type) {
@@ -97,7 +97,7 @@ export function dateTime(text: string): string {
   return `${date}T${time}:${minute}:${second}.${fraction.slice(0, 6)}${zone}`
 }
 
-/** JavaScript reads 30 February as 1 March; PostgreSQL rejects it, and rejects the year 0. */
+/** Returns whether PostgreSQL accepts the date. It rejects the year 0, and 30 February, which JavaScript reads as 1 March. */
 function inCalendar(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`)
   return !date.startsWith('0000') && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date)

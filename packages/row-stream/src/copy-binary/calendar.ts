@@ -3,7 +3,7 @@ const secondsOfDay = 86_400
 export const epochDays = 10_957
 export const epochMicroseconds = 946_684_800_000_000n
 
-/** Days since 2000-01-01 of a day in the Gregorian calendar, extended to all times. The month is 1 to 12. */
+/** Returns the days since 2000-01-01 of a day in the proleptic Gregorian calendar. The month is 1 to 12. */
 export function daysFrom2000(year: number, month: number, day: number): number {
   const shifted = month > 2 ? year : year - 1
   const era = Math.floor(shifted / 400)
@@ -38,7 +38,10 @@ export const momentOf = (date: Date, moment: TimestampParts): void => {
   moment.microseconds = (milliseconds - seconds * 1000) * 1000
 }
 
-/** Writes microseconds since 2000-01-01 as eight bytes. They pass 2^53 in the year 2285, so halves are computed apart. */
+/**
+ * Writes microseconds since 2000-01-01 as eight bytes. Their number exceeds 2^53 from 2285 on, so the two halves are computed
+ * separately.
+ */
 export function writeMicroseconds(view: DataView, at: number, { days, seconds, microseconds }: TimestampParts): void {
   const all = days * secondsOfDay + seconds
   const upper = Math.floor(all / 65_536)

@@ -76,12 +76,12 @@ export function wholeOf(low: number, high: number): number | bigint {
   return (BigInt(high) << 32n) | BigInt(low >>> 0)
 }
 
-/** The unscaled integer of a decimal. */
+/** Returns the unscaled integer of a decimal. */
 export function unscaledOf(vector: DecimalVector, row: number): number | bigint {
   return vector.big?.get(row) ?? wholeOf(vector.low[row]!, vector.high[row]!)
 }
 
-/** A vector of `rows` rows, all arrays in place; for bytes, `data` is still to be set. */
+/** Returns a vector of `rows` rows with all arrays allocated, except `data` of a bytes vector, which the caller sets. */
 export function emptyVector(kind: VectorKind, rows: number, scale = 0): ColumnVector {
   const nulls = new Uint8Array(rows)
   const halves = () => ({ low: new Int32Array(rows), high: new Int32Array(rows) })

@@ -4,7 +4,7 @@ import { UnstorableValue, type TupleBuffer, checkValueBytes } from './tuple-buff
 const jsonbVersion = 1
 
 /**
- * Writes a JSON text as a field of a JSONB column. Throws `Misfit` for a value that PostgreSQL would
+ * Writes a JSON text as a field of a JSONB column. Throws `UnstorableValue` for a value that PostgreSQL would
  * reject, because one such value would end the whole load: broken JSON, `\u0000`, lone surrogates, numbers beyond numeric.
  */
 export function writeJson(text: string, out: TupleBuffer): void {
@@ -18,7 +18,7 @@ export function writeJson(text: string, out: TupleBuffer): void {
   out.at = start + 5 + bytes
 }
 
-/** Throws `Misfit` if PostgreSQL would reject the text as JSONB. */
+/** Throws `UnstorableValue` if PostgreSQL would reject the text as JSONB. */
 export function checkJson(text: string): void {
   const suspicious = text.includes('\\u') || /[eE][+-]?\d{4}/.test(text) || /\d{9999}/.test(text)
   try {
@@ -44,11 +44,14 @@ function checkString(text: string): void {
   if (!text.isWellFormed()) throw new UnstorableValue('holds half a character (a lone surrogate)')
 }
 
-/** PostgreSQL keeps numbers of JSONB as numeric: 131,072 digits before the point and 16,383 after it. */
+/**
+ * Throws `UnstorableValue` for a number that JSONB cannot store. JSONB keeps numbers as numeric: 131,072 digits before the point
+ * and 16,383 after it.
+ */
 function checkNumber(source: string): void {
   const [digits = '', exponent = '0'] = source.toLowerCase().split('e')
   const fraction = digits.split('.')[1]?.length ?? 0
   const power = Number(exponent)
   if (digits.length + power > 131_000 || fraction - power > 16_383)
-    throw new UnstorableValue('holds a number too large or too fine for the warehouse')
+    throw new UnstorableValue('holds a number with more digits than the warehouse can store')
 }

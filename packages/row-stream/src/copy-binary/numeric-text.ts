@@ -1,4 +1,4 @@
-/** PostgreSQL's own limits of what a numeric can hold: digits before and after the point. */
+/** The most digits before and after the point that PostgreSQL's numeric can store. */
 const maxNumericDigits = { before: 131_072, after: 16_383 }
 
 const zero = 0x30
@@ -12,13 +12,15 @@ const notFinite: Record<string, number> = {
 }
 
 /**
- * Decimal numbers as text, as PostgreSQL's numeric sends and receives them: groups of four digits, their weight, a sign
- * and how many digits stand after the point. One instance serves many values: `read`, look at the counts, `write`.
+ * Converts decimal numbers from text to the binary format of PostgreSQL's numeric: groups of four digits, their weight, a sign and the
+ * number of digits after the point. One instance converts many values: call `read`, check the counts, then call `write`.
  */
 export class NumericText {
-  /** Digits before the point that count, and after it; of the latter, how many until only zeros follow. */
+  /** Number of digits before the point, without leading zeros. */
   before = 0
+  /** Number of digits after the point. */
   after = 0
+  /** Number of digits after the point, without zeros at the end. */
   significantAfter = 0
   #source: Uint8Array = new Uint8Array()
   #whole = 0
@@ -26,14 +28,14 @@ export class NumericText {
   #negative = false
   #special = 0
 
-  /** NaN or infinite: then the counts are zero. */
+  /** True for NaN and infinity. Their counts are zero. */
   get special(): boolean {
     return this.#special !== 0
   }
 
   /**
-   * Whether the bytes `from` to `to` are a number: a sign, digits, a point, an exponent; or NaN, Infinity, -Infinity.
-   * The bytes must stay as they are until it is written.
+   * Reads the bytes `from` to `to`, which must not change until `write`. Returns false if they are not a number (a sign, digits, a
+   * point, an exponent; or NaN, Infinity, -Infinity), or if PostgreSQL's numeric cannot store it.
    */
   read(source: Uint8Array, from: number, to: number): boolean {
     this.#special = 0

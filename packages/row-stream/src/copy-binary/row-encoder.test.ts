@@ -219,7 +219,7 @@ describe('rows of values as tuples', () => {
     ['JSONB', '{"a"', 'is not valid JSON'],
     ['JSONB', '"a\\u0000"', 'holds a NUL character (\\u0000), which JSON in the warehouse cannot'],
     ['JSONB', '{"\\ud800": 1}', 'holds half a character (a lone surrogate)'],
-    ['JSONB', '[1e140000]', 'holds a number too large or too fine for the warehouse'],
+    ['JSONB', '[1e140000]', 'holds a number with more digits than the warehouse can store'],
   ])('sets aside what %s cannot hold (case %#)', (dataType, value, reason) => {
     expect(fault({ dataType }, value)).toBe(reason)
   })

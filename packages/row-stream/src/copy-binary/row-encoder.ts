@@ -19,9 +19,9 @@ export interface NulledCounts {
 }
 
 /**
- * Rows of JavaScript values, in the order of the columns, as tuples of binary COPY. Exact: a decimal comes as text, a
- * whole number as number, bigint or text, a time as text or Date (which may have `nanosecondsDelta`, seconds beyond its
- * milliseconds), bytes as Uint8Array, JSON as text or an object. What has no place in its column is a fault, not an error.
+ * Encodes rows of JavaScript values, in the order of the columns, as tuples of binary COPY, without loss. A decimal is a text; a whole
+ * number is a number, bigint or text; a time is a text or a Date, which may have `nanosecondsDelta`, the seconds beyond its
+ * milliseconds; bytes are a Uint8Array; JSON is a text or an object. A value that its column cannot store sets `fault` and does not throw.
  */
 export class RowEncoder {
   readonly nulled: NulledCounts[]
@@ -37,7 +37,7 @@ export class RowEncoder {
     this.#writers = columns.map((column, index) => valueWriter(column, this.nulled[index]!))
   }
 
-  /** False when the row does not fit: `fault` says why, and the buffer is as it was. */
+  /** Writes a row. Returns false if a value does not fit: `fault` then has the reason, and the buffer is unchanged. */
   write(values: readonly unknown[]): boolean {
     const buffer = this.#buffer
     const writers = this.#writers
@@ -59,7 +59,7 @@ export class RowEncoder {
   }
 }
 
-/** Writes one value that is not null as a field: its length, then its bytes. Throws `Misfit`. */
+/** Writes one value that is not null as a field: its length, then its bytes. Throws `UnstorableValue`. */
 type WriteValue = (value: unknown, out: TupleBuffer) => void
 
 /** Returns the writer of a column. It counts values that it can only store as null. */
@@ -137,7 +137,7 @@ const makeDecimalWriter: WriterFactory = ({ precision, scale = 0 }) => {
   }
 }
 
-/** Throws `Misfit` if a column of that precision and scale would reject or round the number. */
+/** Throws `UnstorableValue` if a column of that precision and scale would reject or round the number. */
 export function checkDecimal(number: NumericText, precision: number | undefined, scale: number): void {
   if (precision === undefined) return
   if (number.before > precision - scale) throw new UnstorableValue(`does not fit DECIMAL(${precision},${scale})`)
@@ -241,7 +241,7 @@ const writerFactories: Record<DataType, WriterFactory> = {
 }
 
 /**
- * A value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
+ * Returns a value as PostgreSQL would print it: bytes as `\x…`, times without a zone of the machine, numbers and booleans as words,
  * anything else as JSON.
  */
 export function toText(value: unknown): string {

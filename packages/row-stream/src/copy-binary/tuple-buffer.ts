@@ -9,7 +9,7 @@ export const maxRowBytes = 64 * 1024 * 1024
 const shortText = 48
 
 export interface TupleBufferOptions {
-  /** Bytes of a chunk: a row more may come, not two. */
+  /** The size in bytes at which a chunk is full. Its last row may exceed it. */
   chunkBytes?: number
   /** Returns a buffer to reuse, if one is available. */
   reuse?: () => ArrayBuffer | undefined
@@ -34,12 +34,12 @@ export class TupleBuffer {
     return this.at >= this.#chunkBytes
   }
 
-  /** Begins a row that is written as it is, the number of its fields included. */
+  /** Begins a row of which the caller writes all bytes, including the number of fields. */
   beginTuple(): void {
     this.#row = this.at
   }
 
-  /** Begins a row of so many fields. */
+  /** Begins a row and writes the number of its fields. */
   beginRow(fields: number): void {
     this.beginTuple()
     this.reserve(2)
@@ -52,7 +52,7 @@ export class TupleBuffer {
     this.at = this.#row
   }
 
-  /** Ensures capacity for this many more bytes. Throws `Misfit` when the row becomes too long. */
+  /** Ensures capacity for this many more bytes. Throws `UnstorableValue` when the row becomes too long. */
   reserve(bytes: number): void {
     if (this.at + bytes <= this.bytes.length) return
     if (this.at + bytes - this.#row > maxRowBytes) throw new UnstorableValue(rowTooLong)
@@ -79,7 +79,7 @@ export class TupleBuffer {
     this.at += 4
   }
 
-  /** Writes a text field. Throws `Misfit` if PostgreSQL could not store it. */
+  /** Writes a text field. Throws `UnstorableValue` if PostgreSQL could not store it. */
   writeText(text: string): void {
     const { length } = text
     // UTF-8 has at most three bytes for each UTF-16 unit. The exact size is only computed if the buffer might be too small.
@@ -106,7 +106,7 @@ export class TupleBuffer {
     this.at = at + 4 + written
   }
 
-  /** Writes a text field from UTF-8 in `source`. Throws `Misfit` if it is not valid UTF-8, or contains NUL. */
+  /** Writes a text field from UTF-8 in `source`. Throws `UnstorableValue` if it is not valid UTF-8, or contains NUL. */
   writeUtf8(source: Uint8Array, from: number, to: number): void {
     const length = checkValueBytes(to - from)
     this.reserve(4 + length)
@@ -164,7 +164,7 @@ export class TupleBuffer {
   }
 }
 
-/** Returns its argument, the size of a value in bytes. Throws `Misfit` if that exceeds `maxValueBytes`. */
+/** Returns its argument, the size of a value in bytes. Throws `UnstorableValue` if that exceeds `maxValueBytes`. */
 export function checkValueBytes(bytes: number): number {
   if (bytes > maxValueBytes) throw new UnstorableValue(valueTooLong)
   return bytes
@@ -179,5 +179,5 @@ const createNulError = () => new UnstorableValue('holds a NUL character, which t
 
 /** A value that its column cannot store. The message follows the column's name: "holds a NUL character, …". */
 export class UnstorableValue extends Error {
-  override readonly name = 'Misfit'
+  override readonly name = 'UnstorableValue'
 }

@@ -24,7 +24,7 @@ export interface ChunkSink {
 }
 
 /**
- * Column vectors as tuples of PostgreSQL's binary COPY. A batch is written a column at a time, each with a loop of its own,
+ * Encodes column vectors as tuples of PostgreSQL's binary COPY. A batch is written a column at a time, each with a loop of its own,
  * to places that were measured before: a row of many columns costs no dispatch per cell.
  */
 export class TupleEncoder {
@@ -106,7 +106,10 @@ interface TupleTarget {
   cursors: Int32Array
 }
 
-/** Writes one column's cells, length included: adds to `sizes` what each row needs, then writes rows of the same batch. */
+/**
+ * Writes the cells of one column with their lengths. `measure` adds the bytes of each cell to `sizes`; `write` then writes the
+ * same rows.
+ */
 interface CellWriter {
   measure(vector: ColumnVector, from: number, to: number, sizes: Int32Array): void
   write(vector: ColumnVector, from: number, to: number, target: TupleTarget): void
@@ -222,7 +225,7 @@ function fixedVectorWriter<V extends ColumnVector>(width: number, writeOne: Writ
   }
 }
 
-/** Cells of any width. `prefix` bytes of 1 go before each: the version of binary jsonb. */
+/** Returns a writer of cells of any width. With `prefix` 1, a byte of 1 precedes each value: the version of binary jsonb. */
 function createBytesWriter(prefix: 0 | 1): CellWriter {
   return {
     measure(vector, from, to, sizes) {
@@ -252,14 +255,14 @@ function createBytesWriter(prefix: 0 | 1): CellWriter {
   }
 }
 
-/** Four bytes at a time, which is twice as fast as one at a time. */
+/** Copies four bytes at a time, which is twice as fast as one at a time. */
 function copyShort(source: DataView, start: number, target: DataView, at: number, length: number): void {
   let done = 0
   for (; done + 4 <= length; done += 4) target.setInt32(at + done, source.getInt32(start + done))
   for (; done < length; done++) target.setUint8(at + done, source.getUint8(start + done))
 }
 
-/** Writes cells whose width is unknown until they are made: makes them while measuring, copies them while writing. */
+/** Returns a writer for values that must be encoded to know their width: `measure` encodes the values, and `write` copies them. */
 function createBufferedWriter(
   make: (vector: ColumnVector, from: number, to: number, into: BytesVector) => void,
 ): CellWriter {
@@ -301,7 +304,7 @@ function createNumericWriter(): CellWriter {
   })
 }
 
-/** Writes any column as text, for a table whose column already was text. */
+/** Returns a writer of any column as text, for a table in which the column is already text. */
 function createTextWriter(): CellWriter {
   return createBufferedWriter((vector, from, to, into) => {
     const texts: Buffer[] = []

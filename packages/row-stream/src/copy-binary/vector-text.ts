@@ -2,7 +2,7 @@ import { type ColumnVector, unscaledOf, wholeOf } from './column-vectors.ts'
 
 const millisecondsOfDay = 86_400_000
 
-/** The value of a row that is not null, spelled as PostgreSQL prints it. */
+/** Returns the value of a row, which is not null, as PostgreSQL prints it. */
 export function vectorText(vector: ColumnVector, row: number): string {
   switch (vector.kind) {
     case 'boolean':
@@ -30,7 +30,7 @@ export function vectorText(vector: ColumnVector, row: number): string {
   }
 }
 
-/** Writes all digits after the point, as many as `scale` says. */
+/** Returns a decimal with exactly `scale` digits after the point. */
 export function decimalText(unscaled: number | bigint, scale: number): string {
   const digits = String(unscaled)
   if (scale === 0) return digits
@@ -39,7 +39,7 @@ export function decimalText(unscaled: number | bigint, scale: number): string {
   return `${negative ? '-' : ''}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
-/** PostgreSQL prints a float without an exponent from 0.0001 up to as many digits as its type surely keeps. */
+/** Returns a float as PostgreSQL prints it: with an exponent below 0.0001, and from 10^6 (FLOAT) or 10^15 (DOUBLE) on. */
 export function floatText(value: number, dataType: 'FLOAT' | 'DOUBLE'): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
@@ -81,7 +81,7 @@ export function timestampText(microseconds: number | bigint, zone = ''): string 
   return `${text} ${timeText(Number(ofDay) * 1000)}${zone}${era}`
 }
 
-/** Time of day from nanoseconds, without zeros at the end of its fraction. */
+/** Formats nanoseconds since midnight as a time of day, without zeros at the end of its fraction. */
 export function timeText(nanoseconds: number): string {
   const seconds = Math.floor(nanoseconds / 1e9)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -92,9 +92,9 @@ export function timeText(nanoseconds: number): string {
   return fraction ? `${clock}.${fraction}` : clock
 }
 
-/** Proleptic Gregorian, like PostgreSQL; JavaScript's own dates end in the year 275760. */
+/** Formats days since 1970-01-01 in the proleptic Gregorian calendar, as PostgreSQL does. JavaScript's own dates end in the year 275760. */
 function formatCalendarDay(days: number): { text: string; era: string } {
-  // Whole cycles of 400 years are taken off, so that a Date can do the rest.
+  // Whole cycles of 400 years are subtracted, so that the rest is in the range of a Date.
   const cycles = Math.floor(days / 146_097)
   const date = new Date((days - cycles * 146_097) * millisecondsOfDay)
   const year = date.getUTCFullYear() + cycles * 400

@@ -31,9 +31,9 @@ export interface ThreadReader {
    * message of the kind `lastMessage` nothing is left to cancel.
    */
   cancellation?: { command: unknown; milliseconds: number; lastMessage: string }
-  /** The problem of a source whose reader exceeds its memory limit. */
+  /** The problem to report if the reader exceeds its memory limit. */
   tooDense?: SourceProblem
-  /** The problem of a source whose reader sent no message for `milliseconds`. */
+  /** The problem to report if the reader sends no message for `milliseconds`. */
   silence?: { milliseconds: number; problem: SourceProblem }
 }
 

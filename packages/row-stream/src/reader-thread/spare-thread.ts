@@ -25,8 +25,8 @@ const spareThreadPools = new Set<{ terminateSpare(): void; startSpare(): void }>
 let memoryHeavyReaders = 0
 
 /**
- * A pool of at most one idle thread, whose modules are loaded and, after its first job, whose hot code is compiled. With
- * `startEarly: false` no thread starts before the first job, and the thread of that job is kept.
+ * Creates a pool of at most one idle thread. The thread has loaded its modules and, after its first job, compiled its hot code. If
+ * `startEarly` is false, no thread starts before the first job, and the thread of that job is kept.
  */
 export function spareThread({ program, startEarly, ...options }: SpareThreadOptions): SpareThread {
   let holders = 0
@@ -43,7 +43,7 @@ export function spareThread({ program, startEarly, ...options }: SpareThreadOpti
   }
   spareThreadPools.add({ startSpare, terminateSpare })
 
-  /** One spare thread is enough: jobs that run at the same time start their own threads. */
+  /** Keeps a thread as the spare one, or terminates it if there is one already: concurrent jobs start their own threads. */
   function keepOrTerminate(worker: Worker): void {
     if (spare || memoryHeavyReaders > 0 || holders === 0) return void worker.terminate()
     spare = worker

@@ -66,7 +66,7 @@ function runIn(comment: string): string | undefined {
   }
 }
 
-/** Deletes the ledger's entries of runs older than this that have no rows in any table. */
+/** Deletes ledger entries older than `days` days, except those of runs with rows in a table. Returns the number of runs. */
 async function pruneLedger(access: ClientAccess, days: number): Promise<number> {
   const { key, service } = access
   const tables = await rowsOf<{ comment: string }>(

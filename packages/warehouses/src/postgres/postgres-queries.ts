@@ -38,8 +38,8 @@ export const postgresQueries = (access: WarehouseAccess): QueryRunner => ({
   findAmbiguousTable: (request, preferred, signal) => ambiguousTable(access, request, preferred, signal),
 })
 
-/** The idle time-out between two pages, in seconds. A slow reader holds neither lock nor snapshot at the server. */
-const pushIdle = 14_400
+/** Seconds that a push may idle between two pages of rows. It can be long, because an idle reader holds no lock and no snapshot. */
+const pushIdleSeconds = 14_400
 
 /** Stores the result, so that the transaction can end before the first page. */
 const holdPrefix = 'declare page no scroll cursor with hold for '
@@ -81,7 +81,7 @@ async function* queryPages(
     await client.query(`${allowed}; commit`)
     // The output formats were set for the transaction, which has ended.
     const written = `set timezone = 'UTC'; set datestyle = 'ISO, YMD'; set extra_float_digits = 1`
-    await client.query(`set idle_session_timeout = '${pushIdle}s'; set statement_timeout = '60s'; ${written}`)
+    await client.query(`set idle_session_timeout = '${pushIdleSeconds}s'; set statement_timeout = '60s'; ${written}`)
     if (offset > 0) await client.query(`move forward ${offset} from page`)
   })
   while (left > 0) {

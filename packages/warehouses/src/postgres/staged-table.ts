@@ -31,7 +31,7 @@ export class PostgresStagedTable implements StagedTable {
   written: (CopyResult & { sourceRows?: number }) | undefined
   /** The transactions that must end before the rows may be published; empty if every row is frozen. */
   older: OlderSnapshots[] = []
-  /** True after a transformation changed the source's rows. */
+  /** True once a transformation has changed the staged rows. */
   transformed = false
   /** The column profile that the source measured, as long as it is valid. */
   profile: ColumnProfile[] | undefined
@@ -44,7 +44,7 @@ export class PostgresStagedTable implements StagedTable {
   published = false
   /** The stored types of the target's columns before the transformation. */
   readonly planned: readonly PlannedColumn[]
-  /** The contents of the columns, set after all rows are written. */
+  /** Facts about the values of each column, set after all rows are written. */
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown

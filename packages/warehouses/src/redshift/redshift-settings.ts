@@ -11,7 +11,7 @@ export interface StagingLocation {
   region: string
   accessKey: string
   secretKey: string
-  /** Amazon's endpoint if absent. */
+  /** Default: Amazon's endpoint. */
   endpoint?: string
 }
 

@@ -26,8 +26,11 @@ export const canBeFormula = (dataType: DataType): boolean => !typesWithoutFormul
 /** Whether values of this type have a decimal point, which EXCEL_CSV replaces by a comma. */
 export const hasDecimalPoint = (dataType: DataType): boolean => decimalTypes.has(dataType)
 
+/** The part of a column that its text depends on. */
+type RowTextColumn = Pick<WarehouseColumn, 'name' | 'dataType'>
+
 /** Returns the bytes before the first row. */
-export function rowTextHeader(columns: readonly WarehouseColumn[], format: RowTextFormat): string {
+export function rowTextHeader(columns: readonly RowTextColumn[], format: RowTextFormat): string {
   if (format === 'NDJSON') return ''
   const excel = format === 'EXCEL_CSV'
   const names = columns.map(({ name }) => quoteField(excel ? neutraliseFormula(name) : name, excel))
@@ -36,7 +39,7 @@ export function rowTextHeader(columns: readonly WarehouseColumn[], format: RowTe
 
 /** Returns the function that writes a row with its line end, for warehouses that return cells and not text. */
 export function rowTextWriter(
-  columns: readonly WarehouseColumn[],
+  columns: readonly RowTextColumn[],
   format: RowTextFormat,
 ): (row: readonly RowCell[]) => string {
   if (format === 'NDJSON') {
@@ -79,7 +82,7 @@ const chunkLength = 64 * 1024
 /** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a separate chunk. */
 export function writeRowText(
   batches: AsyncIterable<readonly (readonly RowCell[])[]>,
-  columns: readonly WarehouseColumn[],
+  columns: readonly RowTextColumn[],
   format: RowTextFormat,
 ): Pick<RowExport, 'bytes' | 'rowCount'> {
   const write = rowTextWriter(columns, format)

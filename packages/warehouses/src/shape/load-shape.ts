@@ -4,7 +4,7 @@ import { rebuildAdvice } from '@sluice/row-stream'
 import { isRefusal, planShape, type ShapePlan, type TypeRules } from './plan-shape.ts'
 import { rowsFell } from './plan-table.ts'
 
-/** The load, and the contents of its columns, known after all rows were read. */
+/** The load, and the facts about its columns, known after all rows were read. */
 export interface LoadedFeed {
   target: LoadTarget
   /** Absent until all rows are read. */

@@ -41,7 +41,8 @@ const unquoteIdentifier = (text: string): string => {
  * others do not, so the text after it may be a string to this tokenizer and a statement to the server, or the reverse.
  */
 export function assertPlainComments(sql: string): void {
-  // Works line by line: a regular expression over the text would scan from each dash to the end of its line.
+  // The line is split at its carriage returns first. One regular expression such as /--.*\r/ would scan from each dash to the end of
+  // the line, which takes quadratic time on a line of many dashes.
   const endsOddly = (line: string) =>
     line
       .split('\r')

@@ -202,7 +202,7 @@ export async function enterRun(
   await writeEntry(dialect, session, 'runs', run, whole)
 }
 
-/** Deletes publications that are older than this many days and have no rows in any table. Returns their number. */
+/** Deletes publications that are older than `days` days and have no rows in any table. Returns their number. */
 export async function pruneRuns(dialect: SqlDialect, session: SqlSession, days: number): Promise<number> {
   const held = new Set([...(await readMarks(dialect, session)).values()].map(({ run }) => run))
   const before = Date.now() - days * 86_400_000

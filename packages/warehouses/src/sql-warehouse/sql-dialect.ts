@@ -18,7 +18,7 @@ export interface SessionOptions {
   schemas?: readonly string[]
   /** An abort ends the running statement, at the server too. */
   signal?: AbortSignal | undefined
-  /** The time limit of a statement in seconds; if absent, the server's own limit applies. */
+  /** The time limit of a statement in seconds. Default: the server's own limit. */
   seconds?: number
 }
 
@@ -67,7 +67,7 @@ export interface DialectNames {
   place(place: TablePlace): string
   /** The place of a table of the ledger, which users of clients can neither read nor write. */
   ledger(table: string): string
-  /** Throws INVALID_NAME for names that `identifiers.ts` accepts and this server does not. */
+  /** Throws INVALID_NAME for names that `check-identifier.ts` accepts and the server of this dialect does not. */
   check(kind: 'schema' | 'table' | 'column', name: string): void
 }
 

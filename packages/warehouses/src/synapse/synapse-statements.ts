@@ -24,8 +24,9 @@ export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean
     )
   const shared = changesOf(access, ownedViews)
   /**
-   * The schema's owner owns every object in it from its creation. On this server no transaction would hide a view that the service creates
-   * and then hands over: until the handover it would show everything that the service may read, which is the data of every client.
+   * The schema's owner owns every object in it from its creation. In Synapse no transaction would hide a view that the
+   * service creates and then hands over: until the handover it would show everything that the service may read, which is the data
+   * of every client.
    */
   const givenAway = (schema: string) => {
     const [name, owner] = [`${access.prefix}${schema}`, viewOwner(access.key)]

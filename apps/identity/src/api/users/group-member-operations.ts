@@ -33,7 +33,7 @@ async function listMembers(
   const members = filterUsers({
     name: `members of ${group.uid}`,
     condition: sql`exists (select from user_group_members m where m.user_id = r.id and m.user_group_id = ${group.id})`,
-    tallied: false,
+    inTotalsTable: false,
   })
   return members.search(input.db, input, searchOf(query), input.request.url)
 }

@@ -117,7 +117,7 @@ export const userRecords = createRecordRepository<UserRow, User, IdentityRequest
     hasRole(roles, 'ROLE_SUPER_ADMIN') ? {} : matchGroups(matchMembers(sql`g.client = ${client}`)),
   /** The search text contains id, username, e-mail address and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
-  tally: {
+  totalsTable: {
     table: 'user_tallies',
     properties: [
       'client.id',
@@ -141,7 +141,7 @@ const filterAnalyticsUsers = (enabled: boolean) =>
     name: `analyticsPlatform ${enabled}`,
     query: { analyticsPlatform: String(enabled) },
     condition: sql`r.analytics_platform_enabled = ${enabled}`,
-    tallied: true,
+    inTotalsTable: true,
   })
 const [enabled, notEnabled] = [filterAnalyticsUsers(true), filterAnalyticsUsers(false)]
 

@@ -7,8 +7,8 @@ export interface Organisation {
 }
 
 /**
- * The options of every page. `language`: one of `languages`, English when absent. `prefix`: the path of the public
- * address, without a slash at its end; empty when absent.
+ * The options of every page. `language`: one of `languages`, by default English. `prefix`: the path of the public address,
+ * without a slash at its end, by default empty.
  */
 export interface PageFacts {
   prefix?: string | undefined

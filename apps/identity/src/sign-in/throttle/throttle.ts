@@ -172,7 +172,7 @@ export function countFailureSql(
   returning key, coalesce(greatest(0, extract(epoch from old.blocked_until - now())), 0)::float8 as seconds`
 }
 
-/** Resets the account and takes the attempt back from the network. */
+/** Deletes the account's count of failures, and subtracts this attempt from the network's count. */
 export async function forgiveAttempt(
   db: Kysely<DB>,
   { account, network }: Pick<ThrottleKeys, 'account'> & Partial<ThrottleKeys>,

@@ -1,9 +1,17 @@
-import { pipelineOperations, type Column, type Table, type TableListQuery } from '@sluice/contracts'
-import { JsonResponse, problems, type OperationInput } from '@sluice/http-server'
+import {
+  pipelineOperations,
+  type Column,
+  type DataQuery,
+  type QueryResult,
+  type Table,
+  type TableListQuery,
+} from '@sluice/contracts'
+import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { pageHeaders } from '@sluice/records'
 import { readStagingTable } from '../data-pipelines/loaded-table.ts'
 import { definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 import { saveSchemas } from '../schemas/write.ts'
+import { answerRows } from '../read-table-page.ts'
 import { presentTable } from '../table-responses.ts'
 import { listCatalogueSchemas, listVisibleTables } from './visible-tables.ts'
 
@@ -12,7 +20,9 @@ const { catalogue: signatures } = pipelineOperations
 type ListTablesRequest = OperationInput<PipelineContext, '/tables', TableListQuery, undefined> & {
   params: { uid?: string }
 }
-type ReadTableRequest = OperationInput<PipelineContext, '/schemas/:uid/tables/:name', undefined, undefined>
+type TablePath = '/schemas/:uid/tables/:name'
+type ReadTableRequest = OperationInput<PipelineContext, TablePath, undefined, undefined>
+type ReadTableRowsRequest = OperationInput<PipelineContext, '/schemas/:uid/tables/:name/data', DataQuery, undefined>
 
 /** Lists tables and views by schema, then by name. */
 async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[]>> {
@@ -33,14 +43,25 @@ async function listTables(input: ListTablesRequest): Promise<JsonResponse<Table[
 }
 
 async function readCatalogueTable(input: ReadTableRequest): Promise<Table> {
+  const { place, table } = await requireCatalogueTable(input)
+  return presentTable(table, place)
+}
+
+async function requireCatalogueTable(input: OperationInput<PipelineContext, TablePath, unknown, undefined>) {
   const { params, warehouses, caller } = input
   const visible = await listVisibleTables(input, await listCatalogueSchemas(input, params.uid))
   const place = visible.find(({ name }) => name === params.name)
   const warehouse = place && (await warehouses.find(caller.client))
   const [table] = (await warehouse?.catalog.findTables([place!])) ?? []
-  if (!table) throw problems.notFound('table')
-  return presentTable(table, place)
+  if (!place || !warehouse || !table) throw problems.notFound('table')
+  return { place, warehouse, table }
 }
+
+const readTableRows = (input: ReadTableRowsRequest): Promise<QueryResult | FileDownload> =>
+  answerRows(signatures.tableData.id, input, async () => {
+    const { place, table, warehouse } = await requireCatalogueTable(input)
+    return { warehouse, table, labels: place, object: null }
+  })
 
 const readTableColumns = async (input: ReadTableRequest): Promise<Column[]> => (await readCatalogueTable(input)).columns
 
@@ -50,5 +71,6 @@ export const catalogueOperations = {
   allTables: definePipelineOperation(signatures.allTables, (input) => listTables(input as ListTablesRequest)),
   table: definePipelineOperation(signatures.table, readCatalogueTable),
   columns: definePipelineOperation(signatures.columns, readTableColumns),
+  tableData: definePipelineOperation(signatures.tableData, readTableRows),
   stagingTable: definePipelineOperation(signatures.stagingTable, readStagingTable),
 }

@@ -42,7 +42,7 @@ async function runTest(
   const system = formatSystemName(reading.type as KnownType)
   const onTimeout = (): { code: string; message: string; cause?: string } => ({
     code: 'CONNECTION_TIMEOUT',
-    message: `${system} did not answer in full within ${testTimeoutMs / 1000} seconds. Check the address and the network.`,
+    message: `${system} did not respond completely within ${testTimeoutMs / 1000} seconds. Check the address and the network.`,
   })
   const wrong = await withVariables(input, reading, async (ready, hide) => {
     const found = await whileConnected(

@@ -118,18 +118,19 @@ export async function deleteDataset(input: RequestContext, key: string): Promise
   await dataPipelineWriting.afterDelete(pipeline, input, linked)
 }
 
-/** Throws 409 if pipelines load the dataset. The message only counts the pipelines that the caller may not see. */
+/** Throws 409 if pipelines load the dataset. The message names up to five of the pipelines that the caller may see, and counts the rest. */
 async function assertDatasetUnused(trx: Transaction<DB>, key: string, caller: Caller): Promise<void> {
   const { rows } = await sql<{ name: string; shown: boolean }>`
     select r.name, coalesce(${visibleTo(caller, 'READ')}, false) as shown from data_pipelines r
     where r.type = 'PUBLIC_DATASET' and r.settings ->> 'key' = ${key} order by r.name`.execute(trx)
   if (rows.length === 0) return
-  const own = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
-  const others = rows.length - Math.min(own.length, 5)
-  const counted = others > 0 ? [`${others} ${own.length > 0 ? 'more' : 'that you may not see'}`] : []
+  const visible = rows.filter(({ shown }) => shown).map(({ name }) => `"${name}"`)
+  const named = visible.slice(0, 5)
+  const unnamed = rows.length - named.length
+  const rest = unnamed > 0 ? [`${unnamed} ${named.length > 0 ? 'more' : 'that you may not see'}`] : []
   throw problems.conflict(
     '/',
-    `Data pipelines load this public dataset: ${[...own.slice(0, 5), ...counted].join(', ')}. Delete these pipelines first.`,
+    `Data pipelines load this public dataset: ${[...named, ...rest].join(', ')}. Delete these pipelines first.`,
   )
 }
 

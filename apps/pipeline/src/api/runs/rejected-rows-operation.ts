@@ -1,9 +1,13 @@
-import type { PageQuery, RejectedRow, rejectedRowsSignature } from '@sluice/contracts'
-import { JsonResponse, problems, type OperationInput } from '@sluice/http-server'
+import type { RejectedRow, RejectedRowsQuery, rejectedRowsSignature } from '@sluice/contracts'
+import { type FileDownload, JsonResponse, problems, type OperationInput } from '@sluice/http-server'
 import { isUid, pageHeaders, type Records } from '@sluice/records'
-import type { Selectable } from 'kysely'
-import type { RejectedRows } from '../../database.ts'
-import { listRejectedRows } from '../../runs/read-runs.ts'
+import type { RowExport, RowTextFormat, WarehouseColumn } from '@sluice/warehouses/warehouse'
+import { writeRowText } from '@sluice/warehouses/rows/row-text'
+import type { Kysely, Selectable } from 'kysely'
+import type { DB, RejectedRows } from '../../database.ts'
+import { exportFile } from '../../exports/export-file.ts'
+import { findRun, listRejectedRows, readRejectedRows } from '../../runs/read-runs.ts'
+import { chooseExport } from '../read-table-page.ts'
 import { type RequestContext, definePipelineOperation, type PipelineContext } from '../operation-context.ts'
 
 export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<RejectedRows>): RejectedRow => ({
@@ -13,7 +17,20 @@ export const presentRejectedRow = ({ line, column, reason, raw }: Selectable<Rej
   raw,
 })
 
-type RejectedRowsRequest = OperationInput<PipelineContext, '/:uid/runs/:taskId/rejected-rows', PageQuery, undefined>
+type RejectedRowsRequest = OperationInput<
+  PipelineContext,
+  '/:uid/runs/:taskId/rejected-rows',
+  RejectedRowsQuery,
+  undefined
+>
+
+/** The columns of rejected rows in a file. */
+const rejectedRowColumns: WarehouseColumn[] = [
+  { name: 'line', label: 'line', dataType: 'BIGINT', primaryKey: false },
+  ...(['column', 'reason', 'raw'] as const).map(
+    (name): WarehouseColumn => ({ name, label: name, dataType: 'TEXT', primaryKey: false }),
+  ),
+]
 
 export const rejectedRowsOperation = <Row extends { id: number; uid: string; version: number }>(
   signatures: ReturnType<typeof rejectedRowsSignature<string>>,
@@ -21,11 +38,23 @@ export const rejectedRowsOperation = <Row extends { id: number; uid: string; ver
 ) => ({
   rejectedRows: definePipelineOperation(
     signatures.rejectedRows,
-    async (input): Promise<JsonResponse<RejectedRow[]>> => {
+    async (input): Promise<JsonResponse<RejectedRow[]> | FileDownload> => {
       const { db, caller, params, query, request } = input as RejectedRowsRequest
+      const choice = chooseExport(query, request.acceptedType)
       const row = await records.read(db, caller, params.uid)
+      if (!isUid(params.taskId)) throw problems.notFound('run')
+      if (choice)
+        return exportFile({ ...input, operation: signatures.rejectedRows.id }, choice, async () => {
+          const run = await findRun(db, row.id, params.taskId)
+          if (!run) throw problems.notFound('run')
+          return {
+            open: async (format) => exportRejectedRows(db, run.id, format),
+            object: row.uid,
+            fileName: `rejected-rows-${params.taskId}`,
+          }
+        })
       const page = { page: query.page ?? 1, pageSize: query.pageSize ?? 50 }
-      const found = isUid(params.taskId) && (await listRejectedRows(db, row.id, params.taskId, page))
+      const found = await listRejectedRows(db, row.id, params.taskId, page)
       if (!found) throw problems.notFound('run')
       return new JsonResponse(
         found.rows.map(presentRejectedRow),
@@ -34,3 +63,15 @@ export const rejectedRowsOperation = <Row extends { id: number; uid: string; ver
     },
   ),
 })
+
+function exportRejectedRows(db: Kysely<DB>, runId: number, format: RowTextFormat): RowExport {
+  async function* cells() {
+    for await (const rows of readRejectedRows(db, runId))
+      yield rows.map(({ line, column, reason, raw }) => [line, column, reason, raw])
+  }
+  return {
+    columns: rejectedRowColumns,
+    ...writeRowText(cells(), rejectedRowColumns, format),
+    [Symbol.asyncDispose]: async () => {},
+  }
+}

@@ -110,7 +110,7 @@ export async function resolveJobs(
     if (!kept.has(object.id) && !seen.get(object.id)!.usable)
       return {
         pointer: at,
-        detail: `You may see the ${noun} "${name}", but not run it, so your workflow cannot run it. Ask its owner for the right to change it.`,
+        detail: `You can view the ${noun} "${name}" but not run it, so your workflow cannot run it. Ask its owner or an administrator for access to edit it.`,
       }
     return undefined
   }

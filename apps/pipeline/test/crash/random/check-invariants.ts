@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import type { RunState } from '../../../src/runs/run-states.ts'
 import type { Stack } from '../../worker/worker-stack.ts'
-import { logOf } from '../loaded-pipelines.ts'
+import { logOf } from '../pipelines-with-data.ts'
 import type { Target } from './load-targets.ts'
 
 interface Content {

@@ -83,7 +83,7 @@ export const baseFields = {
     bodyOf(
       {
         schema: Type.Object({ id: Uid }, { title: 'SchemaReference', maxProperties: 200 }),
-        /** The name of the target table; derived from the name of the pipeline when absent. */
+        /** The name of the target table. Default: derived from the name of the pipeline. */
         tableName: Type.Optional(WarehouseName),
       },
       { stagingTableName: SingleLineText, tableSchema: SingleLineText },
@@ -115,9 +115,7 @@ export function sourceBody<Fields extends TProperties>(fields: Fields, more: rea
     {
       ...fields,
       id: Type.Optional(Uid),
-      rows: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows; 100 when absent.' }),
-      ),
+      rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Number of rows. Default: 100.' })),
     },
     [...Object.keys(baseFields), ...baseIgnored, ...more],
   )

@@ -84,7 +84,7 @@ const csvOptionFields = {
   ),
   sheet: Type.Optional({
     ...SingleLineText,
-    description: 'For a workbook: the name of the sheet; the first visible one with rows when absent.',
+    description: 'For a workbook: the name of the sheet. Default: the first visible sheet with rows.',
   }),
   sheetNumber: Type.Optional(
     Type.Integer({

@@ -36,7 +36,7 @@ export const databaseAccess = defineSourceAccess(
       describeField(
         Type.Integer({ minimum: 1, maximum: 65_535 }),
         'Port',
-        'The default port of the system when absent.',
+        'Default: the standard port of the system.',
         5432,
       ),
     ),
@@ -52,12 +52,12 @@ export const databaseAccess = defineSourceAccess(
       'An account with read access is sufficient.',
       'reader',
     ),
-    ssl: Type.Optional(describeField(Type.Boolean(), 'Encrypted', 'Connect by TLS only; false when absent.', true)),
+    ssl: Type.Optional(describeField(Type.Boolean(), 'Encrypted', 'Connect by TLS only. Default: false.', true)),
     trustServerCertificate: Type.Optional(
       describeField(
         Type.Boolean(),
         'Accept any certificate',
-        'With TLS: accept any certificate of the server; false when absent.',
+        'With TLS: accept any certificate of the server. Default: false.',
         false,
       ),
     ),

@@ -73,7 +73,7 @@ export const clinicalAccess = defineSourceAccess(
       describeField(
         SourceName,
         'Scope',
-        'The scope that is requested with the private key; system/*.rs when absent.',
+        'The scope that is requested with the private key. Default: `system/*.rs`.',
         'system/*.read',
       ),
     ),

@@ -2,7 +2,8 @@ import { listOf, type Contract, type TypeOf } from '../../contract.ts'
 import { defineSignature } from '../../operation-signature.ts'
 import { TableListQuery } from '../catalogue.ts'
 import { Schema, SchemaBody } from '../schema.ts'
-import { Column, Table } from '../table.ts'
+import { Column, DataQuery, QueryResult, Table } from '../table.ts'
+import { exportFileTypes } from '../export-format.ts'
 
 const catalogueReaderRoles = ['ROLE_SEE_SCHEMA', 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE'] as const
 
@@ -66,6 +67,17 @@ export const catalogueSignatures = {
     path: '/schemas/:uid/tables/:name/columns',
     guard: catalogueReaderRoles,
     response: ColumnList,
+  }),
+  tableData: defineSignature({
+    id: 'schemas.tableData',
+    summary: 'Read the rows of a table or view of a schema',
+    description: 'Also returns the rows of tables that neither a data pipeline nor a view of Sluice created.',
+    method: 'get',
+    path: '/schemas/:uid/tables/:name/data',
+    guard: ['ROLE_VIEW_DATA_ALL_DATA_PIPELINE'],
+    query: DataQuery,
+    fileTypes: exportFileTypes,
+    response: QueryResult,
   }),
   stagingTable: defineSignature({
     id: 'dataPipelines.stagingTable',

@@ -18,7 +18,7 @@ const minimumLead = 1.02
 const paddedShare = 0.9
 const fewestFaults = 3
 
-/** Returns the grammar that explains the beginning of a sample best. */
+/** Returns the grammar that explains the start of a sample best. */
 export function chooseGrammar(sample: Uint8Array, from: number, complete: boolean, given: GivenGrammar): GrammarChoice {
   const judged = sample.subarray(from, Math.min(sample.length, from + comparedBytes))
   const tried = listCandidateGrammars(judged, given).map((grammar) => {
@@ -52,7 +52,7 @@ export function chooseGrammar(sample: Uint8Array, from: number, complete: boolea
   return { grammar: { ...best.grammar, delimiter: harmlessDelimiter(judged, best.grammar) }, confidence }
 }
 
-/** A lead of a third or more means confidence 1. */
+/** Converts a lead over the second best grammar to a confidence of 0.5 to 1; a lead of a third or more gives 1. */
 function confidenceOf(lead: number): number {
   return Math.round(Math.min(1, 0.5 + 1.5 * lead) * 100) / 100
 }
@@ -235,7 +235,10 @@ function scoreGrammar(parsed: ParsedSample): GrammarScore {
   return { total: total * (delimiterTrust[String.fromCharCode(grammar.delimiter)] ?? 1), width }
 }
 
-/** If rows of different widths follow a header of several fields, rejecting them is better than loading one column. */
+/**
+ * Returns a score from 0 to 1 for the share of records with `width` fields. Rows of different widths below a header of several fields get
+ * a minimum score, because rejecting such rows is better than loading one column.
+ */
 function widthConsistency(table: readonly SampleRecord[], width: number): number {
   const alike = table.filter(({ count }) => count === width).length / table.length
   const several = table.filter(({ count }) => count > 1).length / table.length
@@ -264,12 +267,15 @@ export function usualWidth(records: readonly SampleRecord[]): number {
   return most * 2 <= records.length && width === 1 ? Math.max(1, records[0]!.count) : width
 }
 
-/** The first record may have one field too few or too many: a header without a name for row numbers, or with a delimiter at its end. */
+/**
+ * Returns whether the table begins at the first record. It may have one field too few or too many: a header without a name for row numbers,
+ * or with a delimiter at its end.
+ */
 function startsWithTable([first]: readonly SampleRecord[], width: number): boolean {
   return first !== undefined && (first.count === width || (first.count > 1 && Math.abs(first.count - width) === 1))
 }
 
-/** After titles, text above numbers is certainly the start of a table. */
+/** Returns whether a record of text precedes a record with numbers or times. After titles, this is certainly the start of a table. */
 function startsWithLabels([first, second]: readonly SampleRecord[], width: number): boolean {
   if (first?.count !== width || second?.count !== width) return false
   const isTyped = (kind: number) => kind === NUMBER_CELL || kind === TIME_CELL

@@ -25,7 +25,7 @@ export interface ColumnOptions {
   precision?: number
   scale?: number
   dateFormat?: DateFormat
-  /** The source declares the type; no user asked for it. */
+  /** True if the source declares the type, and no user option. */
   declared?: boolean
 }
 
@@ -59,9 +59,9 @@ export interface RememberedDialect {
   /** Set after a value proved the sign. */
   decimal?: 'POINT' | 'COMMA'
   labels: readonly string[]
-  /** Labels of columns whose values are days or times, and whether days come before months in them. */
+  /** For the labels of columns with days or times: whether days come before months. */
   dayFirst: Readonly<Record<string, boolean>>
-  /** Labels of columns whose values are numbers. */
+  /** Labels of columns with numbers. */
   numbers: readonly string[]
 }
 
@@ -85,7 +85,7 @@ export function assertUsableOptions(options: DelimitedOptions): void {
   const { delimiter, comment, headerRow, headerLines, columns = [] } = options
   const separator = delimiter === undefined ? undefined : delimiterByte(delimiter)
   if (comment !== undefined && !isSeparator(comment)) {
-    throw optionsProblem(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, say #`)
+    throw optionsProblem(`${JSON.stringify(comment)} cannot begin comments; give one punctuation character, such as #`)
   }
   if (comment !== undefined && comment.charCodeAt(0) === separator) {
     throw optionsProblem('The delimiter and the character that begins comments have to be different')

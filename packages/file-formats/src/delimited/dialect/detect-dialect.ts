@@ -176,7 +176,7 @@ function columnOptions(labels: readonly string[], columns: readonly ColumnOption
   const placed: (ColumnOptions | undefined)[] = labels.map(() => undefined)
   for (const column of columns) {
     const index = columnIndex(column, labels)
-    if (placed[index]) throw optionsProblem(`Two of the columns in the options mean ${formatColumnOptions(column)}`)
+    if (placed[index]) throw optionsProblem(`Two columns of the options refer to ${formatColumnOptions(column)}`)
     placed[index] = column
   }
   return placed
@@ -223,7 +223,7 @@ function assertReadable({ records }: ParsedSample, table: DetectedTable, sample:
     throw new SourceProblem('NO_READABLE_ROW', text)
   }
   const refuse = (why: string, where = line) => {
-    const text = `The header of ${file.name} in line ${where} cannot be read: ${why}. If it has no header row, say so in the options.`
+    const text = `The header of ${file.name} in line ${where} cannot be read: ${why}. If the file has no header row, set headerRow to false.`
     return new SourceProblem('HEADER_NOT_READABLE', text)
   }
   for (const record of records.slice(start, start + headerLines)) {
@@ -245,5 +245,5 @@ function whyUnreadable({ from, next, fault }: SampleRecord, sample: Uint8Array):
   if (fault === 'UNCLOSED_QUOTE') return 'a quote in it is opened and never closed'
   if (fault) return 'it has text after a closing quote; a quote inside a quoted field has to be doubled'
   if (isUtf8(bytes)) return undefined
-  return `it is not valid UTF-8 (${badByte(bytes, 0, bytes.length)}); save the file as UTF-8, in Excel as "CSV UTF-8", or say its encoding with the option "encoding"`
+  return `it is not valid UTF-8 (${badByte(bytes, 0, bytes.length)}); save the file as UTF-8, in Excel as "CSV UTF-8", or set its encoding with the option "encoding"`
 }

@@ -97,7 +97,7 @@ const quoteNames = { DOUBLE: '“"”', SINGLE: "“'”", NONE: 'none' } as con
 
 const formatAmount = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`
 
-/** The dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
+/** Describes the dialect as part of a sentence: `delimiter “;”, header in line 4, 3 lines above it skipped`. Defaults are not mentioned. */
 export function describeGuesses(guesses: DetectedOptions): string {
   const { delimiter, quote, escape, skipLines, headerRow, headerLines, footerLines, decimal, trimSpaces } = guesses
   const skipped = formatAmount(skipLines.value, 'line')
@@ -130,7 +130,7 @@ export function detectionNotes(guesses: DetectedOptions, footer: DetectedFooter,
     footerLines.value === 0 || footer.text === '' ? '' : `Skipped at the end: ${footer.text}`,
     footer.doubt === undefined
       ? ''
-      : `The last row may be a total: ${footer.doubt}. It is kept as a row unless the options say that it is one of the lines at the end.`,
+      : `The last row may be a total: ${footer.doubt}. It is loaded as a row. To skip it, set footerLines.`,
     suggested.length === 0
       ? ''
       : `Kept as text: ${suggested.join(', ')}. To load ${suggested.length === 1 ? 'this value' : 'these values'} as null, use the option nullValues.`,

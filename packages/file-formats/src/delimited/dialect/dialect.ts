@@ -1,7 +1,7 @@
 import type { ColumnOptions } from './delimited-options.ts'
 
 /**
- * The syntax of records, as single ASCII bytes; -1 if absent. Records end with LF, CRLF or CR, which may be mixed.
+ * The syntax of records, as single ASCII bytes; -1 if the file has none. Records end with LF, CRLF or CR, which may be mixed.
  *
  * - A field that begins with a quote ends with the next quote that is not doubled; a quote anywhere else is text. After the closing
  *   quote, only the delimiter or the end of the record may follow; otherwise the record is rejected.
@@ -19,12 +19,12 @@ export interface DelimitedGrammar {
   comment: number
 }
 
-/** The syntax of RFC 4180 with this delimiter. */
+/** Returns the syntax of RFC 4180 with this delimiter. */
 export function plainGrammar(delimiter: number): DelimitedGrammar {
   return { delimiter, quote: 34, escape: -1, padded: false, comment: -1 }
 }
 
-/** All that a reader must know about one file. Plain data, so that it can be sent to threads. */
+/** The settings for reading one file. They are plain data, so that they can be sent to threads. */
 export interface DelimitedDialect extends DelimitedGrammar {
   /** The position of the first row in the file and its physical line, from 1. */
   from: number

@@ -94,8 +94,8 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
 }
 
 /**
- * R writes row names as a first column without a label, in quotes: the header then has one label less than each row has fields. Any other
- * header that is too short stays as it is, and the rows are rejected, because the missing column is unknown.
+ * Returns whether the first column has row names and no label, as R writes it: all labels and row names are in quotes, and the header has
+ * one label less than each row has fields. For any other header that is too short, the missing column is unknown, so the rows are rejected.
  */
 function namesNoRowLabels(header: SampleRecord, body: readonly SampleRecord[], wide: number): boolean {
   const quoted = ({ marks }: SampleRecord, index: number) => (marks[index]! & IS_QUOTED) !== 0

@@ -5,7 +5,7 @@ import type { FileSample } from './sample.ts'
 
 /** Lines at the end of a file that are not rows. */
 export interface DetectedFooter {
-  /** The position in the file at which they begin; the size of the file without a footer. */
+  /** The position of the footer in the file; the size of the file if it has no footer. */
   from: number
   lines: number
   text: string
@@ -134,7 +134,7 @@ function readLine(tail: Uint8Array, from: number, end: number, grammar: Delimite
   }
 }
 
-/** Returns the start of the line whose line end precedes `end`. */
+/** Returns the start of the last line that ends before `end`. */
 function startOfLine(tail: Uint8Array, end: number): number {
   let at = end
   if (tail[at - 1] === 10) at--

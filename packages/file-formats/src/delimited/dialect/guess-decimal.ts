@@ -59,7 +59,7 @@ export function areDecimals(values: readonly string[], sign: number): boolean {
   )
 }
 
-/** Returns spellings of missing values in columns whose other values are numbers or times. */
+/** Returns spellings of missing values in columns in which all other values are numbers or times. */
 export function suggestNulls(columns: readonly (readonly string[])[]): string[] {
   const found = new Set<string>()
   for (const values of columns) {

@@ -88,19 +88,19 @@ describe('Parquet types', () => {
       {
         line: 2,
         column: 'tiny',
-        reason: 'is 128, where its column says -128 to 127',
+        reason: 'is 128, but its column allows -128 to 127',
         raw: 'id: 2, tiny: ?, money: 0.01',
       },
       {
         line: 3,
         column: 'tiny',
-        reason: 'is -129, where its column says -128 to 127',
+        reason: 'is -129, but its column allows -128 to 127',
         raw: 'id: 3, tiny: ?, money: 0.01',
       },
       {
         line: 4,
         column: 'money',
-        reason: 'has more than the 10 digits that its column says',
+        reason: 'has more than the 10 digits that its column allows',
         raw: 'id: 4, tiny: 0, money: ?',
       },
     ])
@@ -134,8 +134,8 @@ describe('Parquet types', () => {
     })
     expect(rows).toEqual([['1970-01-01 00:00:00.000000', '1970-01-01 00:00:00.000001']])
     expect(rejected.map(({ line, reason }) => [line, reason])).toEqual([
-      [2, 'is 4611686018427387904 milliseconds from 1970, a time that the warehouse’s calendar does not reach'],
-      [3, 'is -4611686018427387904 milliseconds from 1970, a time that the warehouse’s calendar does not reach'],
+      [2, 'is 4611686018427387904 milliseconds from 1970, which is outside the warehouse’s calendar'],
+      [3, 'is -4611686018427387904 milliseconds from 1970, which is outside the warehouse’s calendar'],
     ])
     expect(logs.at(-1)).toBe('WARN MEDIUM 1 times in column "fine" of input.parquet were cut to microseconds.')
   })

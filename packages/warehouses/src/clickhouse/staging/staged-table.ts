@@ -56,7 +56,7 @@ export class ClickHouseStagedTable implements StagedTable {
   readonly columns: readonly StagingColumn[]
   /** Fed columns that the table excludes. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
-  /** The contents of the columns, set after all rows are written. */
+  /** Facts about the values of each column, set after all rows are written. */
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown
@@ -64,7 +64,7 @@ export class ClickHouseStagedTable implements StagedTable {
   brought: string[] | undefined
   readonly place: string
   written: StreamCounts | undefined
-  /** True after a transformation changed the source's rows. */
+  /** True once a transformation has changed the staged rows. */
   transformed = false
   /** The columns that the source fed before, according to the latest read of the table. */
   fedBefore: readonly string[] = []

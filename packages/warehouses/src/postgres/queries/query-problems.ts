@@ -39,7 +39,7 @@ const queryFaultClasses = new Set([
 export function queryProblem(error: unknown, context: QueryContext): unknown {
   if (!(error instanceof DatabaseError)) return warehouseProblem(error, { place: 'the warehouse' })
   const code = error.code ?? ''
-  const words = sentenceOf(error, context.query)
+  const words = redactedMessage(error, context.query)
   const problem = (name: string, sentence: string, retryable = false) =>
     new WarehouseProblem(name, sentence, { cause: new Error(`${code}: ${words}`), retryable })
 
@@ -94,8 +94,11 @@ function describePosition({ position }: DatabaseError, { query, prefix }: QueryC
   return ` in line ${lines.length}, column ${[...lines.at(-1)!].length + 1}`
 }
 
-/** The server repeats what it could not read, and that may be the value of a secured variable. */
-function sentenceOf({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
+/**
+ * Returns the server's message and hint with the values of variables removed, because the server quotes the text that it could not
+ * read, and that text can be the value of a secured variable.
+ */
+function redactedMessage({ message, hint }: DatabaseError, { values = [] }: UserQuery): string {
   let words = `${asSentence(message)}${hint ? ` ${asSentence(hint)}` : ''}`
   for (const value of [...values].sort((a, b) => (b?.length ?? 0) - (a?.length ?? 0))) {
     if (!value) continue

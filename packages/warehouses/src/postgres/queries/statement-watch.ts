@@ -13,7 +13,7 @@ const checkIntervalMs = 250
 const looksForSize = 12
 
 export interface WatchLimits {
-  /** The maximum size of the client's database in bytes; no limit if absent. */
+  /** The maximum size of the client's database in bytes. Default: no limit. */
   databaseBytes?: number | undefined
   /** Frees disk space until the database has at most this many bytes. */
   makeRoom?(mostBytes: number): Promise<number>

@@ -112,7 +112,7 @@ async function ensureRole(admin: Client, role: string, attributes: string): Prom
   await admin.query(`${rowCount ? 'alter' : 'create'} role ${role} with ${attributes}`)
 }
 
-/** Replaces the role's own settings. Skips a setting that this server does not have or this administrator may not set. */
+/** Replaces the role's own settings. Skips settings that the server does not have or that the administrator may not change. */
 async function applySettings(admin: Client, role: string, settings: RoleSettings, database: string): Promise<void> {
   await admin.query(`alter role ${role} reset all`)
   await admin.query(`alter role ${role} in database ${database} reset all`)

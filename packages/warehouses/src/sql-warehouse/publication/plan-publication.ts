@@ -59,7 +59,10 @@ export interface PublishedState {
   published: PublishedTable
 }
 
-/** Throws WAREHOUSE_BUSY if another run changed the table since the plan, and `LeaseLost` if the staging table is gone. */
+/**
+ * Returns the ledger data of the published table. Throws WAREHOUSE_BUSY if another run changed the table after `planPublication`
+ * had planned this publication, and `LeaseLost` if the staging table no longer exists.
+ */
 export async function planPublishedState(
   dialect: SqlDialect,
   { ledger, tables }: { ledger: SqlSession; tables: SqlSession },

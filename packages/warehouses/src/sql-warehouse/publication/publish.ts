@@ -149,7 +149,7 @@ async function publishInTransaction(
   }
 }
 
-/** Replaces one table by its staging table. Throws WAREHOUSE_BUSY if another run changed the table since the plan. */
+/** Replaces one table by its staging table. Throws WAREHOUSE_BUSY if another run changed the table after `planPublication`. */
 async function swapTable(
   dialect: SqlDialect,
   session: SqlSession,

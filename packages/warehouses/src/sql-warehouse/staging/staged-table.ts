@@ -36,7 +36,7 @@ export class SqlStagedTable implements StagedTable {
   readonly columns: readonly StagingColumn[]
   /** Fed columns that the table excludes. They are dropped after the rows are written. */
   readonly ignored: readonly StagingColumn[]
-  /** The contents of the columns, set after all rows are written. */
+  /** Facts about the values of each column, set after all rows are written. */
   held: ColumnFacts[] | undefined
   /** JSON that the source receives at its next reading. */
   reading: unknown
@@ -46,7 +46,7 @@ export class SqlStagedTable implements StagedTable {
   /** The id of the staging table; another table may take over its name. */
   id = ''
   written: { rows: number; bytes: number } | undefined
-  /** True after a transformation changed the source's rows. */
+  /** True once a transformation has changed the staged rows. */
   transformed = false
   profile: ColumnProfile[] | undefined
   /** True if this process knows that the publication of these rows is decided. */

@@ -53,7 +53,7 @@ const dhis2Descriptions = {
   ),
   orgUnits: idListField(
     'Organisation units',
-    'Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. The units of the account when absent.',
+    'Ids of organisation units, which include all units below. Analytics also accept LEVEL-3, OU_GROUP-id and USER_ORGUNIT. Default: the units of the account.',
     'ImspTQPwCqd',
   ),
   periods: idListField(
@@ -76,7 +76,7 @@ const dhis2Descriptions = {
     describeField(
       Type.String({ maxLength: 60, pattern: '^(UID|CODE|NAME|ATTRIBUTE:[A-Za-z0-9]{11})$' }),
       'Ids as',
-      'UID, CODE, NAME, or ATTRIBUTE: followed by the id of an attribute; UID when absent.',
+      '`UID`, `CODE`, `NAME` or `ATTRIBUTE:<attribute id>`. Default: `UID`.',
       'CODE',
     ),
   ),

@@ -24,7 +24,7 @@ const fhirDescriptions = {
     describeField(
       Type.Enum(['SEARCH', 'BULK_EXPORT']),
       'Way',
-      'SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. SEARCH when absent.',
+      'SEARCH reads page by page. BULK_EXPORT reads an export that the server prepares. Default: SEARCH.',
       'SEARCH',
     ),
   ),

@@ -32,7 +32,7 @@ export const functionAccess = defineSourceAccess(
       describeField(
         Type.String({ minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
         'Header',
-        'The header with the token; Authorization with a bearer token when absent.',
+        'The name of the header that carries the token. Default: `Authorization`, with a bearer token.',
         'x-functions-key',
       ),
     ),

@@ -39,13 +39,13 @@ export const bucketAccess = defineSourceAccess(
       ),
     ),
     region: Type.Optional(
-      describeField(SourceName, 'Region', 'The region of the bucket; detected when absent.', 'eu-west-1'),
+      describeField(SourceName, 'Region', 'The region of the bucket. Default: detected.', 'eu-west-1'),
     ),
     endpoint: Type.Optional(
       describeField(
         SourceUrl,
         'Endpoint',
-        'The endpoint of an S3-compatible store; Amazon when absent.',
+        'The endpoint of an S3-compatible store. Default: Amazon S3.',
         'https://s3.example.org',
       ),
     ),
@@ -92,7 +92,7 @@ export const containerAccess = defineSourceAccess(
       describeField(
         SourceUrl,
         'Endpoint',
-        'The endpoint of another cloud; https://<account>.blob.core.windows.net when absent.',
+        'The endpoint of another cloud. Default: https://<account>.blob.core.windows.net.',
         'https://mystorageaccount.blob.core.usgovcloudapi.net',
       ),
     ),

@@ -31,14 +31,12 @@ export const spreadsheetAccess = defineSourceAccess(
 )
 
 const sheetDescriptions = {
-  sheet: Type.Optional(
-    describeField(SourceName, 'Sheet', 'The name of the sheet; the first one when absent.', 'Cases'),
-  ),
+  sheet: Type.Optional(describeField(SourceName, 'Sheet', 'The name of the sheet. Default: the first sheet.', 'Cases')),
   range: Type.Optional(
     describeField(
       Type.String({ minLength: 1, maxLength: 40, pattern: '^[A-Z]{1,3}[0-9]{0,7}(:[A-Z]{1,3}[0-9]{0,7})?$' }),
       'Range',
-      'The range of cells to load; all cells when absent.',
+      'The range of cells to load. Default: all cells.',
       'A1:F500',
     ),
   ),
@@ -46,7 +44,7 @@ const sheetDescriptions = {
     describeField(
       Type.Boolean(),
       'Column names in the first row',
-      'Whether the first row contains the column names; true when absent.',
+      'Whether the first row contains the column names. Default: true.',
       true,
     ),
   ),

@@ -67,12 +67,10 @@ export const odkCentral = definePipelineVariant(connectorTypes.odkCentral, {
 
 const chtFields = {
   forms: Type.Optional(
-    describeField(listOfSome(SourceName, { most: 200 }), 'Forms', 'Codes of forms; all forms when absent.', [
-      'pregnancy',
-    ]),
+    describeField(listOfSome(SourceName, { most: 200 }), 'Forms', 'Codes of forms. Default: all forms.', ['pregnancy']),
   ),
   contacts: Type.Optional(
-    describeField(Type.Boolean(), 'Contacts', 'Whether people and places are loaded; true when absent.', true),
+    describeField(Type.Boolean(), 'Contacts', 'Whether people and places are loaded. Default: true.', true),
   ),
 }
 

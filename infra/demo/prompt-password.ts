@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 
 /** Reads a line from the terminal without showing it. Rejects with the signal's reason, or on Ctrl-C. */
-export async function askHidden(question: string, signal: AbortSignal): Promise<string> {
+export async function promptPassword(question: string, signal: AbortSignal): Promise<string> {
   const { stdin, stdout } = process
   const silence = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: stdin, output: silence, terminal: true })

@@ -10,7 +10,7 @@ import type { Properties } from './search/properties.ts'
  */
 export interface TotalsTable {
   table: string
-  /** Properties whose columns the table has. It also has the columns of the scope. */
+  /** Properties with a column in the table. The table also has the columns of the scope. */
   properties: readonly string[]
 }
 
@@ -21,27 +21,34 @@ export interface ListCondition {
   /** Query parameters of the equivalent GET list. */
   query?: Record<string, string>
   condition: RawBuilder<SqlBool>
-  /** Whether the condition uses only columns of the tally. */
-  tallied: boolean
+  /** Whether the condition uses only columns of the totals table. */
+  inTotalsTable: boolean
 }
 
 interface CountableKind {
   properties: Properties
-  tally?: TotalsTable
+  totalsTable?: TotalsTable
   only?: ListCondition
 }
 
-/** Returns whether the tally can evaluate all conditions of the plan. */
-export const isTallied = ({ tally, only }: CountableKind, { filtered, looksForText }: SearchPlan): boolean =>
-  tally !== undefined &&
+/** Returns whether the totals table can evaluate all conditions of the plan. */
+export const canUseTotalsTable = (
+  { totalsTable, only }: CountableKind,
+  { filtered, looksForText }: SearchPlan,
+): boolean =>
+  totalsTable !== undefined &&
   !looksForText &&
-  (only?.tallied ?? true) &&
-  filtered.every((name) => tally.properties.includes(name))
+  (only?.inTotalsTable ?? true) &&
+  filtered.every((name) => totalsTable.properties.includes(name))
 
-export const totalFromTally = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
+/** Returns the expression of the number of records that meet the condition, which is a sum over rows of the totals table. */
+export const sumTotals = ({ table }: TotalsTable, where: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.total), 0)::bigint from ${sql.table(table)} as r where ${where})`
 
-/** A table that counts changes by client: rows with `client`, `kind` and `changes`. For shared records, whose totals differ for each caller. */
+/**
+ * A table that counts changes by client: rows with `client`, `kind` and `changes`. Kinds of shared records have one instead of a
+ * totals table, because their totals differ between callers.
+ */
 export interface ChangeCounter {
   table: string
   kind: string
@@ -52,10 +59,10 @@ export const clientVersion = ({ table, kind }: ChangeCounter, client: string): R
   sql`(select coalesce(sum(c.changes), 0)::bigint from ${sql.table(table)} as c where c.client = ${client} and c.kind = ${kind})`
 
 /** Returns a version that increases with every change in a scope. */
-export const tallyVersion = ({ table }: TotalsTable, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
+export const totalsVersion = ({ table }: TotalsTable, scope: RawBuilder<SqlBool>): RawBuilder<number> =>
   sql`(select coalesce(sum(r.changes), 0)::bigint from ${sql.table(table)} as r where ${scope})`
 
-/** Per process; the oldest entries are evicted first. */
+/** Maximum number of cached totals per process. The oldest entries are evicted first. */
 const maxCachedTotals = 5000
 
 interface VersionedTotal {
@@ -70,9 +77,12 @@ interface VersionedTotal {
 export function createTotalsCache() {
   const known = new Map<string, VersionedTotal>()
   return {
-    /** False if conditions depend on other tables. */
+    /**
+     * Returns whether a total may be cached. It may not if a condition depends on other tables, because their changes do not increase the
+     * version.
+     */
     mayRemember: ({ properties, only }: CountableKind, { filtered }: SearchPlan): boolean =>
-      (only?.tallied ?? true) &&
+      (only?.inTotalsTable ?? true) &&
       filtered.every((name) => {
         const property = properties[name]
         return property && typeof property.column === 'string' && !property.some
