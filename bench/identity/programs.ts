@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { memorySettings } from '../../infra/local/environment.ts'
-import { type Running, startProgram } from '../../infra/local/program.ts'
+import { type StartedProgram, startProgram } from '../../infra/local/start-program.ts'
 import { root } from '../../infra/paths.ts'
 import { freePort } from '../../infra/postgres/free-port.ts'
 import { trackCompletion } from '../track-completion.ts'
@@ -53,14 +53,14 @@ async function start(folder: string, { file, env, alive, flags = [] }: Started):
   return { port, [Symbol.asyncDispose]: stop }
 }
 
-async function waitUntilReady({ ended, lastWords }: Running, url: string, file: string): Promise<void> {
+async function waitUntilReady({ ended, lastErrorLines }: StartedProgram, url: string, file: string): Promise<void> {
   const program = trackCompletion(ended)
   for (const startedAt = Date.now(); Date.now() - startedAt < 30_000; await delay(50)) {
     if (program.done) break
     const response = await fetch(url).catch(() => undefined)
     if (response && response.status < 500) return
   }
-  throw new Error(`${file} did not come up:\n${lastWords()}`)
+  throw new Error(`${file} did not come up:\n${lastErrorLines()}`)
 }
 
 /** Starts the identity service. It writes a CPU profile into the folder `profiles` when it stops. */
@@ -85,12 +85,12 @@ export const startProvider = (folder: string, database: string): Promise<Program
 
 /** Migrates a database to the newest version. */
 export async function migrate(folder: string, database: string): Promise<void> {
-  const { ended, lastWords } = startProgram({
+  const { ended, lastErrorLines } = startProgram({
     file: programs.file('identity', 'migrate'),
     log: join(folder, 'migrate.log'),
     cwd: root,
     env: { PATH: process.env['PATH'], IDENTITY_DATABASE_URL: database, ...secrets },
   })
   const failure = await ended
-  if (failure) throw new Error(`migrate.ts ended with ${failure}:\n${lastWords()}`)
+  if (failure) throw new Error(`migrate.ts ended with ${failure}:\n${lastErrorLines()}`)
 }

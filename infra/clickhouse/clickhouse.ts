@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { startEngine } from './engine.ts'
+import { startServer } from './clickhouse-server.ts'
 import { afterStatement, isAboutUsers, type Users, usersFile } from './users.ts'
 
 export interface ClickHouse extends AsyncDisposable {
@@ -40,23 +40,23 @@ export async function startClickHouse({
     (kept) => JSON.parse(kept) as Users,
     (): Users => ({}),
   )
-  const start = () => startEngine({ library, data, users: usersFile(users, admin) })
-  let engine = await start()
+  const start = () => startServer({ library, data, users: usersFile(users, admin) })
+  let server = await start()
   let inHand = 0
   let outdated = false
   let renewing: Promise<void> | undefined
 
   async function renew(): Promise<void> {
     await until(() => inHand === 0)
-    await engine.end()
-    engine = await start()
+    await server.end()
+    server = await start()
     outdated = false
   }
 
   async function keep(statement: string): Promise<string | undefined> {
     const parameters = new URLSearchParams({ param_sql: statement.replaceAll('\\', '\\\\') })
     const headers = { authorization }
-    const checked = await fetch(`${engine.url}/?${parameters.toString()}`, {
+    const checked = await fetch(`${server.url}/?${parameters.toString()}`, {
       method: 'POST',
       headers,
       body: 'select formatQuery({sql:String})',
@@ -87,26 +87,26 @@ export async function startClickHouse({
     await renewing
     inHand += 1
     try {
-      await handOn(engine.url, request, response, whole)
+      await handOn(server.url, request, response, whole)
     } finally {
       inHand -= 1
     }
   }
 
-  const server = createServer((request, response) => {
+  const proxy = createServer((request, response) => {
     serve(request, response).catch(() => response.socket?.destroySoon())
   })
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  const { port: heard } = server.address() as AddressInfo
+  proxy.listen(port, '127.0.0.1')
+  await once(proxy, 'listening')
+  const { port: heard } = proxy.address() as AddressInfo
   async function end(signal?: NodeJS.Signals): Promise<void> {
-    if (server.listening) {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
+    if (proxy.listening) {
+      proxy.closeAllConnections()
+      proxy.close()
+      await once(proxy, 'close')
     }
     await renewing
-    await engine.end(signal)
+    await server.end(signal)
   }
   return {
     url: `http://${admin.user}:${admin.password}@127.0.0.1:${heard}`,

@@ -1,5 +1,5 @@
 import { Refusal } from '../user-error.ts'
-import { type Program, startProgram } from './program.ts'
+import { type Program, startProgram } from './start-program.ts'
 
 /**
  * Runs a program until it ends, or until `stopped` aborts. Returns its standard output. Throws Refusal with its last
@@ -7,11 +7,11 @@ import { type Program, startProgram } from './program.ts'
  */
 export const runOnce = async (name: string, program: Program, stopped: AbortSignal): Promise<string> => {
   stopped.throwIfAborted()
-  const { child, ended, output, lastWords } = startProgram(program, true)
+  const { child, ended, output, lastErrorLines } = startProgram(program, true)
   const end = (): void => void child.kill('SIGTERM')
   stopped.addEventListener('abort', end)
   const failure = await ended
   stopped.removeEventListener('abort', end)
-  if (failure) throw new Refusal(`${name} failed (${failure}):\n${lastWords() || `see ${program.log}`}`)
+  if (failure) throw new Refusal(`${name} failed (${failure}):\n${lastErrorLines() || `see ${program.log}`}`)
   return output()
 }

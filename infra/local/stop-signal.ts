@@ -1,4 +1,4 @@
-import { runningPrograms } from './program.ts'
+import { runningPrograms } from './start-program.ts'
 
 /**
  * npm passes Ctrl-C on to a process that already received it from the terminal. Signals within this time count as one.

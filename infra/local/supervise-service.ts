@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Program, type Running, startProgram } from './program.ts'
+import { type Program, type StartedProgram, startProgram } from './start-program.ts'
 import { untilReady } from './wait-until-ready.ts'
 
 export type ServiceOptions = {
@@ -43,7 +43,7 @@ export const startService = (options: ServiceOptions): Service => {
   let running = startProgram(options.program)
   let pausing = new AbortController()
   /** Present from a call of `restart` until the next process has started. */
-  let next: PromiseWithResolvers<Running> | undefined
+  let next: PromiseWithResolvers<StartedProgram> | undefined
 
   const keepRunning = async (): Promise<void> => {
     for (let pause = FIRST_PAUSE; !stopping.signal.aborted; ) {
@@ -95,7 +95,7 @@ export const startService = (options: ServiceOptions): Service => {
 }
 
 /** Sends SIGTERM now and SIGKILL after `milliseconds`. Returns a function that cancels the SIGKILL. */
-const terminate = ({ child }: Running, milliseconds: number, onKill = (): void => {}): (() => void) => {
+const terminate = ({ child }: StartedProgram, milliseconds: number, onKill = (): void => {}): (() => void) => {
   child.kill('SIGTERM')
   const timer = setTimeout(() => {
     onKill()
@@ -104,17 +104,17 @@ const terminate = ({ child }: Running, milliseconds: number, onKill = (): void =
   return () => clearTimeout(timer)
 }
 
-const isAlive = ({ child }: Running): boolean => child.exitCode === null && child.signalCode === null
+const isAlive = ({ child }: StartedProgram): boolean => child.exitCode === null && child.signalCode === null
 
 /** Reports the end of a service. Waits until `signal` aborts, or for the pause before an automatic restart. */
 const pauseAfterEnd = async (
   { name, program, say, waitForRestart }: ServiceOptions,
-  running: Running,
+  running: StartedProgram,
   how = 'exit code 0',
   pause: number,
   signal: AbortSignal,
 ): Promise<void> => {
-  const words = running.lastWords()
+  const words = running.lastErrorLines()
   if (waitForRestart) {
     say(`${name} ended (${how}) and starts again when a source is saved. Its log: ${program.log}\n${words}`.trimEnd())
     await new Promise((resolve) => signal.addEventListener('abort', resolve))

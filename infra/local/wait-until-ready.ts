@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Refusal } from '../user-error.ts'
-import type { Program, Running } from './program.ts'
+import type { Program, StartedProgram } from './start-program.ts'
 
 const READY_WITHIN = 60_000
 
@@ -12,7 +12,7 @@ type Target = { name: string; program: Program; health: string }
  */
 export const untilReady = async (
   { name, program, health }: Target,
-  running: Running,
+  running: StartedProgram,
   stopping: AbortSignal,
 ): Promise<void> => {
   let end: string | undefined
@@ -20,7 +20,7 @@ export const untilReady = async (
   let answered = 'nothing'
   for (const deadline = Date.now() + READY_WITHIN; Date.now() < deadline; await delay(40)) {
     if (stopping.aborted) throw new Refusal(`${name} was stopped.`)
-    if (end) throw new Refusal(`${name} could not start (${end}):\n${running.lastWords() || `see ${program.log}`}`)
+    if (end) throw new Refusal(`${name} could not start (${end}):\n${running.lastErrorLines() || `see ${program.log}`}`)
     const answer = await fetch(health, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
     if (answer?.ok) return
     if (answer) answered = `${answer.status} ${(await answer.text().catch(() => '')).slice(0, 300)}`

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pc from 'picocolors'
 import { root } from '../paths.ts'
-import { expectKept, fillInstallation } from './installation-data.ts'
+import { assertSeedKept, seedInstallation } from './seeded-installation.ts'
 import { startCheckout } from './start-checkout.ts'
 import { startTokenServer } from './token-server.ts'
 
@@ -24,7 +24,7 @@ try {
   const settings = { state: join(folder, 'state'), allowed: '127.0.0.1' }
   const before = await startCheckout(old, settings)
   say(`started ${commit}`)
-  const filled = await fillInstallation(before, server)
+  const filled = await seedInstallation(before, server)
   say('loaded tables, made a view, a check, a schedule, secrets and an API token')
   await before.kill()
   say('killed every process in the middle of a load')
@@ -32,7 +32,7 @@ try {
   const after = await startCheckout(root, settings)
   try {
     say('started this checkout with the same data')
-    for await (const kept of expectKept(after, server, filled)) say(kept)
+    for await (const kept of assertSeedKept(after, server, filled)) say(kept)
   } finally {
     await after.stop()
   }

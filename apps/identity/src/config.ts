@@ -25,7 +25,10 @@ const settingDefinitions = {
   IDENTITY_DATABASE_URL: databaseUrl(),
   /** The public address of this service and the issuer in its tokens. The default is localhost. */
   IDENTITY_PUBLIC_URL: urlSetting(['http:', 'https:'], ''),
-  /** The address where users sign in to work: the front end or another application. Final pages link to it. */
+  /**
+   * The address where users sign in to work: the front end or another application. The last page of each flow links to
+   * this address.
+   */
   HOME_URL: urlSetting(['http:', 'https:'], ''),
   SECRET_KEYS: keyRingSetting,
   /** The secret that authenticates the pipeline service. */

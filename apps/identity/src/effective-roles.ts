@@ -10,7 +10,7 @@ interface ClientSwitches {
   pipelines_enabled: boolean
 }
 
-/** Maps the switches of a client to the roles that they enable there. All other roles are always enabled. */
+/** Maps each feature switch of a client to the roles that it enables for the client's users. All other roles are always enabled. */
 const switchedBy: readonly [keyof ClientSwitches, pattern: RegExp][] = [
   ['manager_enabled', /^ROLE_(SEE|MANAGE)_INSTANCE$/],
   ['routes_enabled', /^ROLE_(SEE|MANAGE)_ROUTE$/],

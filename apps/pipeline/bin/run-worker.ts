@@ -165,7 +165,7 @@ await main(async () => {
     clients: (uids) => identity.clients(uids),
     logger,
     metrics: schedulerMetrics(registry),
-    also: [{ name: 'workflows', run: () => advanceDueWorkflows(db, queue) }],
+    additionalJobs: [{ name: 'workflows', run: () => advanceDueWorkflows(db, queue) }],
   })
   const { ALERT_WEBHOOK_URL, ALERT_WEBHOOK_SECRET: secret, OUTGOING_ALLOWED: allowed } = config
   const publicUrl = config.PIPELINE_PUBLIC_URL

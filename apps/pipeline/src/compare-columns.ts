@@ -36,8 +36,8 @@ export interface ColumnComparison {
 }
 
 /**
- * Describes which columns differ from those of the last load, change their type or lost all their values, and what a run would do.
- * Types are compared only if all rows were read.
+ * Returns the columns that are new or missing since the last load, change their type or have lost all their values, and
+ * what a run would do with them. Types are compared only if all rows were read.
  */
 export function compareColumns(
   rules: TypeRules,
@@ -70,7 +70,7 @@ const joinSentences = (...sentences: string[]): string => sentences.filter(Boole
 const describeRefusal = ({ reason, correction = '' }: ShapeRefusal): string =>
   joinSentences(`A run would fail, because ${reason}.`, correction)
 
-/** Names the missing and the new columns. If `plan` is given, also says what a run would do with them. */
+/** Returns a sentence that names the missing and the new columns. With `plan`, it also says what a run would do with them. */
 function describeDifferences(
   before: readonly RememberedColumn[],
   known: readonly RememberedColumn[],

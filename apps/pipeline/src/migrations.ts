@@ -6,6 +6,6 @@ import type { DB } from './database.ts'
 /** The folder of this service's migrations. */
 export const migrationsFolder = resolve(import.meta.dirname, '../migrations')
 
-/** Refuses to start on a database that is not as this version needs it. */
+/** Throws if the database does not have the migrations that this version needs. */
 export const assertMigrated = (db: Kysely<DB>): Promise<void> =>
   database.assertMigrated(db, migrationsFolder, 'PIPELINE_DATABASE_URL')

@@ -4,14 +4,14 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Running, startProgram } from '../../../infra/local/program.ts'
+import { type StartedProgram, startProgram } from '../../../infra/local/start-program.ts'
 import { root } from '../../../infra/paths.ts'
 import { freePort } from '../../../infra/postgres/free-port.ts'
 import { programs } from '../../bundled-programs.ts'
 
 let port = 18_400
 
-async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<Running> {
+async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<StartedProgram> {
   port = await freePort(port + 1)
   const workerPort = port
   const file = programs.file('pipeline', 'run-worker')
@@ -23,13 +23,13 @@ async function startWorker(env: NodeJS.ProcessEnv, folder: string): Promise<Runn
   return running
 }
 
-async function waitUntilReady({ output, lastWords }: Running): Promise<void> {
+async function waitUntilReady({ output, lastErrorLines }: StartedProgram): Promise<void> {
   for (const until = Date.now() + 60_000; Date.now() < until; await sleep(20))
     if (output().includes('pipeline worker takes runs')) return
-  throw new Error(`A worker did not come up:\n${lastWords()}`)
+  throw new Error(`A worker did not come up:\n${lastErrorLines()}`)
 }
 
-async function kill({ child, ended }: Running): Promise<void> {
+async function kill({ child, ended }: StartedProgram): Promise<void> {
   child.kill('SIGKILL')
   await ended
 }

@@ -144,7 +144,7 @@ function parseProblem({ headers, text }: HttpResponse): ProblemDocument | undefi
   }
 }
 
-/** A proxy rejected the request with a response of its own. */
+/** Returns the problem for a response that is not a problem of the service, usually because a proxy rejected the request. */
 const undocumentedProblem = (id: string, status: number): ProblemDocument => ({
   type: `urn:problem:http-${status}`,
   title: `${id} was refused.`,

@@ -9,7 +9,7 @@ export { RemoteProblem, ServiceUnavailable } from './errors.ts'
 interface ServiceClientOptions {
   /** Base address without `/api/v1`, such as `http://identity:3001`. */
   baseUrl: string
-  /** Called once per request; undefined sends no token. */
+  /** Returns the token of a request. Called once per request; for undefined, no token is sent. */
   token: () => string | undefined | Promise<string | undefined>
   /** Headers of every call, such as the current request id. */
   headers?: () => Record<string, string>
@@ -72,7 +72,7 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
     },
     async upload(signature, input) {
       const { body } = input
-      // A file that cannot be opened emits its error before it is read. The reader gets the error again.
+      // A file that cannot be opened would end the process if its stream had no listener. Its reader gets the error, too.
       if (body instanceof Readable) body.on('error', () => {})
       try {
         return bodyOf(signature, await request(signature, input, body))
@@ -83,7 +83,10 @@ export function serviceClient(options: ServiceClientOptions): ServiceClient {
   }
 }
 
-/** A service that did not answer in time is not helped by a second request. */
+/**
+ * Returns whether a request can be repeated. A request that timed out is not repeated, because another request would
+ * make a slow service slower.
+ */
 const isRetryable = (error: unknown): boolean =>
   error instanceof ServiceUnavailable && (error.reason === 'unreachable' || error.reason === 'overloaded')
 
@@ -124,7 +127,7 @@ function addressOf(
   return url
 }
 
-/** Dot segments survive percent-encoding: WHATWG URLs resolve `%2e%2e` too, so they are rejected instead. */
+/** Returns a value as a percent-encoded path segment. Throws for `.` and `..`, because URLs resolve them even if they are encoded as `%2e%2e`. */
 function encodePathSegment(id: string, name: string, value: string | undefined): string {
   if (typeof value !== 'string' || /^$|^\.\.?$/.test(value))
     throw new TypeError(`${id} needs the path parameter "${name}", and ${JSON.stringify(value)} cannot be one.`)
@@ -159,6 +162,6 @@ type UploadInput<Path extends string, Query> = PathInput<Path> &
   InputField<'query', Query> &
   CallOptions & {
     body: UploadBody
-    /** Bytes, if known: the service can then reject the upload before it reads it. */
+    /** The size in bytes, if known. With it, the service can reject an upload that is too large before it reads the upload. */
     length?: number
   }

@@ -4,7 +4,7 @@ import type { Role } from './roles.ts'
 interface ExternalFeature {
   name: string
   kind: 'role' | 'client' | 'user' | 'setting'
-  /** The meaning for the services that read it, and any effect in identity and pipeline. */
+  /** Says what the feature means to the services that read it, and which effect it has in identity and pipeline, if any. */
   meaning: string
 }
 

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 /** A table that is partitioned by months of a timestamp, with a partition `<table>_default` for all others. */
 export interface MonthlyTable {
   table: string
-  /** The timestamp. */
+  /** The timestamp column that determines a row's month. */
   column: string
 }
 

@@ -24,8 +24,8 @@ export interface ResealResult {
 const batchSize = 500
 
 /**
- * Reseals every value of a column that does not use the newest key. Safe while services run: values that change in between
- * stay as written. Safe to stop and run again.
+ * Reseals every value of a column that does not use the newest key. Services may run at the same time: a value that
+ * they change in between is not overwritten. It can be stopped and run again.
  */
 export async function resealColumn(db: Kysely<any>, ring: KeyRing, sealed: SealedColumn): Promise<ResealResult> {
   const { table, key, column } = sealed

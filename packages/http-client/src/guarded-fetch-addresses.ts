@@ -51,9 +51,9 @@ const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number])
   address.kind() === range.kind() && address.match(range, bits)
 
 /**
- * A setting: hosts (`idp.internal`, `idp.internal:8443`) and ranges (`10.20.0.0/16`, `fd00::/8`) with commas between that
- * outgoing requests may reach although they are not public, by http as well. A single address is a range of one, and with a
- * port (`10.20.0.7:8443`) that port of it.
+ * Returns a setting: hosts (`idp.internal`, `idp.internal:8443`) and ranges (`10.20.0.0/16`, `fd00::/8`) with commas
+ * between that outgoing requests may reach although they are not public, by http as well. A single address is a range
+ * of one, and with a port (`10.20.0.7:8443`) that port of it.
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   fallback: parseAllowList([]),

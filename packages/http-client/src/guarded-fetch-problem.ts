@@ -96,7 +96,7 @@ const knownErrors: Record<string, [OutgoingCode, (host: string) => string]> = {
 function explainCause(cause: unknown, host: string, seconds: number): [OutgoingCode, string] | undefined {
   const { code, name, message } = (cause ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
   if (message === 'bad port')
-    return ['OTHER_PROTOCOL', `The port of ${host} is reserved for another protocol than HTTP.`]
+    return ['OTHER_PROTOCOL', `The port in ${host} is reserved for a protocol other than HTTP. Use another port.`]
   const key = String(code)
   if (Object.hasOwn(knownErrors, key)) {
     const [kind, sentence] = knownErrors[key]!

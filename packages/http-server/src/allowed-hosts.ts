@@ -4,7 +4,7 @@ import { problems } from './problem.ts'
 
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
-/** A setting: hosts that a service accepts in addition to its public address and loopback. Ports are ignored. */
+/** Returns a setting: the hosts that a service accepts in addition to its public address and loopback. Ports are ignored. */
 export const hostNames = (): Setting<string[]> => ({
   ...listSetting(),
   parse: (given) => listSetting().parse(given).map(assertHost),

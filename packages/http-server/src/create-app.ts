@@ -24,7 +24,7 @@ export interface HttpService<Context> extends RequestPipeline<Context> {
   publicUrl: string
   /** Additional hosts that the Host header may contain, for calls of other services. */
   allowedHosts: readonly string[]
-  /** Allowed CORS origins. */
+  /** The origins of pages that may read responses. */
   corsOrigins: readonly string[]
   /** Number of trusted proxies in front of the service. */
   trustedProxies: number
@@ -161,7 +161,10 @@ function logRequests(logger: Logger): RequestHandler {
   }
 }
 
-/** `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503 if a required one is down. */
+/**
+ * Returns the health routes. `/health/live`: the process responds. `/health/ready`: the status of each dependency, 503
+ * if a required one is down.
+ */
 export function healthRoutes(parts: readonly HealthCheck[], isStopping: () => boolean): Router {
   const routes = Router()
   routes.get('/health/live', (_request, response) => {

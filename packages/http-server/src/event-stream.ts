@@ -71,7 +71,7 @@ export async function sendEvents(
   }
 }
 
-/** JSON contains no raw line breaks, so the data is one line. */
+/** Returns the text of an event. Its data is one line, because JSON contains no raw line breaks. */
 const serializeEvent = ({ id, event, data }: ServerSentEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 

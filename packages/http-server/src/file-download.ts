@@ -6,7 +6,7 @@ import type { Logger } from '@sluice/process'
 export interface DownloadBytes {
   /** Differs for different bytes. */
   id: string
-  /** Resolves to the size when all bytes are there; rejects if they never will be. */
+  /** Resolves to the size of the file when the file is complete. Rejects if it cannot be completed. */
   size(): Promise<number>
   /** Yields the bytes from a position on, and waits for those that are still arriving. Throws if they never arrive. */
   read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array>

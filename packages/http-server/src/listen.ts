@@ -15,7 +15,7 @@ export async function listen(
   const server = createServer(
     {
       headersTimeout: 15_000,
-      // Uploads may take long; a body that stalls is ended by the upload's own watch.
+      // No limit, because uploads can take long. The code that reads an upload ends a request if its body stalls.
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: 5_000,
@@ -38,7 +38,7 @@ export async function listen(
   return { server, close: () => closeServer(server, silent) }
 }
 
-/** Closes connections as they become idle: a kept-alive connection would wait for a next request otherwise. */
+/** Closes connections as they become idle: otherwise the server would wait for kept-alive connections without requests. */
 async function closeServer(server: Server, silent: Iterable<Socket>): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   try {

@@ -15,7 +15,7 @@ export interface MultipartForm<Fields> {
   }
   /** Waits for the end of the form after the file was read. Throws a problem if anything follows the file. */
   ended(): Promise<void>
-  /** Stops reading. Unread bytes stay in the connection. */
+  /** Stops reading the request. The unread bytes stay in the connection. */
   leave(): void
 }
 
@@ -110,7 +110,10 @@ export async function readForm<Fields>(
   }
 }
 
-/** Only fields before the file have been read; a field that seems to be missing may follow the file. */
+/**
+ * Changes the text for a missing field: it must precede the file. Only the fields before the file have been read, so
+ * the field may follow the file.
+ */
 const requireBeforeFile = ({ pointer, detail }: FieldViolation): FieldViolation => ({
   pointer,
   detail: detail === 'is required' ? 'is required before the file: send all fields before it' : detail,

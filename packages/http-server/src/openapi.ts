@@ -26,7 +26,7 @@ export interface ServiceInfo {
   nouns?: Readonly<Record<string, { name: string; description: string }>>
 }
 
-/** OpenAPI 3.1 is JSON Schema 2020-12, so a contract is already its own documentation. */
+/** Returns the OpenAPI document of the operations. OpenAPI 3.1 contains JSON Schema 2020-12, so it contains the contracts almost unchanged. */
 export function openapi(operations: readonly Operation[], { nouns = {}, ...info }: ServiceInfo) {
   const registry = new SchemaRegistry()
   const ref = (contract: OpenApiValue): OpenApiValue => registry.lift(contract)
@@ -213,7 +213,10 @@ function uploadOf({ form }: OperationSignature, ref: (contract: OpenApiValue) =>
   return ref({ ...rest, properties: { ...properties, file }, required: [...required, 'file'] })
 }
 
-/** OpenAPI supports discriminators only for required fields. */
+/**
+ * Adds the mapping of a union's discriminator. If the discriminator is an optional field, which OpenAPI does not
+ * support, makes the union an `anyOf` without a discriminator.
+ */
 function describeVariants(schema: OpenApiValue, lifted: OpenApiValue): void {
   const { propertyName } = schema.discriminator
   if (schema.oneOf.every(({ required }: OpenApiValue) => required?.includes(propertyName))) {

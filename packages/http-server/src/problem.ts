@@ -55,7 +55,10 @@ export const problems = {
       detail: joinViolations(errors),
       errors,
     }),
-  /** 422 if the value only exceeds upper bounds of its contract, else 400. */
+  /**
+   * Returns the problem of a value that violates its contract: 422 if the value only exceeds upper bounds, otherwise
+   * 400.
+   */
   violated: ({ violations, onlyTooLarge }: { violations: FieldViolation[]; onlyTooLarge?: true }) =>
     onlyTooLarge
       ? new Problem(422, 'refused', 'The request is well formed, but violates a rule.', {

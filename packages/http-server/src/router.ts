@@ -189,6 +189,6 @@ function assertOwnId({ method, path }: OperationSignature, { uid }: Record<strin
   if (typeof id === 'string' && id.toLowerCase() !== uid.toLowerCase())
     throw problems.refused(
       '/id',
-      `This address is that of ${uid}: send the body to the address of its own id, or leave id out.`,
+      `The id in the body differs from ${uid}, the id in the URL. Use the URL of that object, or leave id out of the body.`,
     )
 }

@@ -12,10 +12,9 @@ export interface VerifiedToken extends Pick<AccessTokenClaims, 'sub' | 'client_i
 
 export type TokenVerifier = (token: string) => Promise<VerifiedToken>
 
-/** The keys that verify tokens. */
 export interface TokenKeys {
   find: JWTVerifyGetKey
-  /** The same object as long as the keys are the same. */
+  /** Returns the same object as long as the keys are the same. */
   ring(): Promise<object>
 }
 

@@ -4,11 +4,11 @@ import { htmlText } from './escape-html.ts'
 export interface EmailContent {
   subject: string
   paragraphs: string[]
-  /** The main link. */
+  /** The link for the step that the email requests. */
   link?: { label: string; url: string }
   /** A command to paste into a shell. */
   command?: { label: string; line: string }
-  /** Below the link, smaller. */
+  /** Paragraphs in small text below the link. */
   notes: string[]
 }
 

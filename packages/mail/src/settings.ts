@@ -18,7 +18,7 @@ export interface SenderAddress {
 
 const smtpUrlForm = 'must be smtp://[user:password@]host[:port], or smtps://… for TLS from the start'
 
-/** A setting: `smtp://user:password@host:port`, or undefined. Characters such as @ in the password are percent-encoded. */
+/** Returns a setting: `smtp://user:password@host:port`, or undefined. Characters such as @ in the password are percent-encoded. */
 export const smtpUrl = (): Setting<SmtpServer | undefined> => ({
   secret: true,
   fallback: undefined,
@@ -46,7 +46,7 @@ function decodeUrlPart(part: string): string | undefined {
   }
 }
 
-/** A setting: the From address, `no-reply@example.org` or `Example Data <no-reply@example.org>`. */
+/** Returns a setting: the From address, `no-reply@example.org` or `Example Data <no-reply@example.org>`. */
 export const senderAddress = (): Setting<SenderAddress | undefined> => ({
   fallback: undefined,
   parse(given) {

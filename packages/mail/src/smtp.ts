@@ -95,7 +95,10 @@ interface SmtpError extends Error {
   responseCode?: number
 }
 
-/** A 5xx for the recipient or the content is permanent; a 5xx for the sign-in or the sender can be fixed by the operator. */
+/**
+ * Returns the refusal of an SMTP server. A 5xx for the recipient or the content is permanent; the cause of a 5xx for
+ * the sign-in or the sender can be corrected by the operator.
+ */
 function toMailRefused(error: unknown): MailRefused {
   const { message, command, responseCode = 0 } = error as SmtpError
   const permanent = responseCode >= 500 && responseCode !== 503 && /^(RCPT TO|DATA)/.test(command ?? '')

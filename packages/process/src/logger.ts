@@ -36,7 +36,7 @@ interface RequestScope {
 /** The current request, for log lines and for headers of requests to other services. */
 export const requestScope = new AsyncLocalStorage<RequestScope>()
 
-/** The headers that carry the scope to another service. */
+/** Returns the headers that send the log scope to another service. */
 export function scopeHeaders(): Record<string, string> {
   const { requestId, traceparent } = requestScope.getStore() ?? {}
   return { ...(requestId && { 'X-Request-Id': requestId }), ...(traceparent && { traceparent }) }

@@ -126,10 +126,10 @@ export const urlSetting = (protocols: readonly string[], fallback?: string): Set
     fallback,
   )
 
-/** A database address contains the password, so the whole text is secret. */
+/** Returns the setting of a database URL. The whole URL is secret, because it contains a password. */
 export const databaseUrl = (): Setting<string> => ({ ...urlSetting(['postgres:', 'postgresql:']), secret: true })
 
-/** An optional address that may contain a password. */
+/** Returns the setting of an optional URL that may contain a password. */
 export const secretUrl = (protocols: readonly string[]): Setting<string | undefined> => ({
   parse: urlSetting(protocols).parse,
   secret: true,

@@ -93,10 +93,10 @@ export interface RowStream {
   whole?(): boolean
 }
 
-/** The part of the last load's memory that sources use. Same structure as the warehouse's type, so that neither module imports the other. */
+/** The facts of the last load that a source uses. Same structure as the warehouse's type, so that neither module imports the other. */
 export interface RememberedFeed {
   columns: readonly { name: string; label: string; dataType: DataType; vanished?: true; dayFirst?: boolean }[]
-  /** `RowContent.reading` of that load. */
+  /** The JSON that `RowContent.reading` returned in the last load. */
   reading?: unknown
 }
 

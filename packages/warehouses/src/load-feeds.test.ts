@@ -131,11 +131,11 @@ describe('loadFeeds', () => {
       loadFeeds({ ...again, isCurrentAttempt: async () => false, feeds: feeds(feed(numbered(1))) }),
     ).rejects.toBeInstanceOf(LeaseLost)
     const failure = new Error('the file ended early')
-    async function* cutShort() {
+    async function* truncateAfter() {
       yield* numberedTuples(10)
       throw failure
     }
-    await expect(loadFeeds({ ...again, feeds: feeds({ ...feed([]), content: binary(cutShort) }) })).rejects.toBe(
+    await expect(loadFeeds({ ...again, feeds: feeds({ ...feed([]), content: binary(truncateAfter) }) })).rejects.toBe(
       failure,
     )
     const cancel = new AbortController()

@@ -40,7 +40,7 @@ export interface FeedsToLoad extends PublicationOfFeeds {
   rejected: () => { count: number; first?: string | undefined }
   /** SQL statements of the pipeline. They run after the rows of all feeds are staged. */
   transformation?: readonly TransformationStatement[]
-  /** MERGE: the feeds are increments that are merged by primary key, unless one of them is complete. */
+  /** MERGE: the rows of the feeds are merged by primary key, unless one of the feeds is complete. */
   mode?: PublishOptions['mode']
   /** Called before a publication that replaces the tables although MERGE was requested. */
   onReplace?: () => void

@@ -15,7 +15,7 @@ export interface ShapeRequest {
   sparse?: boolean
   /** A sentence about parts of the source that were not read, for the user. */
   unread?: string
-  /** True if the rows are merged into those of the table. */
+  /** True if the rows are merged into the rows of the table. */
   merging?: boolean
 }
 
@@ -38,10 +38,11 @@ export interface LoadTarget {
 }
 
 /**
- * A change of a table by a load. `from` and `to` are the warehouse's own type names, or row counts for ROWS_FELL. TYPE_CHANGED:
- * the new type does not hold all values of the old one. COLUMN_VANISHED: the column stays, empty. COLUMN_EMPTIED: the column has
- * no value in any of the `rows` rows of the source, and it had values in the last load. COLUMN_DROPPED: the column is removed.
- * PART_NOT_READ: `to` is the sentence of the source. VIEWS_RECREATED: `to` names the views over columns with another type.
+ * A change of a table by a load. `from` and `to` are the warehouse's own type names, or row counts for ROWS_FELL. TYPE_CHANGED: the new
+ * type does not hold all values of the old one. COLUMN_VANISHED: the source no longer has the column; the table keeps it, without values in
+ * the new rows. COLUMN_EMPTIED: the column has no value in any of the `rows` rows of the source, and it had values in the last load.
+ * COLUMN_DROPPED: the column is removed. PART_NOT_READ: `to` is a sentence of the source about rows that it did not read. VIEWS_RECREATED:
+ * `to` names the views over columns with another type.
  */
 export interface TableChange {
   kind:
@@ -102,7 +103,8 @@ export interface Publication {
 }
 
 /**
- * The rows of one table are parts of the records of another table. A merge removes the parts of each record that it brings, unless they come again.
+ * The rows of one table are parts of the records of another table. A merge replaces the parts of each record in the
+ * increment: it removes those that the increment does not contain.
  */
 export interface PartOf {
   /** The table of the records, in the same schema. */

@@ -6,7 +6,7 @@ import type { TypeRules } from './shape/plan-shape.ts'
 
 /** Stages, transforms and publishes the rows of runs. */
 export interface Loader {
-  /** Creates a staging table. Throws `LeaseLost` if this attempt already has it. */
+  /** Creates a staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
   stage(target: LoadTarget, signal: AbortSignal): Promise<StagedTable>
   /**
    * Runs the statements over the staged tables of one run, before their publication. In a statement, the unqualified name of a
@@ -24,8 +24,8 @@ export interface Loader {
   exposeStagedRows(tables: readonly ReadyTable[], attempt: { run: string; attempt: number }): Promise<StagedRowsPreview>
   /**
    * Publishes the staged tables of one run atomically with its ledger row: either all of them are published or none. Calls
-   * `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published and `LeaseLost` is
-   * thrown. If the ledger already contains the run, it changes nothing and returns that publication.
+   * `isCurrentAttempt`, the fence check, directly before the commit; if it returns false, nothing is published and `LeaseLost` is thrown.
+   * If the ledger already contains the run, changes nothing and returns the recorded publication.
    */
   publish(
     tables: readonly StagedTable[],
@@ -66,10 +66,10 @@ export interface Loader {
    */
   findPrevious(schema: string, table: string): Promise<{ publishedAt: Date } | undefined>
   /**
-   * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one transaction
-   * with its ledger row. The tables it replaces are kept in turn. Cursor and memory are those of the restored rows. Fence,
-   * readers and retries are as in `publish`. Throws `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses
-   * that keep no replaced tables.
+   * Publishes the tables that the last publication of a table replaced, with all tables of that publication, in one
+   * transaction with its ledger row. The tables that the restore replaces are kept, too. Restores cursor and memory
+   * together with the rows. The fence check, waiting for readers, and retries are as in `publish`. Throws
+   * `WarehouseProblem` NOTHING_TO_RESTORE, and NOT_SUPPORTED_HERE in warehouses that keep no replaced tables.
    */
   restore(
     target: RestoreTarget,
@@ -122,13 +122,16 @@ export interface StagedRowsPreview extends AsyncDisposable {
 }
 
 export interface PublishOptions {
-  /** MERGE: rows replace those with the same primary key, all others stay. REPLACE: the rows replace all rows of the table. */
+  /**
+   * MERGE: each row replaces the row with the same primary key; all other rows of the table stay. REPLACE: the rows
+   * replace all rows of the table.
+   */
   mode?: 'REPLACE' | 'MERGE'
   /**
    * By table: the position at which the source continues next time, as JSON. Stored in the same transaction; `findCursor` returns it.
    */
   cursors?: Readonly<Record<string, unknown>>
-  /** Runs when the rows are ready, before readers see them. Throws to reject them; the old data stays. */
+  /** Runs when the rows are ready, before readers see them. If it throws, the rows are not published and the old data stays. */
   gate?(tables: readonly ReadyTable[], signal: AbortSignal): Promise<void>
   /** Receives one sentence, once, when publication waits for readers for longer than a few seconds. The staged rows stay in place. */
   onWait?(why: string): void

@@ -13,7 +13,7 @@ export interface QueryRunner {
    * same data, however long they take, and loads are not blocked.
    */
   queryPages(query: UserQuery, pageRows: number, signal: AbortSignal): AsyncIterable<QueryRows>
-  /** `offset` and `limit` are in rows, in the table's own order. */
+  /** Reads a part of a table. `offset` and `limit` count rows, in the table's own order. */
   readTable(
     schema: string,
     table: string,
@@ -34,7 +34,7 @@ export interface QueryRunner {
   findAmbiguousTable(query: UserQuery, preferred: number, signal: AbortSignal): Promise<AmbiguousTable | undefined>
 }
 
-/** The rows of an export. The time limit of a query is that of a push: 1,800 seconds unless the query sets another. */
+/** The rows of an export. The time limit of a query is 1,800 seconds, as for a push, unless the query sets another. */
 export type ExportSource = { table: TablePlace } | { query: Pick<UserQuery, 'text' | 'schemas' | 'limits'> }
 
 /**
@@ -47,7 +47,7 @@ export type RowTextFormat = 'CSV' | 'EXCEL_CSV' | 'NDJSON'
 /** A running export. Disposing ends it at the server. */
 export interface RowExport extends AsyncDisposable {
   columns: WarehouseColumn[]
-  /** UTF-8, in chunks of at most a few hundred kilobytes that do not end at row boundaries. A header is a chunk of its own. */
+  /** UTF-8, in chunks of at most a few hundred kilobytes that do not end at row boundaries. A header is a separate chunk. */
   bytes: AsyncIterable<Uint8Array>
   /** Rows that were read so far. */
   rowCount(): number

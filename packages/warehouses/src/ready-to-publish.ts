@@ -81,7 +81,7 @@ export const recordsOf = <Load extends { readonly target: LoadTarget }>(
   return loads.find(({ target }) => target.table === partOf.table && target.schema === schema)
 }
 
-/** The staging table of the records and how parts refer to it. */
+/** Returns the staging table of the records, with the columns by which the parts refer to them. */
 export const stagedRecords = (
   load: { readonly stagingTable: string } | undefined,
   partOf: PartOf | undefined,

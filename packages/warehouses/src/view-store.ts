@@ -51,7 +51,7 @@ export interface ViewStore {
   listUnmanagedReaders(schema: string, name: string): Promise<string[]>
 }
 
-/** Identifies a definition in sixteen bytes of SHA-256. The hash includes the schema, because unqualified names resolve there. */
+/** Returns a hash of a definition: sixteen bytes of SHA-256. The hash includes the schema, because unqualified names resolve in it. */
 export const definitionHash = ({
   schema,
   query,

@@ -171,12 +171,12 @@ export function loadsSuite(subject: Given): void {
     it('make the load reject with the error of the source or the reason of the abort, unchanged', async () => {
       const target = { schema: 'health', table: 'cut', columns: columns({ id: 'INTEGER' }), attempt: 1 }
       const failure = new Error('the remote hung up')
-      async function* cutShort() {
+      async function* truncateAfter() {
         yield { bytes: tuple([1]) }
         throw failure
       }
       await using load = await subject.warehouse.loader.stage({ ...target, run: randomUUID() }, never)
-      await expect(load.write(binary(cutShort), never)).rejects.toBe(failure)
+      await expect(load.write(binary(truncateAfter), never)).rejects.toBe(failure)
       const stop = new AbortController()
       const reason = new Error('cancelled')
       async function* endless() {

@@ -138,12 +138,12 @@ describe('the SQL Server driver, against a TDS stand-in', () => {
   it('rejects with the error of the source or the reason of the abort, unchanged', async () => {
     const { dialect } = await dialectOn(() => undefined)
     const failure = new Error('the remote hung up')
-    async function* cutShort() {
+    async function* truncateAfter() {
       yield { bytes: tuple([1]) }
       throw failure
     }
     const shape = filling({ id: 'INTEGER' })
-    await expect(dialect.copyRows(shape, binary(cutShort), never)).rejects.toBe(failure)
+    await expect(dialect.copyRows(shape, binary(truncateAfter), never)).rejects.toBe(failure)
     const stop = new AbortController()
     const reason = new Error('cancelled')
     const endless: RowContent = binary(async function* () {

@@ -11,7 +11,7 @@ import type { UserRow } from './users/records.ts'
 export const listMissingRoles = ({ roles: enabledRoles, dormantRoles }: Caller, roles: readonly Role[]): Role[] =>
   roles.filter((role) => !hasRole([...enabledRoles, ...dormantRoles], role))
 
-/** Callers may only grant roles that they hold. */
+/** Throws 403 if the caller lacks one of these roles. Callers may only grant roles that they hold. */
 export function assertGrantable(caller: Caller, roles: readonly Role[]): void {
   const lacked = listMissingRoles(caller, roles)
   if (lacked.length > 0)
@@ -51,8 +51,8 @@ export async function assertSuperAdminRemainsAfter<T>(
 const manageUsersRole: Role = 'ROLE_MANAGE_USER'
 
 /**
- * Users cannot remove their own manager role if no other manager remains. Reads the changed rows. Two concurrent changes are
- * not detected; a super admin can repair that.
+ * Throws if users remove their own manager role and no other manager remains. Reads the changed rows. Two concurrent
+ * changes are not detected; a super admin can repair that.
  */
 export async function assertManagerRemains(trx: Transaction<DB>, before: UserRow, after: UserRow): Promise<void> {
   if (!before.roles.includes(manageUsersRole) || hasRole(after.roles, manageUsersRole)) return

@@ -6,7 +6,10 @@ type LimitedMailKind = 'INVITATION' | 'PASSWORD_RESET'
 
 /** The maximum number of mails of one kind per hour: from one client's administrators to an address, and to a user. */
 const maxPerClientAndHour = 5
-/** The maximum per address and hour from all clients, high enough that one client does not use up the limit of others. */
+/**
+ * The maximum number of mails per address and hour from all clients. It is much higher than the limit of one client, so
+ * that one client cannot use it up.
+ */
 const maxPerAddressAndHour = 25
 /** The maximum number of password resets per organisation, address and hour. Its users may share an e-mail address, and each may need a reset. */
 const maxResetsPerClient = 10

@@ -7,7 +7,7 @@ import type { DB } from '../database.ts'
 
 export type MailConfig = Pick<Config, 'SECRET_KEYS' | 'SMTP_URL' | 'IDENTITY_PUBLIC_URL'>
 
-/** The sealing context of a stored body. */
+/** Returns the purpose with which `KeyRing` seals the body of a mail. */
 const mailPurpose = (uid: string) => `mails.body:${uid}`
 
 interface NewMail {

@@ -17,7 +17,10 @@ const sessionBatchSize = 200
 const removeOldSessions = (db: Kysely<DB>, signal?: AbortSignal): Promise<number> =>
   repeatInBatches((most) => transaction(db, (trx) => removeSessionBatch(trx, most)), { signal, size: sessionBatchSize })
 
-/** Removes a batch. Locks users before sessions, as everywhere. Users with an ended session saw the introduction. */
+/**
+ * Removes a batch of old sessions. First stores in their users what sessions show: the last sign-in, and that the user has
+ * seen the introduction. Locks users before sessions, as all transactions do.
+ */
 async function removeSessionBatch(trx: Kysely<DB>, most: number): Promise<number> {
   const { rows } = await sql<{ id: number; user_id: number }>`
     select id, user_id from sessions where coalesce(ended_at, expires_at) < now() - make_interval(days => ${sessionsKept})

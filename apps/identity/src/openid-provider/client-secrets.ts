@@ -30,13 +30,13 @@ interface SecretHolder {
  */
 export function createSecretVerifier(db: Kysely<DB>) {
   // Concurrent requests of one application share the query for the wait.
-  const waitIfRight = coalesceQueries((key) => forgetFailures(db, key))
+  const readSharedWait = coalesceQueries((key) => readRemainingWait(db, key))
   return async function isSecretOf({ clientId, clientSecret }: SecretHolder, given: string): Promise<boolean> {
     const stored = Buffer.from(clientSecret ?? '', 'base64url')
     const right = stored.length === 32 && timingSafeEqual(hashSecret(given), stored)
     const ctx = Provider.ctx
     const key = `application:${clientId}@${toNetworkPrefix((ctx?.req as Request | undefined)?.ip ?? '')}`
-    const wait = Math.ceil(await (right ? waitIfRight(key) : countFailure(db, key)))
+    const wait = Math.ceil(await (right ? readSharedWait(key) : countFailure(db, key)))
     if (wait <= 0) return right
     ctx?.set('Retry-After', String(wait))
     throw new TooManySecrets(wait)
@@ -50,8 +50,11 @@ class TooManySecrets extends errors.OIDCProviderError {
   }
 }
 
-/** Deletes old failures and returns the remaining seconds to wait. Usually no row exists, and the query writes nothing. */
-async function forgetFailures(db: Kysely<DB>, key: string): Promise<number> {
+/**
+ * Returns the seconds for which the network must still wait, or 0. Deletes the counted failures if the wait is over, because the
+ * secret was correct. Usually no row exists, and the query writes nothing.
+ */
+async function readRemainingWait(db: Kysely<DB>, key: string): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     ${prepared('right-client-secret')}
     with forgotten as (delete from sign_in_attempts where key = ${key} and blocked_until <= now())

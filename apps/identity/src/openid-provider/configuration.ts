@@ -21,7 +21,6 @@ export interface ProviderDependencies {
   keys: JWK[]
 }
 
-/** A day in seconds. */
 const daySeconds = 24 * 3600
 const minutes = 60
 
@@ -116,7 +115,10 @@ async function mayIntrospect(ctx: KoaContextWithOIDC, client: Client, token: { c
   return issuedTo !== undefined && readExtraMetadata(issuedTo).tenant === readExtraMetadata(client).tenant
 }
 
-/** The default policy plus one check: a session of a user who may not use this application requires a new login. */
+/**
+ * Returns the default policy of the library plus one check: a session of a user who may not use this application
+ * requires a new login.
+ */
 function createLoginPolicy(): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base()
   prompts

@@ -33,7 +33,7 @@ interface OpenIdProviderOptions {
   tally?: AuditTally | undefined
 }
 
-/** The OpenID Provider. After a key change, new requests use a new instance; running requests finish with the old one. */
+/** Returns the OpenID Provider. After a key change, new requests use a new instance; running requests finish with the old one. */
 export function createOpenIdProvider({
   db,
   config,

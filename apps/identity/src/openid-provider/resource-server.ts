@@ -8,8 +8,9 @@ export const sluiceApi = 'urn:sluice:api'
 type ProviderFeatures = NonNullable<Configuration['features']>
 
 /**
- * Sluice's own services are the only resource (RFC 8707); requesting a role scope selects it. Without a role the provider
- * issues no such token, because it would expose the user's account to an application that did not request access.
+ * Returns the configuration of the only resource server (RFC 8707): Sluice's own services. An application selects it by
+ * requesting a role scope. Without a role scope, the provider issues no token for it, because the token would expose
+ * the user's account to an application that did not request access.
  */
 export const createResourceServer = (tokenSeconds: number): NonNullable<ProviderFeatures['resourceIndicators']> => ({
   enabled: true,

@@ -24,7 +24,7 @@ export const buildPageHeaders = (formAction: readonly string[] = []): Record<str
   Vary: 'Accept-Language',
 })
 
-/** The Content-Security-Policy of `buildPageHeaders`. */
+/** Returns the value of the Content-Security-Policy header of a page. `formAction`: further addresses to which its forms may lead. */
 export function buildPagePolicy(formAction: readonly string[] = []): string {
   const targets = ["'self'", ...formAction.filter(isOriginOrScheme)].join(' ')
   return `default-src 'none'; style-src 'self'; img-src 'self' data:; form-action ${targets}; frame-ancestors 'none'; base-uri 'none'`

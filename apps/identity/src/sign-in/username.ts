@@ -68,7 +68,7 @@ const confusableMap = new Map(
   }),
 )
 
-/** Maps all kinds of dashes, apostrophes and low lines to those of keyboards. */
+/** Maps all kinds of dashes, apostrophes and low lines to the characters on keyboards. */
 const keys: [RegExp, string][] = [
   [/[\p{Pd}\u02d7\u2043\u2212\u2796]/gu, '-'],
   [
@@ -79,7 +79,7 @@ const keys: [RegExp, string][] = [
   [/[|\u2223\u2758]/gu, 'l'],
 ]
 
-/** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by those of keyboards. */
+/** Replaces letters by the Latin letters that they resemble, and dashes and apostrophes by the characters on keyboards. */
 const replaceLookAlikes = (text: string): string =>
   keys.reduce(
     (plain, [kind, key]) => plain.replace(kind, key),

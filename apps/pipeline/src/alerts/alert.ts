@@ -25,7 +25,7 @@ export interface AlertContent {
   failures: number
   /** Set in the last email that the client's limit allows: further emails are suppressed until this time, ISO 8601. */
   leftOutUntil?: string
-  /** For NO_SUCCESS: the configured hours, and the end of the last successful run, ISO 8601. */
+  /** For NO_SUCCESS: the configured number of hours; `lastSuccess` is the end of the last successful run, ISO 8601. */
   hours?: number
   lastSuccess?: string | null
 }
@@ -41,7 +41,7 @@ const pathByKind: Readonly<Record<RunnableKind, string>> = {
   WORKFLOW: 'workflows',
 }
 
-/** Returns the API URL that lists the object's runs. Requests to it need a token. */
+/** Returns the API URL that lists the object's runs. A request to this URL needs a token. */
 export const createRunsUrl = ({ kind, id }: Pick<AlertContent, 'kind' | 'id'>, publicUrl: string): string =>
   `${publicUrl}/api/v1/${pathByKind[kind]}/${id}/runs`
 

@@ -103,7 +103,8 @@ const toBadEvent = ({ state }: EndedRun, warnings: boolean): BadEvent | undefine
 
 /** Deletes alerts that wait for the end of their hour, because a newer run makes them obsolete. */
 async function deleteWaitingAlerts(trx: Transaction<DB>, runnable: number): Promise<void> {
-  // `tries = 0`: another process may send an alert while this transaction runs, and an alert that was sent must stay.
+  // The condition `tries = 0` excludes alerts that another process sends while this transaction runs, because an alert
+  // that was sent must stay.
   await sql`delete from alerts where runnable_id = ${runnable} and created_at > now() and tries = 0`.execute(trx)
 }
 

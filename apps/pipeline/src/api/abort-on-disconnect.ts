@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { problems } from '@sluice/http-server'
 
-/** Runs `work` when a semaphore's slot is free. The signal ends the wait for it. */
+/** Runs `work` when a semaphore's slot is free. `signal` ends the wait for the slot. */
 type WorkQueue = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>
 
 interface ConnectedWork<T> {
@@ -38,7 +38,7 @@ export async function whileConnected<T>(
       }
     }, disconnected.signal)
   } finally {
-    // Later requests reuse the connection.
+    // The listener is removed, because later requests reuse the connection.
     socket.off('close', onClose)
   }
 }

@@ -1,6 +1,6 @@
 import { executeDueDrops } from '../deleted-tables/pending-drops.ts'
 import type { PipelineContext } from './operation-context.ts'
-import { readSlots } from './read-concurrency-limits.ts'
+import { requestSlots } from './concurrency-limits.ts'
 
 /**
  * Drops the deleted tables of a client. A worker later drops tables that cannot be dropped now. A semaphore limits concurrent drops,
@@ -13,5 +13,5 @@ export async function dropDeletedTables(
 ): Promise<void> {
   const logFailure = (error: unknown) =>
     logger.warn({ err: error, ...logFields }, 'deleted tables could not be dropped; a worker retries')
-  await readSlots.drops.run(client, () => executeDueDrops(db, warehouses, logFailure, client)).catch(logFailure)
+  await requestSlots.drops.run(client, () => executeDueDrops(db, warehouses, logFailure, client)).catch(logFailure)
 }

@@ -4,7 +4,7 @@ import { type ExportChoice, exportFile } from '../exports/export-file.ts'
 import type { RequestContext } from './operation-context.ts'
 import type { Warehouse, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { whileConnected } from './abort-on-disconnect.ts'
-import { readSlots } from './read-concurrency-limits.ts'
+import { requestSlots } from './concurrency-limits.ts'
 import { presentTable, type TableLabels } from './table-responses.ts'
 
 /** A little more than the query timeout of the warehouse. */
@@ -65,7 +65,12 @@ export function answerRows(
 
 const whileReading = <T>({ request, caller }: RowsInput, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   whileConnected(
-    { request, queue: readSlots.pages.queueOf(caller.client), timeoutMs: pageTimeoutMs, onTimeout: throwPageTimeout },
+    {
+      request,
+      queue: requestSlots.pages.queueOf(caller.client),
+      timeoutMs: pageTimeoutMs,
+      onTimeout: throwPageTimeout,
+    },
     work,
   )
 

@@ -5,7 +5,7 @@ import { removeUnneededFiles } from '../runs/files-in-use.ts'
 import { receiveFile, type ReceivedFile } from '../files/receive-file.ts'
 import { QuotaReservation } from './files-quota.ts'
 import type { RequestContext } from './operation-context.ts'
-import { readSlots } from './read-concurrency-limits.ts'
+import { requestSlots } from './concurrency-limits.ts'
 
 /** A received file before the database references it. */
 export interface StoredUpload extends Omit<ReceivedFile, 'discard'> {
@@ -38,7 +38,7 @@ export async function receiveUpload(
     return receiveFile(announced > 0 ? chunks : reserveWhileReading(chunks, quota), files, uid)
   }
   try {
-    const { size, sha256 } = await readSlots.uploads.run(caller.client, receive, { signal: disconnected.signal })
+    const { size, sha256 } = await requestSlots.uploads.run(caller.client, receive, { signal: disconnected.signal })
     return {
       size,
       sha256,

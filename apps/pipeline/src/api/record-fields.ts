@@ -25,7 +25,7 @@ interface RecordedRow {
   tags: string[]
 }
 
-/** The response fields of every named object. */
+/** Returns the response fields of every named object. */
 export const recordedFields = (row: RecordedRow, locales: readonly string[]) => ({
   id: row.uid,
   client: row.client,

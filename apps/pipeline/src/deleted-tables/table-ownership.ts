@@ -53,7 +53,10 @@ export async function isTableTaken(
   return (await pipelines.unionAll(views).limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Lists the further tables of a pipeline, such as those of repeat groups. The cursor stores them; their names start with the table and `__`. */
+/**
+ * Lists the further tables of a pipeline, such as those of repeat groups. The cursor stores their names, which start
+ * with the name of the pipeline's table and `__`.
+ */
 export async function listFurtherTables(warehouse: Warehouse, schema: string, table: string): Promise<string[]> {
   const kept = (await warehouse.loader.findCursor(schema, table)) as { tables?: unknown } | null | undefined
   const names: unknown[] = Array.isArray(kept?.tables) ? kept.tables : []

@@ -34,7 +34,7 @@ const sealPurpose = (uid: string) => `destinations.target_secrets:${uid}`
 export const unsealTargetSecrets = ({ uid, target_secrets }: SealedTarget, ring: KeyRing): SecretValues =>
   unsealSecrets(target_secrets, sealPurpose(uid), ring)
 
-/** Returns null if the target has no secrets. */
+/** Seals the secrets of a target. Returns null if it has none. */
 export const sealTargetSecrets = (uid: string, secrets: SecretValues, ring: KeyRing): string | null =>
   sealSecrets(secrets, sealPurpose(uid), ring)
 

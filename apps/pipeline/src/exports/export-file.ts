@@ -63,7 +63,7 @@ export async function exportFile(
     }))
   const attached = started.attach()
   try {
-    // A sheet has a limit of rows: its size is known only at the end, and a problem is better than half a file.
+    // Waits until the sheet is complete: a sheet has a limit of rows, and a problem is better than a truncated file.
     if (choice.format === 'xlsx') await started.spool.size()
     return new FileDownload({
       bytes: started.spool,
@@ -122,7 +122,7 @@ function encodeRows(format: ExportChoice['format'], opened: RowExport, signal: A
   )
 }
 
-/** The header is the first chunk. */
+/** Yields all chunks except the first, which is the header. */
 async function* withoutHeader(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isFirst = true
   for await (const chunk of bytes) {

@@ -4,11 +4,11 @@ import { ExportSpool } from './export-spool.ts'
 export interface ExportLimits {
   /** Bytes on disk of all exports of this process; each organisation may use half of them. */
   diskBytes: number
-  /** Milliseconds that an export stays without a client: one that lost its connection can go on during this time. */
+  /** Milliseconds for which an export without a client stays, so that a client that lost its connection can continue it. */
   idleMs: number
 }
 
-/** An export with its bytes in a spool, or arriving there. */
+/** An export. Its bytes are in a spool, or are being written to it. */
 export interface RunningExport {
   spool: ExportSpool
   /**
@@ -19,11 +19,11 @@ export interface RunningExport {
 }
 
 interface ExportRequest {
-  /** The organisation. */
+  /** The uid of the client. */
   client: string
   /** Identifies the caller, the rows and the format: a request with the same key continues the export. */
   key: string
-  /** Reads the rows and yields the bytes of the file. Runs at full speed, whatever the client does. */
+  /** Reads the rows and yields the bytes of the file. Runs at full speed, even if the client reads slowly. */
   read(signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 
@@ -34,8 +34,8 @@ export interface RunningExports {
 }
 
 /**
- * The exports of this process. The warehouse is read into a spool as fast as it can be, because a table that is being read cannot be
- * replaced by its next load; the client reads the spool at its own speed.
+ * Returns the exports of this process. Each export writes the rows to a spool at full speed, because the next load of a
+ * table cannot replace it while it is being read. The client reads the spool at its own speed.
  */
 export function createRunningExports(directory: string, limits: ExportLimits): RunningExports {
   const running = new Map<string, RunningExport>()

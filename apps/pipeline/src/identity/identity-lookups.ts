@@ -20,7 +20,10 @@ export interface IdentityLookups {
   client(uid: string): Promise<ClientSummary | undefined>
   /** Returns the objects that exist, by uid. */
   clients(uids: readonly string[]): Promise<ReadonlyMap<string, ClientSummary>>
-  /** Returns those of the clients that were deleted. Never cached, because the caller erases their data permanently. */
+  /**
+   * Returns the clients among `uids` that were deleted. Responses are never cached, because the caller permanently
+   * erases the data of deleted clients.
+   */
   deletedClients(uids: readonly string[]): Promise<DeletedClientSummary[]>
   /** Grants these clients the right to publish datasets. Ignores clients that no longer exist. */
   letPublish(uids: readonly string[]): Promise<void>

@@ -31,12 +31,12 @@ export const warehouseRefusals: Readonly<Record<string, string>> = {
   DUPLICATE_KEY: 'Two rows have the same primary key. Correct the source, or choose another key.',
   ROW_TOO_LARGE: 'A row exceeds the size limit of a response. Select fewer columns.',
   DISK_FULL: 'The disk of the warehouse is full. Ask the operator to free or add space.',
-  QUERY_TIMEOUT: 'The query exceeded its time limit. Narrow it.',
+  QUERY_TIMEOUT: 'The query exceeded its time limit. Add a filter.',
   QUERY_FAILED: "The query failed. The message contains the warehouse's error and its position in the query.",
   SQL_NOT_ALLOWED: 'The query is more than one `SELECT`, or uses something forbidden. Remove that part.',
   TOO_MANY_LOCKS: 'A statement held more than 2,000 locks, one for each table or index that it uses. Split it.',
   WAREHOUSE_FULL: 'The database exceeds `CLIENT_WAREHOUSE_LIMIT`. Drop tables, or ask the operator to raise it.',
-  RESULT_TOO_LARGE: "The query's result exceeds the size limit. Narrow the query.",
+  RESULT_TOO_LARGE: "The query's result exceeds the size limit. Select fewer rows or columns.",
 }
 
 /** The problems that only this service returns. */

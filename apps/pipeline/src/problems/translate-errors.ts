@@ -20,7 +20,10 @@ const conflictByConstraint: Record<string, [pointer: string, detail: string]> = 
   data_quality_checks_client_name_key: ['/name', 'Another data quality check has this name.'],
   data_quality_checks_client_code_key: ['/code', 'Another data quality check has this code.'],
   data_quality_check_groups_client_name_key: ['/name', 'Another data quality check group has this name.'],
-  data_quality_group_checks_check_fkey: ['/', 'Check groups contain this check. Remove it there first.'],
+  data_quality_group_checks_check_fkey: [
+    '/',
+    'This check belongs to one or more check groups. Remove it from these groups first.',
+  ],
   views_client_name_key: ['/name', 'Another view has this name.'],
   views_schema_view_key: ['/dataWarehouseViewName', 'Another view has this name in the schema.'],
   views_schema_fkey: ['/', 'The schema contains views. Delete or move them first.'],

@@ -56,7 +56,10 @@ export interface CheckRunContext {
   seconds?: number
   /** Seconds to wait for a free query slot of the client; without it, checks do not wait. */
   slotTimeoutSeconds?: number
-  /** Called with each query before it runs. To refuse the query, it returns a sentence for everyone who sees the run. */
+  /**
+   * Called with each query before it runs. Returns a sentence to refuse the query, which everyone who sees the run can
+   * read; otherwise undefined.
+   */
   refusal?(query: UserQuery, signal: AbortSignal): Promise<string | undefined>
   signal: AbortSignal
 }
@@ -83,7 +86,7 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
   const { warehouse, variables, schemas, limits, slotTimeoutSeconds = 0, refusal, signal } = context
   if (!warehouse) return checkNotRun(check, 'No table was loaded yet. Run a pipeline first.')
   const startedAt = new Date()
-  // Only the variables that a check uses can appear in its result.
+  // Redacts the values of the variables that the check uses; others cannot appear in its result.
   let redact = createRedactor([])
   try {
     const bound = bindVariables(check.query, variables)

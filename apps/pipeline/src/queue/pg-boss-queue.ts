@@ -123,7 +123,7 @@ function createJobQueue(boss: PgBoss): JobQueue {
   }
 }
 
-/** The queue's policy allows one waiting or active job per key. */
+/** Returns the key and group of the job. The queue's policy allows one waiting or active job per key. */
 function jobIdentity(run: QueuedRun['uid'], client: QueuedRun['client']) {
   return { singletonKey: run, group: { id: client } }
 }

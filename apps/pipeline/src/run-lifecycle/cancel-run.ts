@@ -8,9 +8,8 @@ import { type WorkflowRun, writeLog } from '../workflows/workflow-run.ts'
 type RunSelector = { runnableId: number } | { id: number }
 
 /**
- * Cancels the queued or running run of an object, if it has one. The cancellation takes effect immediately: the run publishes
- * nothing any more. Its worker notices at the next heartbeat, at most one second later, and cleans up. The jobs of a workflow are cancelled
- * with it.
+ * Cancels the queued or running run of an object, if it has one. From then on the run cannot publish. Its worker reads
+ * the cancellation at the next heartbeat, at most one second later, and cleans up. Cancels the jobs of a workflow, too.
  */
 export async function cancelRun(
   trx: Transaction<DB>,

@@ -24,7 +24,7 @@ export type RunOutcome =
       rowsWritten: number
       bytesWritten: number
       rowsRejected: number
-      /** Only for data pipelines. */
+      /** The published tables of a data pipeline; absent for other runs. */
       tables?: PublishedTableSize[]
     }
   | { state: 'FAILED'; code: string; message: string }

@@ -9,7 +9,7 @@ interface BatchOptions<T> {
 
 /** Disposing it writes the remaining items, and throws if that fails. */
 export interface BatchWriter<T> extends AsyncDisposable {
-  /** Returns at once. False if the item was dropped. */
+  /** Adds an item without waiting. Returns false if the item was dropped. */
   push(item: T): boolean
   flush(): Promise<void>
 }

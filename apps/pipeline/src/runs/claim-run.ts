@@ -26,8 +26,8 @@ export interface Claim {
 export const mostTries = 5
 
 /**
- * Claims a run: sets it RUNNING with a new attempt. Undefined if the run has ended or was deleted. A run of another worker is
- * taken over, because the queue delivers it only after that worker's heartbeats have stopped.
+ * Claims a run: sets it RUNNING with a new attempt. Returns undefined if the run has ended or was deleted. Takes over a
+ * run of another worker, because the queue delivers it only after that worker's heartbeats have stopped.
  */
 export async function claimRun(db: Kysely<DB>, uid: string): Promise<Claim | undefined> {
   const row = await db
@@ -93,7 +93,7 @@ export async function hasClientCapacity(trx: Transaction<DB>, uid: string, most:
  */
 export type RequeueReason = { unfinished: true } | { code: string; message: string; unfinished?: boolean }
 
-/** Makes a run QUEUED again. False if this attempt has lost the lease. The caller's transaction queues the job. */
+/** Makes a run QUEUED again. The caller must queue its job in the same transaction. Returns false if this attempt has lost the lease. */
 export async function requeueRun(
   trx: Transaction<DB>,
   { id, attempt }: Claim,

@@ -20,12 +20,12 @@ export interface Totals {
 
 /** The heartbeat of one attempt. Disposing it stops the heartbeat. */
 export interface Heartbeat extends Disposable {
-  /** Writes the progress and renews the lease. False if the lease is lost; then it calls `lost` first. */
+  /** Writes the progress and renews the lease. If the lease is lost, calls `lost` and returns false. */
   beat(): Promise<boolean>
 }
 
 interface HeartbeatOptions {
-  /** Undefined before anything is read: the counts of an earlier attempt stay. */
+  /** Returns the counts of this attempt; undefined before it has read anything, so that the counts of an earlier attempt stay. */
   totals(): Totals | undefined
   lost(reason: LeaseLost): void
   /** Milliseconds between two heartbeats. */

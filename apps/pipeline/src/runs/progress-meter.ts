@@ -25,7 +25,7 @@ interface ProgressSample {
   rows: number
 }
 
-/** `now` is a monotonic clock in milliseconds. */
+/** Returns a progress meter. `now` is a monotonic clock in milliseconds. */
 export function openMeter(now: () => number = () => performance.now()): ProgressMeter {
   let counts = { bytesRead: 0, bytesTotal: null as number | null, rowsRead: 0, rowsRejected: 0 }
   let samples: ProgressSample[] = [{ at: now(), bytes: 0, rows: 0 }]

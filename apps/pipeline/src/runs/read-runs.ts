@@ -61,7 +61,7 @@ export async function hasActiveRun(db: Kysely<DB>, runnableId: number): Promise<
   return (await runs.executeTakeFirst()) !== undefined
 }
 
-/** Lists the log lines of an object's runs, or of one of them, newest first by default. */
+/** Lists the log lines of all runs of an object, or of one run, newest first by default. */
 export async function listLogs(
   db: Kysely<DB>,
   runnableId: number,

@@ -60,7 +60,7 @@ export async function openRejectedRows(
   }
 }
 
-/** Writes nothing if the attempt has lost the lease. */
+/** Stores rejected rows, unless the attempt has lost the lease. */
 async function insertRejectedRows(db: Kysely<DB>, { id, attempt }: Claim, rows: object[]): Promise<void> {
   await sql`
     insert into rejected_rows (run_id, attempt, line, "column", reason, raw)

@@ -48,7 +48,7 @@ export async function openRunLog(
   }
 }
 
-/** Writes no lines, and throws no error, if the run was deleted. */
+/** Stores log lines, unless the run was deleted. */
 async function insertLogLines(db: Kysely<DB>, { id }: Claim, lines: object[]): Promise<void> {
   await sql`
     insert into run_logs (run_id, runnable_id, created_at, level, importance, message)

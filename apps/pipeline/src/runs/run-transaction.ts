@@ -44,7 +44,7 @@ export async function runTransaction<T>(db: Kysely<DB>, work: (trx: Transaction<
       })
     } catch (error) {
       if (!isSerializationFailure(error) || tries === maxAttempts) throw error
-      // Two transactions that were aborted together would meet again if both began at once.
+      // Two transactions that were aborted at the same time would conflict again if both were repeated at once.
       await sleep(Math.random() * 100 * tries)
     }
   }

@@ -22,8 +22,8 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 }
 
 /**
- * Returns false, and stores nothing, if the attempt has lost the lease. Because of the lock on the run, a later attempt either
- * finds this row, or this row is never written.
+ * Stores the staged loads of an attempt. Returns false, and stores nothing, if the attempt has lost the lease. Because
+ * of the lock on the run, a later attempt either finds this row, or this row is never written.
  */
 export async function keepStagedLoads(
   db: Kysely<DB>,
@@ -39,7 +39,7 @@ export async function keepStagedLoads(
   return numAffectedRows === 1n
 }
 
-/** Call it before an attempt reads the source again. */
+/** Deletes the staged loads of earlier attempts. Called before an attempt reads the source again. */
 export async function deleteStagedLoads(db: Kysely<DB>, { id, attempt }: Pick<Claim, 'id' | 'attempt'>): Promise<void> {
   await db.deleteFrom('staged_loads').where('run_id', '=', id).where('attempt', '<', attempt).execute()
 }

@@ -60,14 +60,15 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
   return rows.length
 }
 
-/** Milliseconds to search back for the last tick. */
+/** The maximum number of milliseconds before `now` in which the last tick is searched. */
 const maxLookBack = 40 * 86_400_000
-/** Milliseconds. Schedules with longer intervals always follow the calendar: zones differ by up to 26 hours, and a day has at least 23. */
+/** Milliseconds. Schedules with longer intervals always follow the calendar, because zones can differ by more than a day. */
 const maxComparedInterval = 20 * 3_600_000
 
 /**
- * Returns the next run after a client changed its zone. Schedules with intervals longer than the difference of the zones follow the
- * calendar: each day has one run, which is due at once if its time has passed in the new zone. Other schedules continue.
+ * Returns the next run after a client changed its zone from `from` to `to`. If the interval between two ticks is at most the difference of
+ * the zones, returns the first tick after `now` in the new zone. Otherwise returns the tick that follows the last run on the calendar of
+ * the new zone, so that a daily schedule neither repeats nor omits a day. Such a tick may be in the past; its run is then due at once.
  */
 export function nextRunInNewZone(schedule: Schedule, from: string, to: string, now: number): NextRun {
   const regularNext = computeNextRun(schedule, to, now)
@@ -78,7 +79,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   const next = findNextTick(expression, from, now)
   if (last === undefined || next === undefined || next - last <= Math.min(zoneDifference, maxComparedInterval))
     return regularNext
-  // In a repeated hour of the new zone, use the instant that is nearest to the last tick.
+  // The wall-clock time of the last tick, as an instant of the new zone. In a repeated hour, the nearest instant is used.
   const [sameInNew] = listInstants(to, toWallClockTime(from, last)).toSorted(
     (one, other) => Math.abs(one - last) - Math.abs(other - last),
   )

@@ -2,7 +2,7 @@ import type { RunTrigger } from '@sluice/contracts'
 
 /** The configured schedule of a runnable object. */
 export interface Schedule {
-  /** Determines the time of triggers with a random time. */
+  /** The uid of the object, from which triggers with a random time derive their time. */
   uid: string
   disabled: boolean
   runTrigger: RunTrigger

@@ -14,7 +14,7 @@ export interface SchedulerOptions {
   /** The database's clock by default, so that all schedulers use the same time. */
   clock?: Clock
   /** Further jobs of each round, such as the end of workflow delays. Several workers can run them concurrently. */
-  also?: readonly { name: string; run(): Promise<unknown> }[]
+  additionalJobs?: readonly { name: string; run(): Promise<unknown> }[]
 }
 
 /** The context of the jobs of a round. `signal` aborts when the scheduler stops. */

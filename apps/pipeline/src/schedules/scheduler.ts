@@ -37,7 +37,7 @@ export function startScheduler({ clock = databaseClock, ...options }: SchedulerO
     { name: 'starting', run: () => startDueSchedules(context) },
     // The first round checks the zones too, because a client may have changed its zone while no worker was running.
     { name: 'zones', run: () => followClientZones(context), every: zoneCheckInterval },
-    ...(options.also ?? []),
+    ...(options.additionalJobs ?? []),
   ]
   const lastLogged = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined

@@ -118,7 +118,10 @@ async function startRows(
   return { rows: rows.length, outcomes }
 }
 
-/** Rolls back to a savepoint if a start fails, so that the other rows still start. The failed row stays due and is retried. */
+/**
+ * Runs `start` in a savepoint. If it fails, rolls back to the savepoint, so that the other schedules still start. The
+ * failed schedule stays due and is retried.
+ */
 async function withSavepoint(
   trx: Transaction<DB>,
   { logger }: SchedulerContext,

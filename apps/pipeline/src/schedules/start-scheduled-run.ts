@@ -119,7 +119,7 @@ function describeSkippedTicks({ tick, missed, more }: DueTicks, zone: string): s
 /** Returns a line for the log of a run that covers earlier ticks too. */
 function describeCoveredTicks({ tick, missed, more }: DueTicks, row: ScheduledRow, zone: string): string {
   const why = row.not_before === null ? 'no worker was running at that time' : 'these runs could not be started in time'
-  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatMissed(missed, more)} earlier ${missed === 1 ? 'run' : 'runs'}, due from ${formatWallTime(row.next_run_at!.getTime(), zone)} on: ${why}.`
+  return `This run was due at ${formatWallTime(tick, zone)}. It also covers ${formatMissed(missed, more)} earlier ${missed === 1 ? 'run, due at' : 'runs, the first due at'} ${formatWallTime(row.next_run_at!.getTime(), zone)}, because ${why}.`
 }
 
 const formatMissed = (missed: number, more: boolean) => `${more ? 'over ' : ''}${missed.toLocaleString('en')}`

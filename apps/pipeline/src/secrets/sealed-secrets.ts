@@ -4,11 +4,11 @@ import type { KeyRing, SealedColumn } from '@sluice/database'
 /** Unsealed passwords and tokens by name. Unseal secrets only where they are used. */
 export type SecretValues = Readonly<Record<string, string>>
 
-/** Throws `SealProblem` when the key is not in the ring. */
+/** Unseals secrets. Throws `SealProblem` if their key is not in the ring. */
 export const unsealSecrets = (sealed: string | null, purpose: string, ring: KeyRing): SecretValues =>
   sealed === null ? {} : (JSON.parse(ring.open(sealed, purpose)) as SecretValues)
 
-/** Returns null if there are no secrets. */
+/** Seals secrets. Returns null for an empty object. */
 export const sealSecrets = (secrets: SecretValues, purpose: string, ring: KeyRing): string | null =>
   Object.keys(secrets).length === 0 ? null : ring.seal(JSON.stringify(secrets), purpose)
 
@@ -37,7 +37,7 @@ const givenForKey = '~givenFor'
 
 const sourceSecretsPurpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
 
-/** Throws `SealProblem` when the key is not in the ring. */
+/** Unseals the secrets of a source. Throws `SealProblem` if their key is not in the ring. */
 export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
   const { [givenForKey]: kept, ...secrets } = unsealSecrets(source_secrets, sourceSecretsPurpose(uid), ring)
   return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as SecretAddress }) }
@@ -47,7 +47,7 @@ export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyR
 export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
   unsealSource(row, ring).secrets
 
-/** Returns null if there are no secrets. */
+/** Seals the secrets of a source. Returns null if it has none. */
 export function sealSourceSecrets(
   uid: string,
   secrets: SourceSecrets,
@@ -68,7 +68,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'destinations', key: 'uid', column: 'target_secrets' },
 ]
 
-/** The columns for the health check. It omits `runs`, which is a large table with secrets that are deleted when a run ends. */
+/** The sealed columns that the health check reads. They exclude `runs`, a large table with secrets that are deleted when a run ends. */
 export const durableSealedColumns = sealedColumns.filter(({ table }) => table !== 'runs')
 
 interface StoredVariable {
@@ -80,7 +80,7 @@ interface StoredVariable {
 
 const variablePurpose = (uid: string) => `variables.sealed_value:${uid}`
 
-/** Returns the plain value, unsealed if it is secured. Throws `SealProblem` when the key is not in the ring. */
+/** Returns the plain value, unsealed if it is secured. Throws `SealProblem` if its key is not in the ring. */
 export const unsealVariableValue = ({ uid, secured, value, sealed_value }: StoredVariable, ring: KeyRing): string =>
   secured ? ring.open(sealed_value!, variablePurpose(uid)) : value!
 

@@ -1,4 +1,4 @@
-import { toIdentifier, splitListValue, splitAtVariables, getVariableValue } from './place-variables.ts'
+import { toIdentifier, splitListValue, splitAtVariables, getVariableValue } from './insert-variables-into-sql.ts'
 import { type SqlPiece, splitSql } from './split-sql.ts'
 import { VariableProblem } from './variable-problem.ts'
 

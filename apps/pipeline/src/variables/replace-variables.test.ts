@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals'
 import { namesVariables, replaceVariables } from './replace-variables.ts'
-import { placeVariables } from './place-variables.ts'
+import { insertVariablesIntoSql } from './insert-variables-into-sql.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import { Variables } from './variables.ts'
 
@@ -42,7 +42,7 @@ it.each(["to'ken", 'to\\ken', "to\\'k\ne\\n", 'token-1'])('redacts %j in any SQL
   const secured = new Variables([{ name: 'token', value, secured: true }])
   const languages: SqlLanguage[] = ['postgres', 'redshift', 'mysql', 'sql-server', 'oracle', 'clickhouse']
   for (const language of languages) {
-    const literal = placeVariables('${token}', secured, language).trim()
+    const literal = insertVariablesIntoSql('${token}', secured, language).trim()
     expect(secured.hideIn(`near ${literal} at line 1`)).toBe('near [redacted] at line 1')
     if (/^[EN]?'/.test(literal))
       expect(secured.hideIn(`near ${literal.slice(literal.indexOf("'") + 1, -1)} .`)).toBe('near [redacted] .')

@@ -1,7 +1,7 @@
 import { connectorTypes } from '@sluice/contracts/connector-types'
 import type { SecretAddress } from '../secrets/sealed-secrets.ts'
 import { assertAddressUnchanged } from './assert-secret-address.ts'
-import { assertVariablesPlaced, placeVariables } from './place-variables.ts'
+import { assertVariablePlaces, insertVariablesIntoSql } from './insert-variables-into-sql.ts'
 import { replaceVariables } from './replace-variables.ts'
 import type { SqlLanguage } from './sql-language.ts'
 import type { Variables } from './variables.ts'
@@ -15,7 +15,7 @@ const languageByType: Readonly<Record<string, SqlLanguage>> = {
   [connectorTypes.redshift]: 'redshift',
 }
 
-/** Returns undefined for a type without SQL queries. */
+/** Returns the SQL language of a pipeline type; undefined for a type without SQL queries. */
 export const findSourceLanguage = (type: string): SqlLanguage | undefined =>
   Object.hasOwn(languageByType, type) ? languageByType[type] : undefined
 
@@ -42,7 +42,7 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
     ...(sqlQuery !== undefined && {
       sqlQuery:
         language && typeof sqlQuery === 'string'
-          ? placeVariables(sqlQuery, variables, language)
+          ? insertVariablesIntoSql(sqlQuery, variables, language)
           : replaceVariables(sqlQuery, variables),
     }),
   }
@@ -50,8 +50,8 @@ export function fillVariables<Secrets extends Readonly<Record<string, string>>>(
 }
 
 /** Throws `VariableProblem` if the query of a source uses a variable at a place where variables are not allowed. */
-export function assertSourceVariablesPlaced(type: string, settings: unknown): void {
+export function assertSourceVariablePlaces(type: string, settings: unknown): void {
   const language = findSourceLanguage(type)
   const { sqlQuery } = (settings ?? {}) as { sqlQuery?: unknown }
-  if (language && typeof sqlQuery === 'string') assertVariablesPlaced(sqlQuery, language)
+  if (language && typeof sqlQuery === 'string') assertVariablePlaces(sqlQuery, language)
 }

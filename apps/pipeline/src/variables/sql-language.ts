@@ -14,7 +14,7 @@ interface SqlRules {
 
 const doubleQuotes = (text: string): string => text.replaceAll("'", "''")
 
-/** The prefix `E` makes the meaning of backslashes independent of `standard_conforming_strings`. */
+/** Returns a text literal for PostgreSQL. With the prefix `E`, the meaning of backslashes does not depend on `standard_conforming_strings`. */
 const postgresText = (value: string): string =>
   value.includes('\\') ? `E'${doubleQuotes(value).replaceAll('\\', '\\\\')}'` : `'${doubleQuotes(value)}'`
 

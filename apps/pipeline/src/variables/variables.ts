@@ -46,7 +46,7 @@ export class Variables extends Map<string, string> {
   }
 }
 
-/** An override of a stored variable. If `secured` is absent, that of the stored variable applies. */
+/** An override of a stored variable. If `secured` is absent, the value of the stored variable applies. */
 interface VariableOverride {
   name: string
   value: string

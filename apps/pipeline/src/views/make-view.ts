@@ -12,24 +12,25 @@ const savingLimits = { seconds: 8, whole: 20_000 }
 export interface MadeView {
   /** The tables that the view reads. Undefined if the old view stays. */
   reads: TablePlace[] | undefined
-  /** Whether filling the view takes so long that a run must do it. */
+  /** Whether a run must fill the view, because that takes longer than a user waits. */
   unfinished: boolean
-  /** Why the view does not exist yet; it reads a table that is missing. */
+  /** The reason why the view cannot be created yet: a table that its query reads is missing. */
   pending?: string
 }
 
 /**
- * Creates or changes a view in the warehouse while a user waits. If filling takes too long, the caller must queue a run that does it:
- * until then a new view is empty, and a changed view stays as it was. If it throws `WarehouseProblem`, nothing was changed.
+ * Creates or changes a view in the warehouse while a user waits. If the result is `unfinished`, the caller must queue a run that
+ * fills the view: until then a new view is empty, and a changed view stays as it was. After a `WarehouseProblem`, nothing has
+ * changed. `requestAborted` stops the creation when the user no longer waits.
  */
 export async function makeView(
   db: Kysely<DB>,
   warehouse: Warehouse,
   view: ViewDefinition,
-  left?: AbortSignal,
+  requestAborted?: AbortSignal,
 ): Promise<MadeView> {
-  const late = AbortSignal.timeout(savingLimits.whole)
-  const signal = left ? AbortSignal.any([left, late]) : late
+  const timeout = AbortSignal.timeout(savingLimits.whole)
+  const signal = requestAborted ? AbortSignal.any([requestAborted, timeout]) : timeout
   await warehouse.catalog.ensureSchema(view.schema)
   const found = await warehouse.views.find(view.schema, view.name)
   const isOwn = found?.managed?.id === view.id
@@ -53,10 +54,10 @@ async function createEmptyView(
   warehouse: Warehouse,
   view: ViewDefinition,
   signal: AbortSignal,
-  late: WarehouseProblem,
+  timeoutProblem: WarehouseProblem,
 ): Promise<{ reads: TablePlace[] | undefined }> {
   if (await warehouse.views.isManaged(view.id)) return { reads: undefined }
-  if (signal.aborted) throw late
+  if (signal.aborted) throw timeoutProblem
   return warehouse.views.define(view, { seconds: savingLimits.seconds, empty: true }, signal)
 }
 

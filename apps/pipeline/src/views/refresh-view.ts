@@ -29,7 +29,7 @@ export interface RefreshResult {
   bytes: number
 }
 
-/** Throws `LeaseLost` if the view was deleted. */
+/** Reads the view of an attempt. Throws `LeaseLost` if the view was deleted. */
 async function readView(db: Kysely<DB>, id: number): Promise<StoredView> {
   const row = await db
     .selectFrom('views as v')
@@ -94,7 +94,8 @@ async function createIfOutdated(
   const isCurrent = existing?.managed?.id === view.uid && existing.managed.definition === definitionHash(view)
   const recreate = isCurrent && hasSelectAll(view.query)
   if (isCurrent && !recreate) {
-    // Stores the sources, because the process that created the view may have been killed before it did so.
+    // The tables that the view reads are stored here too, because the process that created the view may have been
+    // killed before it stored them.
     await storeReads(db, view, await warehouse.views.listReads(view.schema, view.name))
     return false
   }

@@ -23,7 +23,7 @@ export async function hasStoredSources(db: Kysely<DB>, view: number, reads: read
   return known.size === reads.length && reads.every(({ schema, name }) => known.has(JSON.stringify([schema, name])))
 }
 
-/** Updates the stored relations after a view was renamed. The warehouse itself updates the queries that read it. */
+/** Updates the stored relations after a view was renamed. The warehouse itself updates the queries that read the view. */
 export async function renameSource(db: Kysely<DB>, client: string, from: TablePlace, to: TablePlace): Promise<void> {
   if (from.schema === to.schema && from.name === to.name) return
   await sql`
@@ -34,8 +34,8 @@ export async function renameSource(db: Kysely<DB>, client: string, from: TablePl
 }
 
 /**
- * Lists the names of at most five views that read a table or view; it cannot be deleted while there are any. If `besides` is true,
- * includes the readers of the pipeline's further tables (`name__…`).
+ * Lists the names of at most five views that read a table or view. While such views exist, the table or view cannot be
+ * deleted. If `besides` is true, includes the readers of the pipeline's further tables (`name__…`).
  */
 export async function listReadingViews(
   db: Kysely<any>,

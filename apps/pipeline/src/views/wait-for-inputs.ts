@@ -15,8 +15,9 @@ const selectInputs = (start: RawBuilder<unknown>) => sql`
   inputs as (select v.* from dependencies d join views v on v.id = d.id where d.level > 0 and v.materialized)`
 
 /**
- * Whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old rows. It waits for runs that
- * were requested before it or up to a minute later, or that are due by schedule, at most for six hours. Manual runs do not wait.
+ * Whether a queued run of a view must wait for runs of the views that it reads, so that it does not read old rows. The
+ * run waits for runs that were requested before it or up to a minute later, and for runs that are due by schedule, at
+ * most for six hours. Manual runs do not wait.
  */
 export async function mustWaitForInputs(db: Kysely<DB>, run: string): Promise<boolean> {
   const { rows } = await sql<{ first: boolean }>`

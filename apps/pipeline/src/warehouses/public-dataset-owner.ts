@@ -1,6 +1,6 @@
 /**
- * The client that owns the public datasets in the warehouse. It does not exist in the identity service, so users cannot sign in to it.
- * Its warehouse database is `c_catalogue`.
+ * The uid of the client that owns the public datasets in the warehouse. This client does not exist in the identity
+ * service, so it has no users. Its warehouse database is `c_catalogue`.
  */
 export const catalogueClient = '00000000-0000-4000-8000-0000000ca7a1'
 

@@ -17,7 +17,10 @@ interface RouterOptions {
   others: readonly WarehouseDriver[]
 }
 
-/** Adds the other warehouse kinds to the PostgreSQL warehouses. A client with schemas only in PostgreSQL gets that warehouse unwrapped. */
+/**
+ * Adds the other warehouse kinds to the PostgreSQL warehouses. For a client with schemas only in PostgreSQL, returns
+ * the PostgreSQL warehouse itself.
+ */
 export function routeWarehouses(
   postgres: ClientWarehouses,
   { db, keyRing, redaction, others }: RouterOptions,

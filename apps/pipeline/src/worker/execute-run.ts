@@ -39,10 +39,10 @@ export interface EndedAttempt {
   success?: RunSuccess
 }
 
-/** The queue expires a job after 24 hours. */
+/** The time limit of an attempt in milliseconds, because the queue expires a job after 24 hours. */
 const attemptTimeoutMs = 23.5 * 3_600_000
 
-/** For this time after its request, attempts that fail because a server is unavailable do not count. */
+/** Milliseconds after the request of a run. Until then, an attempt that fails because a server is unavailable does not count. */
 const maxUnavailableMs = 24 * 3_600_000
 
 interface AttemptContext {
@@ -136,7 +136,10 @@ async function recordSuccess({ services, claim, log }: AttemptContext, result: R
   return { ending: isFinished ? success.state : 'LOST', claim, success }
 }
 
-/** After rows were read, an unavailable warehouse counts as a failed attempt, because the load itself may be the cause. */
+/**
+ * Ends or requeues the run after an error. If rows were read, an unavailable warehouse counts as a failed attempt,
+ * because the load itself may be the cause.
+ */
 async function endWithError(context: AttemptContext, error: unknown, hasRead: boolean): Promise<EndedAttempt> {
   const { services, claim, log, heartbeat } = context
   if (error instanceof LeaseLost) {

@@ -34,7 +34,7 @@ export async function listenForProbes({
     },
     '/metrics': async () => ({ type: registry.contentType, body: await registry.metrics() }),
   }
-  // Three paths do not need a web framework in the worker's memory.
+  // Uses no web framework, because three paths are not worth its memory in the worker.
   return listen(
     ({ method, url = '' }, response) => {
       const [path = ''] = url.split('?')

@@ -53,7 +53,7 @@ export function describeLoad(
         : ' The source has no rows, so the table is empty now.'
   const empty = rows === 0 && merged !== undefined ? none : ''
   const changes = tables.flatMap((table) => table.changes.map((change) => ({ table, change })))
-  // Changes of whole tables come first, because only three are named.
+  // Changes of whole tables come first, because the message names only three changes.
   const changed = [
     ...changes.filter(({ change }) => change.column === ''),
     ...changes.filter(({ change }) => change.column !== ''),

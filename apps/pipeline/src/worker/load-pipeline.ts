@@ -20,8 +20,8 @@ import {
 } from '@sluice/warehouses/warehouse'
 import { assertUndo, type WarehouseKind } from '@sluice/warehouses/warehouse-kinds'
 import { namesVariables } from '../variables/replace-variables.ts'
-import { assertVariablesPlaced, placeVariables } from '../variables/place-variables.ts'
-import { assertSourceVariablesPlaced } from '../variables/resolve-source-variables.ts'
+import { assertVariablePlaces, insertVariablesIntoSql } from '../variables/insert-variables-into-sql.ts'
+import { assertSourceVariablePlaces } from '../variables/resolve-source-variables.ts'
 import { readVariables } from '../variables/variables.ts'
 import { VariableProblem } from '../variables/variable-problem.ts'
 import { getWarehouseLanguage } from '../variables/sql-language.ts'
@@ -64,8 +64,8 @@ async function loadPipeline(parts: RunContext, attempt: RunAttempt): Promise<Run
 /** Whether a stored pipeline uses a variable at a place where saving rejects it now. */
 function isRefusedNow({ type, settings, sqlStatements, provider }: PipelineToLoad): boolean {
   try {
-    assertSourceVariablesPlaced(type, settings)
-    for (const { statement } of sqlStatements) assertVariablesPlaced(statement, getWarehouseLanguage(provider))
+    assertSourceVariablePlaces(type, settings)
+    for (const { statement } of sqlStatements) assertVariablePlaces(statement, getWarehouseLanguage(provider))
     return false
   } catch (error) {
     if (error instanceof VariableProblem) return true
@@ -124,7 +124,7 @@ function logChanges(log: RunAttempt['log'], table: Pick<LoadedTable, 'schema' | 
 
 const loadActions = { RUN: loadOnce, DRY_RUN: dryRun, RESTORE: restorePipeline }
 
-/** Executes everything that a load does before it publishes. */
+/** Executes all steps of a load except the publication. Returns what a load would publish. */
 async function dryRun(parts: RunContext, attempt: RunAttempt): Promise<RunSuccess> {
   const { claim, log } = attempt
   const pipeline = await readPipeline(parts.db, claim.subject.id)
@@ -189,7 +189,10 @@ async function publishStaged(
   return { tables, ...counts }
 }
 
-/** Adds the hints of the source to a view that fails at the new type of a column: they name the value that changed the type. */
+/**
+ * Adds the hints of the source to the error of a view that the new type of a column breaks, because the hints name the
+ * value that changed the type.
+ */
 function withHints(error: unknown, hints: Hints): unknown {
   if (!(error instanceof WarehouseProblem) || error.code !== 'VIEWS_DEPEND' || hints.size === 0) return error
   const { code, sentence, advice, retryable } = error
@@ -330,10 +333,10 @@ async function readTransformation(
   const language = getWarehouseLanguage(provider)
   const variables = await readVariables(db, client, keyRing)
   redaction.add(...variables.spellings)
-  return sqlStatements.map((one) => ({ ...one, statement: placeVariables(one.statement, variables, language) }))
+  return sqlStatements.map((one) => ({ ...one, statement: insertVariablesIntoSql(one.statement, variables, language) }))
 }
 
-/** Returns the runs whose staging tables stay. Those of earlier attempts at this run are dropped before it loads again. */
+/** Returns the runs whose staging tables stay. The staging tables of earlier attempts at this run are dropped before it loads again. */
 async function runsWithStaging(
   db: Kysely<DB>,
   { claim, isCurrentAttempt }: Pick<RunAttempt, 'claim' | 'isCurrentAttempt'>,

@@ -11,8 +11,8 @@ import type { RunSuccess } from './run-handler.ts'
 type OwnTable = Pick<LoadedTable, 'schema' | 'table'>
 
 /**
- * Returns the tables of a pipeline after a publication, its own table first. After an incremental load they have all rows, and include
- * tables without new rows. If the warehouse query fails, returns the loaded tables.
+ * Returns the tables of a pipeline after a publication, its own table first. After an incremental load, the row counts are those of the
+ * whole tables, and tables without new rows are included. If the warehouse query fails, returns the loaded tables.
  */
 export async function publishedTables(
   warehouse: Warehouse,
@@ -31,14 +31,14 @@ export async function publishedTables(
   }
 }
 
-/** The names of the other tables start with the name of the pipeline's own table. */
+/** Finds the pipeline's own table: the names of its other tables start with that name. */
 const findShortestTable = (tables: readonly LoadedTable[]): OwnTable | undefined =>
   tables.toSorted((one, other) => one.table.length - other.table.length)[0]
 
 /** Returns who reads the messages of a run. All public datasets are pipelines of one client, the catalogue. */
 export const audienceOf = ({ client }: Pick<Claim, 'client'>) => ({ isDataset: client === catalogueClient })
 
-/** An empty result is loaded with a warning, except for an incremental load. */
+/** Returns the success of a load. If no rows were loaded, it has a warning, except for an incremental load. */
 export async function successOf(
   warehouse: Warehouse,
   tables: readonly LoadedTable[],

@@ -19,7 +19,7 @@ export interface PipelineToLoad {
   name: string
   type: string
   settings: unknown
-  /** Sealed. */
+  /** The sealed secrets; `readSource` unseals them. */
   source_secrets: string | null
   /** The transformation's statements in order. They run on the staging tables before the publication. */
   sqlStatements: SqlStatement[]
@@ -39,7 +39,7 @@ interface SqlStatement {
   statement: string
 }
 
-/** Throws `LeaseLost` if the pipeline was deleted. */
+/** Reads the pipeline of an attempt. Throws `LeaseLost` if the pipeline was deleted. */
 export async function readPipeline(db: Kysely<DB>, id: number): Promise<PipelineToLoad> {
   const row = await db
     .selectFrom('data_pipelines as p')

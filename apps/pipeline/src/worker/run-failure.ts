@@ -11,7 +11,7 @@ export interface Failure {
   message: string
   retryable: boolean
   expected: boolean
-  /** A server that the run needs is unavailable, so the failure is independent of the run itself. */
+  /** Whether a server that the run needs is unavailable. Such a failure is independent of the run itself. */
   isServerUnavailable: boolean
 }
 

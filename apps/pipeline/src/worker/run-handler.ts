@@ -41,7 +41,7 @@ export interface RunAttempt {
   /** Sets the totals that the heartbeat writes. */
   reportProgress(totals: Totals): void
   isCurrentAttempt(): Promise<boolean>
-  /** Adds work that continues after the end of the run and never rejects. The worker's slot is free after it. */
+  /** Adds work that continues after the end of the run. The worker's slot becomes free when this work ends. The promise must never reject. */
   onBackgroundWork(work: Promise<void>): void
 }
 
@@ -51,8 +51,8 @@ export interface RunHandler {
   /** Throws errors with a code and a sentence for users, or the signal's reason. */
   run(context: RunContext, attempt: RunAttempt): Promise<RunSuccess>
   /**
-   * Returns the success of a run that an earlier attempt published before it could record it. Undefined if neither this
-   * attempt nor an earlier one has published the run; then they cannot publish it any more. Called before a run ends without success.
+   * Returns the success of a run that an earlier attempt published before it could record it. Returns undefined if neither this attempt nor
+   * an earlier one has published the run; from then on they cannot publish it. Called before a run ends without success.
    */
   recover?(
     context: Pick<RunContext, 'warehouses'>,

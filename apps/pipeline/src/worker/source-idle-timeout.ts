@@ -34,7 +34,10 @@ export function sourceIdleTimeout(seconds: number, end: (reason: SourceProblem) 
     timer = undefined
   }
 
-  /** Not a generator, because a generator cannot return while its `next` is pending. */
+  /**
+   * Returns the items of `items`, each changed by `change`. This is not a generator, because a generator cannot return
+   * while its `next` is pending.
+   */
   function watched<T>(items: AsyncIterable<T>, change: (item: T) => T = (item) => item): AsyncIterable<T> {
     return {
       [Symbol.asyncIterator]() {

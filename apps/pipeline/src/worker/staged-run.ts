@@ -47,7 +47,10 @@ export interface ReadingState {
 /** Increment this number with every change of `StoredRun`, or of the data that warehouses store in it. */
 const formatVersion = 1
 
-/** Must be called before variables are read, so that a value that changes in between changes the digest of the next attempt. */
+/**
+ * Returns the reading state of this attempt. Must be called before variables are read: if a value changes in between,
+ * the next attempt then has another digest.
+ */
 export async function readReadingState(
   db: Kysely<DB>,
   { client, mode, input }: Claim,

@@ -9,16 +9,16 @@ export type WorkflowRun = Selectable<Runs>
 export interface StoredJob extends RunJob {
   name: string
   kind: string
-  /** Null if the object was deleted. */
+  /** The id of the object that the job runs; null if the object was deleted. */
   runnableId: number | null
   dueAt: Date | null
 }
 
-/** The error strategy of the workflow when the run started. */
+/** Returns the error strategy that the workflow had when the run started. */
 export const getStrategy = ({ input }: WorkflowRun): ErrorStrategy =>
   (input as { errorStrategy?: ErrorStrategy }).errorStrategy ?? 'STOP'
 
-/** Locks the row of a workflow's run, so that one transaction at a time advances it. */
+/** Locks and returns the row of a workflow's run, so that only one transaction at a time advances the run. */
 export function lockRun(trx: Transaction<DB>, id: number): Promise<WorkflowRun | undefined> {
   return trx.selectFrom('runs').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
@@ -67,7 +67,7 @@ export async function writeLog(
     .execute()
 }
 
-/** Lists the names of at most five workflows that run an object; it cannot be deleted while there are any. */
+/** Lists the names of at most five workflows that run an object. While such workflows exist, the object cannot be deleted. */
 export async function listUsingWorkflows(db: Kysely<any>, runnableId: number): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from workflows

@@ -65,7 +65,9 @@ describe('schedule', () => {
     await until(async () => (await waiting(stack, [thing!])) === 0)
     const [run, ...more] = await runsOf(stack, thing!)
     expect(more).toEqual([])
-    expect(run!.said[0]).toMatch(/covers 9 earlier runs, due from \S+ 00:00 \(UTC\) on: no worker was running/)
+    expect(run!.said[0]).toMatch(
+      /covers 9 earlier runs, the first due at \S+ 00:00 \(UTC\), because no worker was running/,
+    )
     expect(run!.tick).toBe(`${new Date().toISOString().slice(0, 10)}T00:00:00.000Z`)
   })
 

@@ -126,7 +126,7 @@ describe('end to end: KoboToolbox survey', () => {
     )
     expect(await run(id, 'INCREMENTAL')).toMatchObject({
       status: 'OK',
-      message: expect.stringContaining('All records are read once after the upgrade'),
+      message: expect.stringContaining('After this upgrade, all records are read once'),
     })
     expect((await run(id, 'INCREMENTAL')).message).not.toContain('upgrade')
   })

@@ -99,7 +99,7 @@ describe('scheduler', () => {
         state: 'QUEUED',
         tick: '2026-11-22T19:00:00.000Z',
         said: [
-          'MEDIUM This run was due at 2026-11-22 19:00 (UTC). It also covers 9 earlier runs, due from 2026-11-22 10:00 (UTC) on: no worker was running at that time.',
+          'MEDIUM This run was due at 2026-11-22 19:00 (UTC). It also covers 9 earlier runs, the first due at 2026-11-22 10:00 (UTC), because no worker was running at that time.',
         ],
       },
     ])

@@ -195,7 +195,7 @@ function explainFullRead(system: HttpSystem, { settings, cursor, reset }: ReadRe
       ? 'All records are read, because the cursor was reset and no earlier load with these settings stored one.'
       : 'All records are read, because the cursor was reset.'
   if ((cursor as { version?: unknown } | null | undefined)?.version === 1)
-    return 'All records are read once after the upgrade, because increments of earlier versions kept values that the source had cleared.'
+    return 'After this upgrade, all records are read once, because incremental runs of earlier versions kept values that the source had cleared.'
   return cursor === undefined
     ? 'All records are read, because no earlier load stored a cursor.'
     : 'All records are read, because the settings of the pipeline changed since the last load.'

@@ -9,7 +9,7 @@ import type { StoredObject } from './object-store.ts'
 import { fetchObject, type LocalObject, type ObjectReading, readLocalObject } from './read-object.ts'
 import { addOwnColumns } from './combined-table.ts'
 
-/** Bytes that a preview downloads of an object. The second limit applies to formats that can only be read completely. */
+/** The number of bytes that a preview downloads from the start of an object, and the maximum size of an object that it must download completely. */
 const startBytes = 4 * 1024 * 1024
 const maxWholeBytes = 64 * 1024 * 1024
 
@@ -40,17 +40,18 @@ async function previewObject(
 ): Promise<SourcePreview> {
   const isWhole = object.size <= startBytes
   using start = await fetchObject(reading, object, { log() {} }, signal, isWhole ? undefined : startBytes)
-  const kind = detectFileKind(reading, start)
+  const kind = preparePreviewFile(reading, start)
   if (kind === 'START' || isWhole) return await previewLocalFile(reading, start, { most, isWhole, kind }, signal)
   if (object.size > maxWholeBytes) throw createTooLargeProblem(object)
   using whole = await fetchObject(reading, object, { log() {} }, signal)
   return await previewLocalFile(reading, whole, { most, isWhole: true, kind }, signal)
 }
 
+/** START: a preview can read a file without its end. WHOLE and PARQUET: it needs the complete file. */
 type PreviewKind = 'PARQUET' | 'WHOLE' | 'START'
 
-/** Cuts the incomplete last line. Throws if the format can only be read completely. */
-function detectFileKind({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
+/** Detects how a preview reads the file. If the file is only the start of a text, cuts its incomplete last line. */
+function preparePreviewFile({ options }: ObjectReading, { object, fd, size }: LocalObject): PreviewKind {
   const bytes = Buffer.alloc(Math.min(size, detectionBytes))
   const content = detectFormat(bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0)), object.key, options.encoding)
   if (content.kind === 'PARQUET') return 'PARQUET'

@@ -242,7 +242,7 @@ class SqlServerByteLimit extends InboundByteLimit {
     for await (const bytes of message) {
       response.bytes += bytes.length
       this.#break(this.findProblem(response.bytes))
-      // The socket must fail, because a response that ends here would look complete.
+      // This promise never resolves: a response that ends here would look complete. The driver stops when the socket fails.
       if (this.problem) await new Promise(() => {})
       yield bytes
     }

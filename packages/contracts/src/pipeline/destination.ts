@@ -149,7 +149,7 @@ export const TargetBody = defineContract(
 )
 export type TargetBody = TypeOf<typeof TargetBody>
 
-/** The connection for a look-up. Absent fields have the values of the stored destination. */
+/** The DHIS2 server in which a look-up searches for options. An omitted field has the value of the stored destination. */
 export const TargetLookupBody = defineContract(
   'TargetLookupBody',
   Type.Object(

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { SingleLineText } from '../field-types.ts'
 
-/** The formats in which all rows of a table are exported, with their media types. `json` is the format of pages. */
+/** The formats of tables, with their media types. `json` is the format of one page; the others contain all rows. */
 export const exportMediaTypes = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',

@@ -29,7 +29,8 @@ export const SettingBody = defineContract(
       client: Type.Optional({ ...SingleLineText, description: 'If present, it must be the client of the caller.' }),
       lastUpdated: Type.Optional({
         ...Timestamp,
-        description: 'If it differs from the stored setting, `client` is ignored.',
+        description:
+          'The `lastUpdated` of the setting that you read. If the setting has changed since then, `client` is ignored instead of checked.',
       }),
     },
     ['warning'],

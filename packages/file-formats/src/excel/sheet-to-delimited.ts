@@ -1,6 +1,6 @@
 import { maxColumns, SourceProblem } from '@sluice/row-stream'
 import type { ZipArchive } from '../archive/zip-archive.ts'
-import { type ByteSource, cutShort, cutWhen, unlessCut } from '../spool/byte-source.ts'
+import { type ByteSource, truncateAfter, truncateWhen, catchTruncatedRead } from '../spool/byte-source.ts'
 import type { RowOutput } from '../spool/rejects.ts'
 import type { FoundSheet, NormaliseJob } from '../format/converted-upload.ts'
 import type { ScratchFiles } from '../spool/spool-file.ts'
@@ -32,16 +32,16 @@ export async function writeSheet(
   for (const one of workbook.sheets) listed.push({ ...one, hasRows: await hasRows(archive, one, context) })
   const sheet = chooseSheet(listed, options, name)
   const whole = partOf(archive, sheet.part)
-  const part = firstBytes === undefined ? whole : cutShort(whole, firstBytes)
+  const part = firstBytes === undefined ? whole : truncateAfter(whole, firstBytes)
   let row = new SheetRow({ first: 0, last: -1 }, limits.recordBytes)
-  await readSheet(cutShort(part, guessedFrom), row, context, name).catch(unlessCut)
+  await readSheet(truncateAfter(part, guessedFrom), row, context, name).catch(catchTruncatedRead)
   let complete = true
   for (;;) {
     if (row.tooWide) throw tooWide(name, row.width)
     output.writer.startOver()
     output.rejects.startOver()
     row = new SheetRow(row, limits.recordBytes, output)
-    complete = (await readSheet(part, row, context, name).catch(unlessCut)) !== 'CUT'
+    complete = (await readSheet(part, row, context, name).catch(catchTruncatedRead)) !== 'CUT'
     if (!row.late) break
   }
   return { sheets: asFound(listed, sheet), dialect: sheetDialect, complete, written: row.rows - output.rejects.count }
@@ -51,8 +51,8 @@ export async function writeSheet(
 async function hasRows(archive: ZipArchive, { part }: WorkbookSheet, context: SheetContext): Promise<boolean> {
   const row = new SheetRow({ first: 0, last: -1 }, 0)
   try {
-    const start = cutWhen(partOf(archive, part), () => row.width > 0)
-    await readSheet(start, row, context, archive.name).catch(unlessCut)
+    const start = truncateWhen(partOf(archive, part), () => row.width > 0)
+    await readSheet(start, row, context, archive.name).catch(catchTruncatedRead)
     return row.width > 0
   } catch (error) {
     if (error instanceof SourceProblem) return true

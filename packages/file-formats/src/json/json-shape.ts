@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { unlessCut } from '../spool/byte-source.ts'
+import { catchTruncatedRead } from '../spool/byte-source.ts'
 import { brokenJson, type ByteWindow, endsTooEarly } from './byte-window.ts'
 import { afterSpace, INVALID_JSON, JsonScanner, NEEDS_MORE, OPEN_OBJECT } from './json-scanner.ts'
 
@@ -33,7 +33,7 @@ export async function jsonShape(look: ShapeSample): Promise<JsonShape> {
   let isCut = false
   const grow = async () => {
     if (isCut) return false
-    const grown = await window.grow().catch(unlessCut)
+    const grown = await window.grow().catch(catchTruncatedRead)
     isCut ||= grown === 'CUT'
     return grown !== false
   }

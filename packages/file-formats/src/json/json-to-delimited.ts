@@ -1,5 +1,5 @@
 import { SourceProblem } from '@sluice/row-stream'
-import { type ByteSource, cutShort, unlessCut } from '../spool/byte-source.ts'
+import { type ByteSource, truncateAfter, catchTruncatedRead } from '../spool/byte-source.ts'
 import type { RowOutput } from '../spool/rejects.ts'
 import type { NormaliseJob } from '../format/converted-upload.ts'
 import type { SpoolWriter } from '../spool/spool-writer.ts'
@@ -27,7 +27,7 @@ export async function writeJson(
 ): Promise<{ kind: string; dialect: WrittenDialect; complete: boolean; written: number }> {
   const shape = await shapeOf(source, about)
   const columns = new JsonColumns(about.name)
-  await walkJsonRows(cutShort(source, guessedFrom), shape, about, new JsonPass(columns)).catch(unlessCut)
+  await walkJsonRows(truncateAfter(source, guessedFrom), shape, about, new JsonPass(columns)).catch(catchTruncatedRead)
   let complete = true
   let written = 0
   let records = 0
@@ -36,7 +36,7 @@ export async function writeJson(
     output.rejects.startOver()
     writeHeader(columns, output.writer)
     const pass = new JsonPass(columns, output)
-    complete = (await walkJsonRows(source, shape, about, pass).catch(unlessCut)) !== 'CUT'
+    complete = (await walkJsonRows(source, shape, about, pass).catch(catchTruncatedRead)) !== 'CUT'
     written = pass.written
     records = pass.rows
     if (!pass.late) break

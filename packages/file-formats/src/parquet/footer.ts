@@ -74,11 +74,11 @@ export class ParquetFile implements Disposable {
         'is not a Parquet file. Upload a Parquet file, or use a pipeline for the format of this file.',
       )
     }
-    if (size < minFileBytes) throw cutShort()
+    if (size < minFileBytes) throw createTruncatedFileProblem()
     const tail = this.read(size - 8, 8)
     const end = tail.toString('latin1', 4)
     if (end === encryptedMagic) throw encryptedFileProblem()
-    if (end !== parquetMagic) throw cutShort()
+    if (end !== parquetMagic) throw createTruncatedFileProblem()
     const length = tail.readUInt32LE(0)
     if (length > size - minFileBytes) throw damagedFileProblem('its footer')
     if (length > footerBytes) {
@@ -136,7 +136,7 @@ function refuseEndlessNumbers(footer: Buffer): void {
 const encryptedFileProblem = () =>
   new FileProblem('PARQUET_ENCRYPTED', 'is encrypted. Write it without encryption and upload it again.')
 
-const cutShort = () =>
+const createTruncatedFileProblem = () =>
   new FileProblem('FILE_DAMAGED', 'is cut short: the end of a Parquet file is missing. Upload the whole file again.')
 
 /** Throws RangeError unless all used values have the expected type, because hyparquet returns values of any type that the bytes declare. */

@@ -22,7 +22,7 @@ export class LeafReader implements ConversionNotes {
   readonly vector: ColumnVector
   readonly definitions: Uint8Array
   readonly repetitions: Uint8Array
-  /** Reasons why the warehouse cannot store entries filled last. */
+  /** The index of each entry of the last `fill` that the warehouse cannot store, with the reason. */
   readonly faults = new Map<number, string>()
   /** Number of values that lost digits so far. */
   cuts = 0

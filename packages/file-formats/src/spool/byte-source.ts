@@ -68,13 +68,14 @@ export async function startOf(source: ByteSource, length: number): Promise<Buffe
 }
 
 /**
- * Returns the start of a source: at least `length` bytes, if the source has as many. A read beyond these bytes throws an error, so that
- * readers cannot mistake the cut for the end of the source. `unlessCut` recognises this error.
+ * Returns the chunks of a source up to the one that contains byte number `length`, then throws `TruncatedRead`, so that no reader
+ * mistakes the cut for the end. `catchTruncatedRead` turns this error into the value 'CUT'.
  */
-export const cutShort = (source: ByteSource, length: number): ByteSource => cutWhen(source, (seen) => seen >= length)
+export const truncateAfter = (source: ByteSource, length: number): ByteSource =>
+  truncateWhen(source, (seen) => seen >= length)
 
-/** Like `cutShort`, but cuts after the first chunk for which `isEnough` returns true. `isEnough` receives the number of bytes read. */
-export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
+/** Returns the chunks of a source until `isEnough` returns true for the number of bytes so far, then throws `TruncatedRead`. */
+export function truncateWhen(source: ByteSource, isEnough: (seen: number) => boolean): ByteSource {
   return {
     async *chunks() {
       let seen = 0
@@ -89,8 +90,8 @@ export function cutWhen(source: ByteSource, isEnough: (seen: number) => boolean)
 
 class TruncatedRead extends Error {}
 
-/** Returns CUT for the error of a read beyond the cut, and throws any other error. */
-export function unlessCut(error: unknown): 'CUT' {
+/** Returns 'CUT' for a `TruncatedRead`; rethrows any other error. */
+export function catchTruncatedRead(error: unknown): 'CUT' {
   if (error instanceof TruncatedRead) return 'CUT'
   throw error
 }

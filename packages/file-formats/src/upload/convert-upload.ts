@@ -8,7 +8,7 @@ import { writeSheet } from '../excel/sheet-to-delimited.ts'
 import { formatBytes } from '../json/byte-window.ts'
 import { writeJson } from '../json/json-to-delimited.ts'
 import { assertFormat, detectFormat, detectionBytes, type FileContent } from '../format/detect-format.ts'
-import { type ByteSource, cutShort, FileBytes, startOf, unlessCut } from '../spool/byte-source.ts'
+import { type ByteSource, truncateAfter, FileBytes, startOf, catchTruncatedRead } from '../spool/byte-source.ts'
 import { RejectsFile, type RowOutput } from '../spool/rejects.ts'
 import type { NormalisedFile, NormaliseJob } from '../format/converted-upload.ts'
 import type { JobPort } from '../reader-thread-protocol.ts'
@@ -74,7 +74,7 @@ async function normaliseContent(
     return finishOutput('PARQUET', out, { found: [...found, 'Parquet'], complete: true })
   }
   if (!('encoding' in content)) throw nestedArchiveProblem(job.name)
-  const source = job.firstBytes === undefined ? whole : cutShort(whole, job.firstBytes)
+  const source = job.firstBytes === undefined ? whole : truncateAfter(whole, job.firstBytes)
   const text = convertToUtf8(source, content)
   const textDescription = [content.encoding.toUpperCase(), 'text', content.because].filter(Boolean).join(' ')
   if (content.kind === 'JSON') {
@@ -82,7 +82,7 @@ async function normaliseContent(
     const description = content.encoding === 'utf-8' ? kind : `${kind} in ${textDescription}`
     return finishOutput('DELIMITED', out, { ...result, sparse: true, found: [...found, description] })
   }
-  const complete = (await copyBytes(text, out.writer).catch(unlessCut)) !== 'CUT'
+  const complete = (await copyBytes(text, out.writer).catch(catchTruncatedRead)) !== 'CUT'
   return finishOutput('DELIMITED', out, { found: [...found, textDescription], complete })
 }
 

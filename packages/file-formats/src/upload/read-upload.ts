@@ -69,7 +69,7 @@ export async function* readOpened(
     },
   }
   await reportRejects()
-  // The written rows are all rows that can fit: if too many are rejected already, loading the rest is unnecessary.
+  // Only written rows can still fit the table. If too many rows were rejected before, the load fails without reading them.
   const tooMany = opened.written !== undefined && tooManyRejected(opened.written, { count: opened.rejected, first })
   if (tooMany) throw new SourceProblem('TOO_MANY_REJECTED_ROWS', tooMany)
   const written = opened.dialect !== undefined

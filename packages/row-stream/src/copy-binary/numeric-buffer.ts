@@ -62,7 +62,7 @@ export class NumericBuffer {
     this.#finish(at, digitsAt, weight, unscaled < 0 ? negativeSign : 0, scale)
   }
 
-  /** Appends an integer given by its digits, scaled likewise. */
+  /** Appends an integer given by its decimal digits, divided by ten to the power of `scale`. */
   pushText(unscaled: string, scale: number): void {
     const negative = unscaled.startsWith('-')
     const digits = (negative ? unscaled.slice(1) : unscaled).padStart(scale + 1, '0')

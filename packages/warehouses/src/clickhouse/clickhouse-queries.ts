@@ -65,7 +65,7 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
   }
 }
 
-/** The text before the user's query. It is a line of its own, so the server's line numbers are one too high. */
+/** The text before the user's query. It is a separate line, so the line numbers in the server's errors are one too high. */
 export const readOptions = 'select * from (\n'
 
 /** Rewrites a user's query to the server's table names, and returns it with the database in which it runs. */
@@ -248,7 +248,7 @@ async function ambiguousTable(
   return findAmbiguousTable(bare, there, schemas, preferred)
 }
 
-/** A number keeps its numeric type, so that the server compares it as a number. Every other value is text. */
+/** Returns the type of a query parameter: a numeric type for a number, so that the server compares it as a number; otherwise text. */
 function parameterType(value: string | null): string {
   if (value === null) return 'Nullable(String)'
   if (!/^-?(0|[1-9]\d{0,30})(\.\d{1,30})?$/.test(value)) return 'String'
@@ -258,8 +258,8 @@ function parameterType(value: string | null): string {
 }
 
 /**
- * Returns the order of a table: that of its key, or the load order if it has no key. The server stores rows as inserted, and its
- * background merges preserve the order.
+ * Returns the order of a table: the order of its key, or the load order if it has no key. The server stores rows as
+ * inserted, and its background merges preserve the order.
  */
 function orderOf({ engine, columns }: ClickHouseShape): string {
   if (!engine.endsWith('MergeTree')) return ''

@@ -3,7 +3,7 @@ import { checkSchemaName, checkTableName, quotePlace } from './names.ts'
 import { warehouseProblem } from './problems.ts'
 import { ignoreBusy, recoverPending } from './publication/recovery.ts'
 
-/** One client's databases on a ClickHouse server, as every module of its warehouse uses them: one database per schema. */
+/** One client's databases on a ClickHouse server: one database per schema. All modules of the client's warehouse share this object. */
 export interface ClickHouseServer {
   readonly access: ClientAccess
   /** The number of days for which replaced tables are kept. */

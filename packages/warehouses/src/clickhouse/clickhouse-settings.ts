@@ -5,7 +5,7 @@ import { warehouseProblem } from './problems.ts'
 
 /** One client's part of a server. The service's statements run as `service`; users' statements run as `load` or `read`. */
 export interface ClientAccess {
-  /** Lower-case letters and digits. */
+  /** The client's short name in the warehouse: lower-case letters and digits. */
   key: string
   /** The operator's user: makes databases, users and grants, loads and publishes. */
   service: ServerAccess
@@ -19,7 +19,7 @@ export interface ClientAccess {
 const queryMemory = 4
 /** The memory limit in gigabytes for all queries of such a user together. */
 const userMemory = 4 * queryMemory
-/** The maximum time limit of these users' statements; the service's own statements use all of it. */
+/** The longest time limit that a statement can set for itself, in seconds. Merges and publications set it. */
 export const maxStatementSeconds = 604_800
 
 /** Throws if the server does not respond, or rejects its administrator. */
@@ -29,8 +29,8 @@ export async function assertAnswers(url: string): Promise<void> {
 }
 
 /**
- * Returns the addresses, users and passwords. The passwords are derived from those of the client's roles in other warehouses and
- * do not reveal them.
+ * Returns the addresses, users and passwords. The passwords are derived from the passwords of the client's roles in
+ * other warehouses and do not reveal them.
  */
 export function clickhouseAccess(
   url: string,
@@ -59,7 +59,7 @@ const ledgerTableDefinition = `(
   load String, base String, entry String, at DateTime64(6, 'UTC') default now64(6)
 ) engine = MergeTree order by (run, schema, table) settings fsync_after_insert = 1, fsync_part_directory = 1`
 
-/** Zero would mean no limit, so every limit also has a minimum. */
+/** Returns the limits of the client's database users as SQL settings. Every limit has a minimum of one, because zero would mean no limit. */
 function limitsOf(): string {
   const limit = (setting: string, value: number, most = value) => `${setting} = ${value} min 1 max ${most}`
   return [
@@ -69,7 +69,7 @@ function limitsOf(): string {
   ].join(', ')
 }
 
-/** A table with its own disk makes the server send requests to any host that the disk names. */
+/** Forbids users to create a table with its own disk, because the server would send requests to any host that the disk names. */
 const noDisks = ', merge_tree_disk const, merge_tree_storage_policy const'
 
 /**
@@ -93,7 +93,7 @@ export async function provisionClickHouse({ key, service, load, read }: ClientAc
     const limits = limitsOf()
     for (const [{ user, password }, more] of [
       [load, noDisks],
-      // May pass settings with a query, within the limits, and can change no data.
+      // The user `read` may pass settings with a query, within the limits, and cannot change data.
       [read, ', readonly = 2 readonly, allow_ddl = 0 readonly'],
     ] as const) {
       const identified = `identified with sha256_password by ${formatLiteral(password)}`

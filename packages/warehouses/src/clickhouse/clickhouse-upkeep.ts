@@ -10,7 +10,7 @@ import { markIn } from './table-shape.ts'
 
 export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickHouseServer): WarehouseMaintenance => ({
   check: () => run('the warehouse', () => executeStatement(access.service, 'select 1')),
-  // Requests open their own connections and keep no state at the server.
+  // Always 0: each request opens a connection, and none stays open.
   countConnections: () => 0,
   sweepStaging: (alive) =>
     runRecovered('the warehouse', async () => {
@@ -21,7 +21,10 @@ export const clickHouseUpkeep = ({ access, keepDays, run, runRecovered }: ClickH
   dropExpiredTables: () => runRecovered('the warehouse', () => dropExpired(access, keepDays)),
 })
 
-/** Lists databases first and reads the live runs second: a run is registered before its database exists. */
+/**
+ * Drops the databases of dead runs. Lists the databases first and reads the live runs second, because a run is
+ * registered before its database exists.
+ */
 async function sweepStaging(
   access: ClientAccess,
   alive: () => Promise<ReadonlySet<string>>,

@@ -158,7 +158,7 @@ async function dropView(access: ClientAccess, schema: string, name: string): Pro
   await dropAt(access, { schema, name })
 }
 
-/** Throws VIEWS_DEPEND while a view reads it. */
+/** Throws VIEWS_DEPEND if a view reads the table or view. */
 export async function assertUnread(access: ClientAccess, { schema, name }: TablePlace, place: string): Promise<void> {
   const readers = [...(await listViewReads(access))]
     .filter(([, reads]) => reads.some((read) => read.schema === schema && read.name === name))

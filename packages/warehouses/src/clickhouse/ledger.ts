@@ -62,7 +62,10 @@ export async function recordPublished(access: ClientAccess, publication: string)
   )
 }
 
-/** Proposes to fence the run: after this decision, neither this attempt nor an earlier one may publish the run. */
+/**
+ * Proposes a fence as a ledger entry with the state CLOSING. If it becomes the decision, neither this attempt nor an earlier one
+ * may publish the run.
+ */
 export async function proposeFence(
   access: ClientAccess,
   publication: string,

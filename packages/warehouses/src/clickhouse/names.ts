@@ -7,14 +7,14 @@ export interface SchemaPlace {
   schema: string
 }
 
-/** A client's schema is a separate database. A schema of a preview is addressed by its full name. */
+/** Returns the database of a client's schema. The schema of a preview already has the name of its database. */
 export const databaseOf = ({ key, schema }: SchemaPlace): string =>
   schema.startsWith(shownPrefix(key)) ? schema : `${schemaPrefix(key)}${schema}`
 
-/** The database of the ledger; only the service writes to it. */
+/** Returns the name of the database with the ledger, to which only the service writes. */
 export const ledgerDatabase = (key: string): string => `c_${key}`
 
-/** The database with the staging tables of one attempt. No schema name can have its prefix. */
+/** Returns the name of the database with the staging tables of one attempt. No schema's database can have its prefix. */
 export function runDatabase(key: string, { run, attempt }: { run: string; attempt: number }): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([run, attempt]))
@@ -25,7 +25,7 @@ export function runDatabase(key: string, { run, attempt }: { run: string; attemp
 
 export const runPrefix = (key: string): string => `c_${key}-run_`
 export const shownPrefix = (key: string): string => `c_${key}-shown_`
-/** Prefix of the databases with tables that a publication replaced. */
+/** Returns the prefix of the databases with tables that a publication replaced. */
 export const keptPrefix = (key: string): string => `c_${key}-kept_`
 export const schemaPrefix = (key: string): string => `c_${key}_`
 
@@ -62,6 +62,6 @@ export function checkColumnName(name: string): void {
   if (serversOwn.has(name)) throw refusedName('column', name, 'is one of ClickHouse’s own columns')
 }
 
-/** The comment of a database that belongs to no run: sweeps drop it after this many seconds. */
+/** Returns the comment of a database that belongs to no run. A sweep drops the database after `seconds`. */
 export const temporaryComment = (what: string, seconds: number): string =>
   formatLiteral(JSON.stringify({ run: what, until: Date.now() + seconds * 1_000 }))

@@ -9,7 +9,7 @@ import type { DataType } from '@sluice/contracts'
 
 /** The metadata in a table's comment. It moves with the rows, so it stays true under any table name. */
 export interface TableMark {
-  /** For a loaded table: the load that its rows belong to. */
+  /** For a loaded table: the id of the load that wrote its rows. */
   load?: string
   run?: string
   attempt?: number
@@ -177,7 +177,7 @@ export async function listSchemas({ key, service }: ClientAccess): Promise<strin
   return rows.map(({ name }) => name.slice(prefix.length))
 }
 
-/** Sorted by the bytes of the schema, then of the name. */
+/** Lists relations, sorted by the bytes of the schema and then by the bytes of the name. */
 export async function listRelations({ key, service }: ClientAccess, schemas: readonly string[]): Promise<TablePlace[]> {
   if (schemas.length === 0) return []
   const wanted = new Map(schemas.map((schema) => [databaseOf({ key, schema }), schema]))
@@ -210,7 +210,7 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Stagi
   primaryKey,
 })
 
-/** Returns a column that the table keeps, empty. */
+/** Returns a column of the published table as a column without values, for a load that does not have it. */
 export const emptyColumn = (column: StagingColumn): StagingColumn => ({ ...stagingColumn(column), primaryKey: false })
 
 /** Returns the columns that are stored as text and have another data type. */
@@ -219,7 +219,10 @@ export function textColumnsOf(columns: readonly StagingColumn[]): Record<string,
   return Object.fromEntries(kinds.map(({ name, dataType }) => [name, dataType]))
 }
 
-/** The server writes rows to disk before it acknowledges them, in insertion order or in the order of the key. */
+/**
+ * Returns the statement that creates a table. The server writes rows to disk before it acknowledges them, in insertion
+ * order or in the order of the key.
+ */
 export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const list = columns.map(columnText)
   const keys = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => quoteIdentifier(name))

@@ -33,7 +33,7 @@ const typesByDataType: Partial<Record<DataType, SqlType>> = {
   TIMESTAMPTZ: instantType,
 }
 
-/** All texts have one type here; the table's comment records the data type of the column. */
+/** Returns the type of a column. All texts have one type in ClickHouse, so the table's comment stores the data type. */
 export function sqlType({ dataType, precision, scale = 0 }: TypeDescription): SqlType {
   if (dataType === 'DECIMAL') return precision === undefined ? anyDecimal : decimalType(precision, scale)
   return typesByDataType[dataType] ?? 'String'
@@ -71,7 +71,7 @@ export function withoutWrappers(type: SqlType): SqlType {
   return inner === undefined ? type : withoutWrappers(inner)
 }
 
-/** Geometry is transferred as text. */
+/** Returns TEXT for geometry, which is transferred as text, and any other type unchanged. */
 const plainText = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 

@@ -62,7 +62,10 @@ async function readTableSource(
   return { from: `(select ${list} from ${place}) as r`, columns }
 }
 
-/** The cursor shows that the text is one query, and what it returns. Only such a text may be part of another statement. */
+/**
+ * Declares a cursor for the text, which proves that the text is one query, and returns the query's columns. Only such a
+ * text may be part of another statement.
+ */
 async function readQuery(client: QueryClient, text: string): Promise<RowSource> {
   await executeOne(client, cursorPrefix + text)
   const { fields } = await client.query('fetch forward 0 from page')

@@ -24,7 +24,7 @@ export function checkColumnName(name: string): void {
   if (systemColumns.has(name)) throw refusedName('column', name, 'is one of PostgreSQL’s own columns')
 }
 
-/** `"schema"."table"`, quoted for SQL text. */
+/** Returns `"schema"."table"`, quoted for SQL text. */
 export function qualifyName(schema: string, table: string): string {
   return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`
 }

@@ -76,7 +76,7 @@ export async function findPublication(client: ClientBase, run: string): Promise<
   }
 }
 
-/** Returns the table. The row count comes from the loads that made it; for a table that no load made, it is the planner's estimate. */
+/** Returns the table. The row count comes from the loads; for a table that no load created, it is the planner's estimate. */
 export async function findTable(client: ClientBase, schema: string, name: string): Promise<WarehouseTable | undefined> {
   const shape = await readShape(client, schema, name)
   if (!shape) return undefined
@@ -98,7 +98,7 @@ export async function findCursor(client: ClientBase, schema: string, name: strin
   return (await findLastEntry(client, shape?.partition))?.cursor ?? undefined
 }
 
-/** The memory of the last load. For tables of older versions, it is derived from the table. */
+/** Returns the memory of the last load; for a table of an older version, derives it from the table's columns. */
 export function feedOf(shape: PostgresShape | undefined, last: LastEntry | undefined): FeedMemory | undefined {
   if (!shape) return undefined
   return (
@@ -141,7 +141,7 @@ async function foreignKeysOf(client: ClientBase, oid: number): Promise<ForeignKe
   return rows
 }
 
-/** Excludes foreign tables and partitions: the data of the first is on other servers, the second hold rows of a listed table. */
+/** Lists tables and views. Excludes foreign tables, which have their data on other servers, and partitions, which hold rows of a listed table. */
 async function listRelations(client: ClientBase, schemas: readonly string[]): Promise<TablePlace[]> {
   const { rows } = await client.query<TablePlace>(
     `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -163,7 +163,7 @@ async function findTables(client: ClientBase, places: readonly TablePlace[]): Pr
   return found
 }
 
-/** A staging table says in its comment which run made it, and for which table. */
+/** Finds a staging table by its comment, which names the run that created it and the target table. */
 async function findStagingTable(
   client: ClientBase,
   schema: string,

@@ -19,9 +19,9 @@ export interface WarehouseAccess {
   load: DatabaseLogin
   read: DatabaseLogin
   /**
-   * Niceness, 0 to 19, of the server's processes for these sessions. It applies if they run on this machine and this process may change
-   * their priority. All sessions of all warehouses have the same niceness. Otherwise, queries of one organisation would starve the
-   * loads of the others.
+   * Niceness, 0 to 19, of the server's processes for these sessions. It applies if they run on this machine and this
+   * process may change their priority. All sessions of all warehouses must have the same niceness, so that queries of
+   * one organisation do not starve the loads of others.
    */
   niceness?: number
 }

@@ -99,7 +99,7 @@ async function* queryPages(
   }
 }
 
-/** The user's text may have ended the transaction and started another one, so its result is discarded. */
+/** Returns the problem for a text that ended its transaction, and may have started another one. Its result is discarded. */
 function lostTransaction(): WarehouseProblem {
   return new WarehouseProblem(
     'SQL_NOT_ALLOWED',

@@ -30,7 +30,7 @@ export interface PostgresServer {
 const readerWaitMs = 7_200_000
 const defaultViewBytes = 50 * 1024 ** 3
 
-/** Opens no connection before it is used. */
+/** Returns the connections to a client's database. None is open before its first use. */
 export function postgresServer(
   access: WarehouseAccess,
   { loads = 4, viewBytes = defaultViewBytes, databaseBytes, waitMs = readerWaitMs, keepDays = 0 }: PostgresLimits,

@@ -27,8 +27,8 @@ interface LeftoverObject {
 }
 
 /**
- * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their views depend
- * on the tables. Excludes objects that users made: those have no origin.
+ * Staging tables, and the schemas of transformations and previews over them; the schemas come first, because their
+ * views depend on the tables. Excludes objects that users created, which have no origin in their comment.
  */
 const leftoverObjectsQuery = `
   select relname as name, 'table' as kind, obj_description(oid, 'pg_class') as origin from pg_class
@@ -40,7 +40,10 @@ const leftoverObjectsQuery = `
   where nspname like 'sluice\\_%' and pg_has_role(nspowner, 'usage') and obj_description(oid, 'pg_namespace') like '{"run":%'
   order by kind`
 
-/** Lists staging tables first and reads the live runs second: a run is registered before its staging table exists. */
+/**
+ * Drops the staging tables of dead runs. Lists the tables first and reads the live runs second, because a run is
+ * registered before its staging table exists.
+ */
 async function sweepStaging(pool: Pool, alive: () => Promise<ReadonlySet<string>>): Promise<number> {
   const { rows } = await withClient(pool, undefined, (client) => client.query<LeftoverObject>(leftoverObjectsQuery))
   if (rows.length === 0) return 0

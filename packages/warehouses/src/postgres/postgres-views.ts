@@ -39,11 +39,11 @@ export function postgresViews({ pools, viewBytes, run }: PostgresServer): ViewSt
 /** Seconds that filling a view may take. */
 const refreshTimeoutSeconds = 7_200
 
-/** PostgreSQL requires a unique index over plain columns and all rows. */
+/** Finds a unique index over plain columns and all rows, which PostgreSQL requires for a concurrent refresh. */
 const canConcurrently = `select from pg_index where indrelid = $1::oid and indisunique and indisvalid and indimmediate
   and indpred is null and indexprs is null`
 
-/** It runs user-defined functions, so the connection is closed afterwards. */
+/** Refreshes a materialised view. The view's query can run user-defined functions, so the connection is closed afterwards. */
 async function refreshView(
   pools: PostgresPools,
   { schema, name }: TablePlace,
@@ -81,14 +81,14 @@ async function refreshView(
   }
 }
 
-/** The query is the user's, so its errors are reported in the server's words. */
+/** Returns the problem of a refresh. Errors of the query, which a user wrote, keep the server's text. */
 function refreshProblem(error: unknown, place: string): unknown {
   const { code = '', message } = error as { code?: string; message: string }
   if (!/^(21|22|23|38|39|42|55000|P0)/.test(code)) return warehouseProblem(error, { place })
   return viewProblems.refreshFailed(place, message, error)
 }
 
-/** Runs in its own transaction. */
+/** Drops a view in a separate transaction. */
 async function dropView(client: ClientBase, schema: string, name: string): Promise<void> {
   await client.query(`begin; set local lock_timeout = '5s'; set local statement_timeout = '10s'`)
   const view = await findRelation(client, { schema, name })

@@ -145,11 +145,11 @@ describe('a PostgreSQL warehouse', () => {
       never,
     )
     const failure = new Error('the remote hung up')
-    async function* cutShort() {
+    async function* truncateAfter() {
       yield { bytes: tuple([1]) }
       throw failure
     }
-    await expect(load.write(binary(cutShort), never)).rejects.toBe(failure)
+    await expect(load.write(binary(truncateAfter), never)).rejects.toBe(failure)
   })
 
   it('rejects duplicate and null primary keys, and keeps the old rows', async () => {

@@ -8,7 +8,7 @@ import { postgresUpkeep } from './postgres-upkeep.ts'
 import { postgresViews } from './postgres-views.ts'
 import { endReadWatch } from './queries/statement-watch.ts'
 
-/** A client's PostgreSQL. Opens no connection before it is used; dispose it to close those that are open. */
+/** Returns a client's PostgreSQL warehouse. Opens no connection before its first use; dispose of it to close open connections. */
 export function openPostgresWarehouse(access: WarehouseAccess, limits: PostgresLimits = {}): Warehouse {
   const server = postgresServer(access, limits)
   const { copies, transactions, statements } = server.pools

@@ -3,9 +3,9 @@ import { DatabaseError } from 'pg'
 import { LeaseLost, WarehouseProblem } from '../warehouse.ts'
 import { asSentence } from '@sluice/process'
 
-/** The place of the error, for the message to the user. */
+/** The table and its columns, as the message to the user names them. */
 export interface ProblemContext {
-  /** `"schema"."table"` or the warehouse, as part of a sentence. */
+  /** The text by which a message names the place: `"schema"."table"`, or “the warehouse”. */
   place: string
   /** Column identifiers to labels, for naming the column in a bad row. */
   labels?: ReadonlyMap<string, string>
@@ -137,7 +137,10 @@ function findTemplate(error: Error): ProblemTemplate | undefined {
   return undefined
 }
 
-/** The CONTEXT of an error, such as `COPY table, line 3, column age`, names the column. Its line only counts one connection. */
+/**
+ * Returns a sentence about a value that its column cannot hold. The CONTEXT of the error, such as `COPY table, line 3,
+ * column age`, names the column; its line number counts only the lines of one connection, so it is omitted.
+ */
 function formatBadValue({ place, labels }: ProblemContext, error: DatabaseError): string {
   const [, column] = /line \d+, column ("(?:[^"]|"")*"|[^:]+)/.exec(error.where ?? '') ?? []
   const named = column ? `, column "${labels?.get(column) ?? column}"` : ''

@@ -116,7 +116,7 @@ export class PostgresStagedTable implements StagedTable {
   }
 }
 
-/** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
+/** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
 export async function stageTable(
   pools: PostgresPools,
   target: LoadTarget,
@@ -179,7 +179,10 @@ export async function assertFree(
   return bytes === undefined ? Infinity : assertRoom(statements, { bytes, replaced, needed, makeRoom }, signal)
 }
 
-/** When the disk is full, this drops kept tables that no reader uses, so that the next attempt of the load has free space. */
+/**
+ * If a load failed because the disk is full, drops kept tables that no reader uses. Returns a retryable problem if this
+ * freed space; otherwise undefined.
+ */
 async function retryAfterMakingRoom(
   thrown: unknown,
   { makeRoom }: PostgresPools,

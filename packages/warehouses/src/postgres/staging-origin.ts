@@ -27,7 +27,7 @@ export function parseOrigin(comment: string | null | undefined): Partial<Staging
   }
 }
 
-/** The statement that writes the comment of a staging table. */
+/** Returns the statement that writes the comment of a staging table. */
 export const originComment = (staging: string, origin: StagingOrigin): string =>
   `comment on table ${qualifyName('sluice', staging)} is ${escapeLiteral(JSON.stringify(originOf(origin)))}`
 
@@ -37,7 +37,7 @@ export interface StagingColumn {
   type: string
 }
 
-/** At most 63 bytes and deterministic for a load; it starts with run and attempt for readability. */
+/** Returns the name of a staging table: at most 63 bytes, and always the same for a load. It starts with run and attempt for readability. */
 export function stagingName({
   run,
   attempt,

@@ -23,7 +23,7 @@ export interface PostgresShape {
   columns: ShapeColumn[]
 }
 
-/** A single statement, because a load reads shapes several times, also while readers wait for its locks. */
+/** Reads the shape of a table in a single statement, because a load reads shapes several times, even while readers wait for its locks. */
 export async function readShape(client: ClientBase, schema: string, table: string): Promise<PostgresShape | undefined> {
   const { rows } = await client.query(
     `select c.oid::int8, greatest(c.reltuples, 0)::float8 as estimated_rows, part.relname as partition,

@@ -64,8 +64,8 @@ const integerFamily = ['smallint', 'integer', 'bigint']
 const timeTypes = ['date', 'timestamp without time zone', 'timestamp with time zone']
 
 /**
- * The narrowest type that holds every value of both without loss, `text` at the end. A float with a whole number of
- * up to 32 bits is a double; with a bigint or a decimal it is an unbounded numeric, since a double rounds above 2^53.
+ * Returns the narrowest type that holds every value of both types without loss; the widest is `text`. A float with a whole number of up to
+ * 32 bits is a double; with a bigint or a decimal it is an unbounded numeric, since a double rounds above 2^53.
  */
 export function widenTypes(one: SqlType, other: SqlType): SqlType {
   if (one === other) return one

@@ -29,7 +29,7 @@ export const clientConfig = (access: ClientAccess, role: SessionRole, database =
   application_name: 'sluice',
 })
 
-/** The pool reuses only the service's connections; a connection that has run user SQL is never reused. */
+/** Returns a pool of connections. It reuses only the service's connections, and never one that has run user SQL. */
 export function connectionsOf(access: ClientAccess): ConnectionPool {
   const pool = new Pool({
     ...clientConfig(access, 'service'),

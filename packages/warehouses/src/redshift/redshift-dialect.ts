@@ -10,7 +10,7 @@ import { openSession } from './session.ts'
 import { redshiftTypes } from './types.ts'
 import { sqlList, sqlFragment, sql } from '../sql-warehouse/sql-statement.ts'
 
-/** One client's part of a Redshift cluster: a separate database. */
+/** Returns the dialect for one client's part of a Redshift cluster: a separate database. */
 export function redshiftDialect(access: ClientAccess): SqlDialect {
   const connections = connectionsOf(access)
   return {

@@ -14,15 +14,15 @@ import { asSentence } from '@sluice/process'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 
-/** Prefix of all keys of this client in the bucket. */
+/** Returns the prefix of the keys of all objects of this client in the bucket. */
 export const clientPrefix = ({ key, staging: { prefix } }: ClientAccess): string => `${prefix && `${prefix}/`}${key}/`
 
-/** The part of an object key that identifies a run. */
+/** Returns the part of an object key that identifies a run. */
 export const runPart = (run: string): string => run.replaceAll(/[^A-Za-z0-9-]/g, '').slice(0, 64)
 
 /**
- * See `Dialect.copyRows`. It uploads the rows to objects in the staging bucket, and the cluster loads them with one atomic COPY.
- * The object keys are random, so they do not reveal the keys of other loads. A sweep removes objects that dead workers left.
+ * See `Dialect.copyRows`. Uploads the rows as objects to the staging bucket, from which the cluster loads them with one atomic COPY. The
+ * object keys are random, so they do not reveal the keys of other loads. A sweep removes objects that dead workers left.
  */
 export async function copyRows(
   access: ClientAccess,
@@ -75,7 +75,7 @@ async function loadFromManifest(
 
 type CopyStatement = Pick<TableFill, 'place' | 'columns'> & { manifest: string; none: string }
 
-/** Returns the COPY statement. It rounds decimals instead of truncating them, and fails on the first row that does not fit. */
+/** Returns the COPY statement. COPY then rounds decimals instead of truncating them, and fails at the first row that does not fit. */
 export function buildCopyStatement(
   { staging, role }: ClientAccess,
   { place, columns, manifest, none }: CopyStatement,
@@ -94,7 +94,7 @@ interface LoadError {
   reason: string
 }
 
-/** The server's tables of load errors: newer clusters and serverless workgroups use the first, older ones the second. */
+/** Returns the queries for load errors: one for newer clusters and serverless workgroups, and one for older clusters. */
 const loadErrors = (prefix: string) => [
   sql`select column_name::varchar as "column", error_message::varchar as reason from sys_load_error_detail
     where strpos(file_name, ${prefix}) > 0 order by start_time desc limit 1`,

@@ -54,7 +54,8 @@ interface RoleCredentials {
 }
 
 /**
- * The passwords of the client's users on the cluster are derived from those of its roles in other warehouses, and do not reveal them.
+ * Returns the access to one client's database. The passwords of the client's users on the cluster are derived from the
+ * passwords of its roles in other warehouses, and do not reveal them.
  */
 export function redshiftAccess(
   settings: RedshiftSettings,
@@ -83,7 +84,7 @@ export function redshiftAccess(
   }
 }
 
-/** The prefix separates the client's objects from those of other users of the cluster. */
+/** Returns the name of the client's database. The prefix distinguishes it from the databases of other users of the cluster. */
 const nameOf = (key: string): string => `sluice_${key}`
 
 function keysOf({ region, accessKey, secretKey, endpoint }: RedshiftSettings) {

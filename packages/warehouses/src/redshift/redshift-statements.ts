@@ -27,7 +27,8 @@ export function changesOf({ logins }: ClientAccess): DialectStatements {
     dropColumn: (place, column) => plainSql(`alter table ${at(place)} drop column ${quoted(column)}`),
     dropView: (place) => plainSql(`drop view if exists ${at(place)}`),
     rename: (from, to) => plainSql(`alter table ${at(from)} rename to ${quoted(to)}`),
-    // The view reads with the rights of its owner, the client's user. Unqualified names resolve in its own schema.
+    // The client's user becomes the owner of the view, because a view reads with the rights of its owner. Unqualified
+    // names resolve in the schema of the view.
     createView: (place, text) => [
       plainSql(`set search_path to ${quoted(place.schema)}`),
       plainSql(`create view ${at(place)} as\n${trimStatementEnd(text)}`),

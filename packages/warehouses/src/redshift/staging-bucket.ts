@@ -19,7 +19,7 @@ interface BucketRequest {
 /** The bucket from which the cluster copies rows. Its errors are `WarehouseProblem`s. */
 export interface StagingBucket {
   put(key: string, body: Buffer<ArrayBuffer>, signal: AbortSignal): Promise<void>
-  /** Removing a missing object succeeds. */
+  /** Removes an object. Succeeds if the object does not exist. */
   remove(key: string): Promise<void>
   list(prefix: string): Promise<string[]>
 }
@@ -106,7 +106,7 @@ async function requestOnce(
   return { status: response.status, code: /<Code>([A-Za-z]{1,60})<\/Code>/.exec(text)?.[1] ?? '' }
 }
 
-/** The message contains neither the secret key nor a signature. */
+/** Returns the problem of a failed bucket request. Its message contains neither the secret key nor a signature. */
 function bucketProblem({ bucket }: StagingLocation, answer: BucketRefusal | Error): WarehouseProblem {
   if (answer instanceof Error || answer.status >= 500 || answer.status === 429)
     return new WarehouseProblem(

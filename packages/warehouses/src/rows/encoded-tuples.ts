@@ -75,7 +75,7 @@ function ensureRoom(out: GrowingBuffer, length: number): void {
   out.bytes = bytes
 }
 
-/** The socket keeps the chunk until it is sent, so the next chunk needs new memory. */
+/** Returns the filled part of the buffer and gives the buffer new memory, because the socket needs the chunk until it is sent. */
 function takeChunk(out: GrowingBuffer): Buffer {
   const bytes = out.bytes.subarray(0, out.at)
   out.bytes = Buffer.allocUnsafe(chunkBytes)

@@ -52,7 +52,10 @@ export function rowTextWriter(
   return (row) => `${row.map((cell, index) => csvField(cell, columns[index]!.dataType, excel)).join(separator)}\r\n`
 }
 
-/** Large and decimal numbers arrive as text. Texts that are not numbers of JSON, such as NaN, stay texts. */
+/**
+ * Returns a cell as JSON. Large and decimal numbers, which the cell has as text, become JSON numbers; a text that is
+ * not one, such as NaN, stays a text.
+ */
 function jsonValue(cell: RowCell, dataType: DataType): string {
   if (typeof cell === 'string' && exactNumbers.has(dataType) && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(cell)) return cell
   return JSON.stringify(cell)
@@ -76,7 +79,7 @@ function quoteField(text: string, excel: boolean): string {
 
 const chunkLength = 64 * 1024
 
-/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a chunk of its own. */
+/** Writes rows as UTF-8 in chunks, for warehouses that return cells. The header is a separate chunk. */
 export function writeRowText(
   batches: AsyncIterable<readonly (readonly RowCell[])[]>,
   columns: readonly RowTextColumn[],

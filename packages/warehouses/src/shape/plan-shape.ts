@@ -27,7 +27,7 @@ export interface NewFeed {
   definition?: string
   /** The number of rows of the source, before transformations. Absent until all rows are read. */
   rows?: number
-  /** The rows are merged into those of the table. */
+  /** Whether the rows are merged into the rows of the table. */
   merging?: boolean
 }
 
@@ -44,9 +44,9 @@ export interface PlannedColumn extends RememberedColumn {
 }
 
 export interface ShapePlan {
-  /** One entry for each fed column, in their order. */
+  /** One entry for each column of the feed, in the order of the feed. */
   columns: PlannedColumn[]
-  /** Columns of earlier feeds that the table keeps, empty. */
+  /** Columns of earlier feeds that this feed does not have. The table keeps them, with NULL in new rows. */
   kept: RememberedColumn[]
   /** Columns that were undecided and whose type this load decides. */
   decided: string[]
@@ -71,7 +71,7 @@ export interface ShapeRefusal {
 export const isRefusal = (plan: ShapePlan | ShapeRefusal): plan is ShapeRefusal => 'code' in plan
 
 /**
- * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this when it creates a
+ * Plans the columns of a table from its last feed, the new feed and the policy. Every warehouse calls this function when it creates a
  * staging table and again when it publishes the rows. `final` means that all rows were read, so undecided columns stay undecided.
  */
 export function planShape(
@@ -241,7 +241,7 @@ function refuseLostLineEnds(before: readonly RememberedColumn[], feed: NewFeed):
       }
 }
 
-/** FAIL allows no change: columns are neither added nor removed, and decided types stay. */
+/** Refuses changes if the policy is FAIL: no column may be added or removed, and no decided type may change. */
 function refusedChange(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
@@ -279,7 +279,7 @@ const retypedAdvice: ReaderAdvice = {
   pipeline: `To keep a type, set dataType of the column in csvOptions.columns (files), or cast the column in the query (databases). ${newTypes.pipeline}`,
 }
 
-/** A feed that shares almost no columns with the last one is a different feed: a wrong file, or an error page instead of data. */
+/** Refuses a feed that shares almost no columns with the last feed: it is probably a wrong file, or an error page instead of data. */
 function refuseDifferentFeed(
   before: readonly RememberedColumn[],
   planned: readonly PlannedColumn[],
@@ -309,7 +309,7 @@ function refuseDifferentFeed(
       }
 }
 
-/** Text columns keep ambiguous dates as written; a column of another type cannot store them. */
+/** Refuses ambiguous dates in a column that is not text in the table and so cannot store them. A text column keeps ambiguous dates as written. */
 function ambiguousDates(known: ReadonlyMap<string, RememberedColumn>, { columns }: NewFeed): ShapeRefusal | undefined {
   const column = columns.find(({ name, evidence }) => {
     const before = known.get(name)

@@ -21,9 +21,9 @@ export interface TablePlan<Column extends TableColumn> {
 }
 
 /**
- * Plans the columns of a table from the staged ones, which a transformation may have changed. Columns that only earlier feeds had
- * stay, empty; columns that neither the source nor the transformation has any more are dropped. A merge keeps the old rows, and with
- * them every column.
+ * Plans the columns of a table from the staged ones, which a transformation may have changed. The table keeps columns
+ * that only earlier feeds had, without values in new rows. Columns that neither the source nor the transformation has
+ * any more are dropped. A merge keeps the old rows, so it drops no column.
  */
 export function planTable<Column extends TableColumn>(
   rules: TypeRules,

@@ -33,7 +33,7 @@ export interface FeedMemory {
   columns: RememberedColumn[]
   /** A digest of what the pipeline reads: query, sheet, options. */
   definition?: string
-  /** The source's own notes on the reading. */
+  /** The JSON that `RowContent.reading` of the source returned. */
   reading?: unknown
 }
 
@@ -53,7 +53,7 @@ export function memoryOfTable(
   }
 }
 
-/** The columns that the source fed since the table was last replaced. */
+/** Returns the names of the columns that the source has delivered since the table was last replaced. */
 export const fedColumns = (memory: FeedMemory | undefined): string[] =>
   (memory?.columns ?? []).filter(({ vanished }) => !vanished).map(({ name }) => name)
 

@@ -25,7 +25,7 @@ export interface RelationMark {
   /** The run that owns the relation. */
   run?: string
   attempt?: number
-  /** For a relation without a run: the time in milliseconds after which a sweep may drop it. */
+  /** For a relation without a run: the time after which a sweep may drop the relation, in milliseconds since 1970. */
   until?: number
   /** The creation time in milliseconds. */
   madeAt?: number

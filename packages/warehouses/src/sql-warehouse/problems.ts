@@ -31,7 +31,7 @@ export function queryProblemOf(
   if (!verdict) return toWarehouseProblem(dialect, error, 'the warehouse')
   if (verdict.code === 'QUERY_TIMEOUT') return tooSlow(seconds)
   const words = redactValues(verdict.words, values)
-  // The driver's own error contains the text and its values.
+  // A new error is the cause, because the driver's error contains the statement and its values.
   const cause = new Error(words)
   if (verdict.code === 'SQL_NOT_ALLOWED')
     return new WarehouseProblem('SQL_NOT_ALLOWED', `The query contains an operation that is not allowed: ${words}`, {

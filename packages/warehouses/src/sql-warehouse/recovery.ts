@@ -144,7 +144,7 @@ export type DecisionStep =
   /** Renames the replaced table `to` to `aside`, and the staging table `from` to `to`. No `aside`: `to` is a new table. */
   | { kind: 'SWAP'; schema: string; from: string; to: string; aside?: string }
   | { kind: 'DROP'; place: TablePlace; id: string; view: boolean }
-  /** Creates or changes a view. With `kept`, a query that the server rejects leaves the old view and does not fail the decision. */
+  /** Creates or changes a view. With `kept`, the old view stays if the server rejects the query, and the decision does not fail. */
   | { kind: 'VIEW'; place: TablePlace; query: string; kept?: true }
 
 /** The sessions of the process that holds the publish lock. */

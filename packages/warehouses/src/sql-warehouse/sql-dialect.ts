@@ -47,10 +47,7 @@ export interface BatchLimits {
   bytes(): number
 }
 
-/**
- * `columns` are the same in every batch; the first batch comes even if the result is empty. `bytes` is the approximate size of
- * the rows.
- */
+/** `columns` are the same in every batch. An empty result has one batch without rows. `bytes` is the approximate size of the rows. */
 export interface ReadRows {
   columns: ReadColumn[]
   rows: RowCell[][]
@@ -152,14 +149,14 @@ export interface TableFill {
   quotedPlace: string
 }
 
-/** If `order` is empty, the rows come in the order of the server. */
+/** If `order` is empty, the server determines the order of the rows. */
 export interface TablePage {
   limit: number
   offset: number
   order: readonly string[]
 }
 
-/** The problem that an error of the server or its driver means; `problems` of the other warehouses list the codes. */
+/** The problem to which an error of the server or its driver is translated. The `problems.ts` files of the warehouses list the codes. */
 export interface ServerProblem {
   code: string
   sentence: (place: string) => string

@@ -5,7 +5,10 @@ import { recoverPending } from './recovery.ts'
 import type { SqlDialect, SqlSession } from './sql-dialect.ts'
 import { checkName, quotePlace, withSession } from './table-shape.ts'
 
-/** One client's part of a server, as every module of its warehouse uses it. The first use creates or repairs it. */
+/**
+ * The sessions on one client's part of a server. All modules of the client's warehouse share this object. The first use
+ * creates or repairs the client's part.
+ */
 export interface SqlSessions {
   readonly dialect: SqlDialect
   /** Runs work in the warehouse. `place` is the subject of the sentence if the server reports an error. */

@@ -10,7 +10,7 @@ export function sqlUpkeep({ dialect, run, withService }: SqlSessions): Warehouse
   const unsure = new Map<string, number>()
   return {
     check: () => withService('the warehouse', async (session) => void (await dialect.catalogue.schemas(session))),
-    // Sessions are opened on demand; none stays open.
+    // Always 0: sessions are opened on demand, and none stays open.
     countConnections: () => 0,
     sweepStaging: (alive) => run('the warehouse', () => sweepStaging(dialect, alive, unsure)),
     pruneLedger: (days) => withService('the ledger', (session) => pruneRuns(dialect, session, days)),

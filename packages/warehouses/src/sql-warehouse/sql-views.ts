@@ -128,7 +128,7 @@ function markOf(
   }
 }
 
-/** Returns the relations at these places, without duplicates. */
+/** Returns the managed views at these places, each once. Skips other relations. */
 async function findViewsAt(
   dialect: SqlDialect,
   session: SqlSession,

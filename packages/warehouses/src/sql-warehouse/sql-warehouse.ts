@@ -7,7 +7,10 @@ import { sqlSessions } from './sql-sessions.ts'
 import { sqlUpkeep } from './sql-upkeep.ts'
 import { sqlViews } from './sql-views.ts'
 
-/** A client's part of a server whose SQL `dialect` generates. The first use creates or repairs it. */
+/**
+ * Returns the warehouse on a client's part of a server. `dialect` generates the server's SQL. The first use creates or
+ * repairs the client's part.
+ */
 export function openSqlWarehouse(dialect: SqlDialect): Warehouse {
   const sessions = sqlSessions(dialect)
   return {

@@ -34,7 +34,7 @@ export function hiddenName(kind: string, ...parts: readonly unknown[]): string {
   return `${hiddenTable}${kind}_${hash}`
 }
 
-/** The name of a table that a publication replaced. */
+/** Returns the name of a table that a publication replaced. */
 export const retiredTableName = (id: string, run: string): string => hiddenName('old', id, run)
 export const isRetired = (name: string): boolean => name.startsWith(`${hiddenTable}old_`)
 
@@ -136,7 +136,7 @@ export async function listSchemas({ catalogue }: SqlDialect, session: SqlSession
   return (await catalogue.schemas(session)).filter((name) => !isHiddenSchema(name)).toSorted()
 }
 
-/** Sorted by schema, then by name. */
+/** Lists relations, sorted by schema, then by name. */
 export async function listRelations(
   { catalogue }: SqlDialect,
   session: SqlSession,
@@ -159,7 +159,7 @@ export function checkName({ names }: SqlDialect, kind: 'schema' | 'table' | 'col
   names.check(kind, name)
 }
 
-/** Creates an empty table that role `load` may fill. Drops one that an earlier try left. */
+/** Creates an empty table that role `load` may fill. Drops a table of this name from an earlier attempt first. */
 export async function createFillableTable(
   dialect: SqlDialect,
   session: SqlSession,

@@ -69,7 +69,7 @@ export function assertOwnNames(query: string, prefix: string): void {
   }
 }
 
-/** Returns the number of tokens of a dotted name. An extra point is part of it: `a..b`. */
+/** Returns the number of tokens of a dotted name. Repeated points, as in `a..b`, are part of the name. */
 function chainAt(tokens: readonly SqlToken[], from: number): number {
   let end = from + 1
   while (tokens[end]?.kind === 'sign' && tokens[end]!.text === '.') {

@@ -13,7 +13,7 @@ import { withConnection } from '../tsql/provision.ts'
 /** Longer than any name that users can choose. */
 const rowPlace = quoteIdentifier('place'.padEnd(64, '~'))
 
-/** One client's part of a dedicated SQL pool of Azure Synapse. */
+/** Returns the dialect for one client's part of a dedicated SQL pool of Azure Synapse. */
 export function synapseDialect(access: ClientAccess): SqlDialect {
   const shared = tsqlDialect(access, synapseChangesOf)
   return {
@@ -60,8 +60,8 @@ function synapseCatalogueOf(database: DatabaseHome): DialectCatalog {
 }
 
 /**
- * A pool shows uncommitted rows unless a setting makes it show the last committed ones. Readers of the ledger would see partial
- * writes, and readers of tables would see partial transformations.
+ * Throws unless the pool has snapshot isolation, with which queries read the last committed rows. Without it they read uncommitted rows:
+ * readers of the ledger would see partial writes, and readers of tables would see partial transformations.
  */
 async function assertSnapshotIsolation({ logins, database }: ClientAccess): Promise<void> {
   const isolated = await withConnection(logins.service, (_run, ask) =>

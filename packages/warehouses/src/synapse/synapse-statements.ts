@@ -15,7 +15,7 @@ const columnStore = ' with (clustered columnstore index, distribution = round_ro
 /** A temporary table of this session. */
 const temporaryTable = '[#sluice]'
 
-/** The statements of a dedicated SQL pool, if they differ from those of SQL Server. */
+/** Returns the statements of a dedicated SQL pool: those of SQL Server, with the ones replaced that differ. */
 export function synapseChangesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const dropped = (kind: 'U' | 'V', place: TablePlace) =>

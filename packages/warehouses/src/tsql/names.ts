@@ -26,7 +26,7 @@ export function namesOf({ prefix, ledger }: DatabaseHome): DialectNames {
     place: ({ schema, name }: TablePlace) => `${quoteIdentifier(schemaOf(schema))}.${quoteIdentifier(name)}`,
     ledger: (table) => `${quoteIdentifier(ledger)}.${quoteIdentifier(table)}`,
     check(kind, name) {
-      // Names of temporary tables begin with it, and name comparison ignores trailing blanks.
+      // Names of temporary tables begin with #. A comparison of names ignores trailing blanks.
       if (name.startsWith('#')) throw refusedName(kind, name, 'begins with #')
       if (name.endsWith(' ')) throw refusedName(kind, name, 'ends with a blank')
       if (kind === 'schema' && prefix === '' && serversOwn.test(name)) throw refusedName(kind, name, 'is reserved')

@@ -14,7 +14,7 @@ import { tsqlTypes } from './types.ts'
 
 export const sqlServerDialect = (access: ClientAccess): SqlDialect => tsqlDialect(access, changesOf)
 
-/** The dialect of SQL Server, except for `statements` that another server needs in a different form. */
+/** Returns the dialect of SQL Server. `statements` replaces statements that another server needs in a different form. */
 export function tsqlDialect(access: ClientAccess, statements: typeof changesOf): SqlDialect {
   const names = namesOf(access)
   let ownedViews = true

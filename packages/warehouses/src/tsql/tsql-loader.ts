@@ -65,7 +65,10 @@ export async function bulkLoad(
   }
 }
 
-/** After an abort, this stops reading a slow source; it does not wait until the chunk is full. */
+/**
+ * Yields the chunks of a source. After an abort, throws the signal's reason instead of the next chunk, so that the load
+ * of a slow source ends before it has filled a batch.
+ */
 async function* stopOnAbort<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {
     stopped.throwIfAborted()

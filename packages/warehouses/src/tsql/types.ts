@@ -103,7 +103,7 @@ function lengthOf(type: SqlType): number {
   return length === undefined || length === 'max' ? Number.POSITIVE_INFINITY : Number(length)
 }
 
-/** A number with more digits than the server supports is stored as its text. */
+/** Returns the type of a decimal. A decimal with more digits than the server supports is stored as text. */
 function decimalType(precision: number, scale: number): SqlType {
   if (precision > mostDigits || scale > precision) return longText
   return precision >= 1 && scale >= 0 ? `decimal(${precision},${scale})` : anyDecimal

@@ -53,7 +53,7 @@ export async function createApiToken(
   })
 }
 
-/** The audit details of a token, without the token itself. */
+/** Returns the audit details of a token, without its text. */
 const toTokenAudit = ({ id, name, roles, expires }: ApiToken) => ({ id, name, roles, expires })
 
 function parseExpiry(text: string): Date {

@@ -51,8 +51,8 @@ import { createCsrfGuard } from '../../csrf.ts'
 
 /**
  * Ends a sign-in at a provider. Returns tokens as JSON, or a page that names the signed-in user if the Accept header
- * prefers HTML. A sign-in that began on a page of the OpenID Provider is redirected back to it with a ticket for the
- * session; its errors are redirected there too (`?problem=<code>`). The audit log records all errors.
+ * prefers HTML. If the sign-in started on a page of the OpenID Provider, redirects the browser back to that page, with
+ * a ticket for the session or with `?problem=<code>`. The audit log records all errors.
  */
 export async function finishSso(
   query: SsoCallbackQuery,

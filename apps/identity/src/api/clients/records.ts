@@ -55,7 +55,7 @@ export const clientRecords = createRecordRepository<ClientRow, Client, IdentityR
   },
   /** The search text contains id, code and name. */
   matches: (like) => matchesLineOf('r.search_text', like),
-  /** Callers see their own client; super admins see all. */
+  /** Limits callers to their own client; super admins see all clients. */
   scope: (caller) => (hasRole(caller.roles, 'ROLE_SUPER_ADMIN') ? sql`true` : sql`r.uid = ${caller.client}`),
   present: async (rows, { request }) => rows.map((row) => presentClient(row, request.locales)),
 })

@@ -18,9 +18,9 @@ export async function createClient(
 }
 
 /**
- * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter stays
- * enabled. A million sessions take too long for one transaction, so the service refuses them from the moment the client
- * is disabled and ends them afterwards. Enabling the client first ends the sessions that are left.
+ * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter
+ * stays enabled. A million sessions take too long for one transaction, so the service refuses these sessions as soon as
+ * the client is disabled, and ends them after the transaction. Enabling the client first ends the remaining sessions.
  */
 export async function updateClient(
   uid: string,
@@ -31,7 +31,7 @@ export async function updateClient(
   if (known.disabled && !body.disabled) await endSessionsOfClient(db, known.uid)
   const replaced = await write(async (trx) => {
     const before = await clientRecords.lock(trx, caller, uid, request.ifMatch)
-    // This repeats the step above under the lock, which prevents new sign-ins.
+    // Sessions are ended again here, because the lock prevents new sign-ins.
     if (before.disabled && !body.disabled) await endSessionsOfClient(trx, before.uid)
     const change = () => clientRecords.update(trx, caller, before, toClientColumns(body))
     const disables = body.disabled && !before.disabled

@@ -112,8 +112,8 @@ export function parseAuditQuery(request: SearchRequest): SearchPlan {
 type AuditReader = Pick<Caller, 'roles' | 'client'>
 
 /**
- * The conditions of the rows that a caller sees: all rows for a super admin, otherwise the rows of their client and the
- * rows of other clients that affected it. No row meets two conditions.
+ * Returns the conditions of the rows that a caller sees: all rows for a super admin, otherwise the rows of the caller's
+ * client, and the rows of other clients about objects of that client. No row meets two conditions.
  */
 const listVisibilityConditions = ({ roles, client }: AuditReader): RawBuilder<SqlBool>[] =>
   hasRole(roles, 'ROLE_SUPER_ADMIN') ? [sql`true`] : [sql`r.client = ${client}`, sql`r.object_client = ${client}`]

@@ -85,7 +85,7 @@ export const userAccessProperties: Properties = {
   lastSignIn: { column: lastSignIn, type: 'date-time' },
 }
 
-/** These records are created once, because they cache the totals that they count. */
+/** Returns the records of the report. They are created once, because they cache counted totals. */
 const reportRecords = ({ kind }: typeof userRecords) =>
   createRecordRepository({ ...kind, properties: userAccessProperties })
 const allUserRecords = reportRecords(userRecords)

@@ -45,7 +45,10 @@ async function switchClient(
   })
 }
 
-/** Rejects a disabled client. The lock makes a concurrent disabling wait, so that it ends this session too. */
+/**
+ * Throws if the client does not exist or is disabled. Locks the client, so that a request that disables it concurrently
+ * waits for this transaction and then also ends this session.
+ */
 async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): Promise<void> {
   const { rows } = await sql<{ disabled: boolean }>`
     select disabled from clients where uid = ${client} for share`.execute(trx)
@@ -53,7 +56,10 @@ async function assertTargetClientEnabled(trx: Transaction<DB>, client: string): 
   if (rows[0].disabled) throw problems.refused('/clientId', 'This client is disabled. Enable it first.')
 }
 
-/** Rejects other users. The lock makes a concurrent removal of the role wait, so that it ends this session too. */
+/**
+ * Throws unless the user is a super admin. Locks the user, so that a concurrent removal of the role waits for this
+ * transaction and then also ends this session.
+ */
 async function assertSuperAdmin(trx: Transaction<DB>, user: string): Promise<void> {
   const { rows } = await sql`
     select from users where uid = ${user} and 'ROLE_SUPER_ADMIN' = any (roles) for share`.execute(trx)

@@ -143,7 +143,7 @@ function* listIdViolations({ ssoClientId }: SsoClientConfigBody): Iterable<Field
     yield { pointer: '/ssoClientId', detail: 'is reserved for the sign-in of Sluice' }
 }
 
-/** The secret is stored as a fast hash, so it must be random and not chosen by a person. */
+/** Yields a violation for a secret that a person may have chosen. A fast hash is stored, which only protects a random secret. */
 function* listSecretViolations({ clientSecret }: SsoClientConfigBody): Iterable<FieldViolation> {
   if (clientSecret && new Set(clientSecret).size < minDistinctCharacters)
     yield {

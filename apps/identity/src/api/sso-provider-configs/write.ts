@@ -62,7 +62,7 @@ export async function updateSsoProviderConfig(
   })
 }
 
-/** Deletes a config. Users can no longer sign in there, and their identities at the provider are removed. */
+/** Deletes a config. Users can no longer sign in at this provider, and their identities at the provider are removed. */
 export async function deleteSsoProviderConfig(
   uid: string,
   { write, caller, request }: IdentityRequestContext,
@@ -134,8 +134,8 @@ const isSignInChanged = (before: SsoProviderConfigRow, after: ProviderColumns): 
   (['provider', 'client_domain', 'client_id', 'mapping_claim'] as const).some((name) => before[name] !== after[name])
 
 /**
- * An editor of a client's provider can impersonate every user who signs in there. Callers may therefore edit it only if
- * they hold every role of these users.
+ * Throws 403 unless the caller holds every role of the users who sign in at the client's provider, because an editor of
+ * the provider can impersonate these users.
  */
 async function assertMayManageSsoUsers(trx: Transaction<DB>, caller: Caller, client: string): Promise<void> {
   const lacked = listMissingRoles(caller, allRoles)

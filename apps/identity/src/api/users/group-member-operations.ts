@@ -147,8 +147,8 @@ export async function listGroupsOfUser(trx: Transaction<DB>, { id }: Pick<UserRo
 const maxGroupsPerUser = 1000
 
 /**
- * Group members can access the data that is shared with the group, so users cannot add themselves. Super admins can, because
- * they have access to everything anyway. Every user may leave a group.
+ * Throws 403 if callers add themselves to a group, because its members can access the data that is shared with it.
+ * Super admins may, because they have access to all data anyway. Every user may leave a group.
  */
 function assertMembershipAllowed(
   caller: Caller,

@@ -6,7 +6,7 @@ import type { IdentityRequestContext } from '../operation-context.ts'
 import { listMissingRoles } from '../role-rules.ts'
 import { userRecords, type UserRow } from './records.ts'
 
-/** Callers may not edit or delete users who hold roles that the caller lacks. */
+/** Throws 403 if the user holds a role that the caller lacks: such callers may not edit or delete the user. */
 export function assertMayManageUser(caller: Caller, user: Pick<UserRow, 'roles'>): void {
   const lacked = listMissingRoles(caller, user.roles)
   if (lacked.length > 0)
@@ -43,15 +43,18 @@ export function assertPasswordAllowed({ password, ssoAuth }: UserBody, adminSets
     throw problems.refused('/password', 'In this installation, people choose their own passwords. Omit it.')
 }
 
-/** Users change their own password only with the current one, so that an unattended session cannot change it. */
+/**
+ * Throws if callers set their own password here. Users change it only with the current password, which an attacker at
+ * an unattended session does not know.
+ */
 export function assertNotOwnPassword({ password }: UserBody, own: boolean): void {
   if (own && password !== undefined)
     throw problems.refused('/password', 'Change your own password with PUT /users/me/password.')
 }
 
 /**
- * Users cannot change their own sign-in fields here: with an unattended session or an API token alone, an attacker could
- * take over the account.
+ * Throws if callers change their own sign-in fields, because with an unattended session or an API token alone, an
+ * attacker could then take over the account.
  */
 export function assertOwnSignInUnchanged(
   before: UserRow,
@@ -67,7 +70,7 @@ export function assertOwnSignInUnchanged(
       )
 }
 
-/** Users cannot deactivate or delete themselves, because they could not undo it. */
+/** Throws if callers deactivate or delete themselves, because they could not undo that. */
 export function assertNotOwnUser(caller: Caller, user: Pick<UserRow, 'uid'>, pointer: string, doing: string): void {
   if (user.uid === caller.uid)
     throw problems.refused(pointer, `You cannot ${doing} your own user. Ask another manager of users.`)
@@ -82,9 +85,9 @@ const signInFields = [
 type UserSignIn = Pick<UserRow, 'client' | 'sso_auth' | 'roles'>
 
 /**
- * The last editor of an SSO provider config can impersonate every user who signs in there. Rejects roles that this editor
- * does not hold now; a deleted or deactivated editor holds none. Reads the changed rows and locks the config, or the client
- * if it has none, until the transaction ends.
+ * Rejects new roles of users who sign in at an SSO provider, if the last editor of its config does not hold these roles
+ * now, because the editor can impersonate the users. A deleted or deactivated editor holds no role. Reads the changed
+ * rows and locks the config, or the client if it has none, until the transaction ends.
  */
 export async function assertProviderTrusted(
   trx: Transaction<DB>,

@@ -124,8 +124,9 @@ export async function updateUser(
 }
 
 /**
- * Single sign-on and a password exclude each other. An invited user becomes active with a password that an update gives, or by
- * the first single sign-on. A user who loses the only way to sign in has to be invited again.
+ * Sets the sign-in method and the status. Single sign-on and a password exclude each other. An invited user becomes
+ * active with a password that an update gives, or by the first single sign-on. A user who loses the only way to sign in
+ * has to be invited again.
  */
 function setCredentials(
   { status, password_hash }: UserRow,
@@ -156,7 +157,7 @@ const listFixedFields = ({ status, twoFactorAuth }: UserBody, before: UserRow) =
   },
 ]
 
-/** Returns since when the user has a self-chosen address; null if an administrator sets it, who vouches for it. */
+/** Returns since when the user has an e-mail address that they set themselves; null for an address that an administrator sets. */
 const setEmailSince = ({ email, own_email_since }: UserRow, body: UserBody): Pick<UserRow, 'own_email_since'> => ({
   own_email_since: body.email === email ? own_email_since : null,
 })

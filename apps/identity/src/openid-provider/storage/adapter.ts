@@ -12,7 +12,7 @@ import { hashSecret } from '../../stored-secrets.ts'
 
 /** Seconds in which a second use of a refresh token counts as a retry after a lost response. */
 const reuseGraceSeconds = 10
-/** The lifetime in seconds of models that have no own expiry. */
+/** The lifetime in seconds of models without an expiry. */
 const maxLifetimeSeconds = 366 * 24 * 3600
 
 /** SQL condition: the model `m` is not expired, and belongs to no sign-in session or to a valid one. */
@@ -21,7 +21,7 @@ const isLiveModel = sql`m.expires_at > now() and (
     ${isOpenSession} and u.status = 'ACTIVE' and m.created_at >= u.token_valid_after
     and not exists (select from clients c where c.uid in (s.client, u.client) and c.disabled)))`
 
-/** The storage adapter of oidc-provider; the library creates one instance per model. */
+/** Returns the storage adapter of oidc-provider. The library creates one instance per model. */
 export const createOidcAdapter =
   (db: Kysely<DB>) =>
   (model: string): Adapter => {
@@ -61,13 +61,13 @@ export const createOidcAdapter =
 
       find: (id) => (model === 'Client' ? application(id) : find('id', sql`m.id_hash = ${hashSecret(id)}`, id)),
 
-      /** The uid is that of the sign-in session. The result omits the session's own id, which the browser has. */
+      /** `uid` is the uid of the sign-in session. The result omits the id of the provider's session, which only the browser has. */
       findByUid: async (uid) => (isUid(uid) ? find('session', sql`s.uid = ${uid}`, '') : undefined),
 
       /** The device flow is disabled. */
       findByUserCode: async () => undefined,
 
-      /** The conditional update lets exactly one of any number of concurrent uses succeed. */
+      /** Marks a code or token as used. The update has a condition, so that exactly one of any number of concurrent uses succeeds. */
       async consume(id) {
         const { rows } = await sql`
         ${prepared('consume-oidc-model')} with used as (

@@ -17,7 +17,7 @@ export interface RegisteredApplication {
   organisation?: string
 }
 
-/** The metadata that Sluice adds to those of OpenID Connect. */
+/** The names of the client metadata that Sluice adds to the metadata of OpenID Connect. */
 export const extraMetadata = ['tenant', 'organisation', 'role_scopes'] as const
 
 export interface ExtraMetadata {

@@ -12,7 +12,10 @@ const forgotPasswordPath = '/account/forgot-password'
 /** The maximum length of an e-mail address, as in the operation's contract. */
 const maxUsernameLength = 254
 
-/** GET shows the form, POST queues the request. The response does not reveal whether the user exists. */
+/**
+ * Returns the routes of password-reset requests: GET shows the form, POST queues the request. The response does not
+ * reveal whether the user exists.
+ */
 export function createForgotPasswordRoutes({ csrf, audited, prefix }: PageRouteContext): Router {
   const show = (request: Request, response: Response, wrong?: ForgotPasswordFacts['wrong']) => {
     const facts = {

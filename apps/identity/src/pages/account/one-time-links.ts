@@ -17,7 +17,7 @@ import { sendPage } from '../send-page.ts'
 import type { PageTexts } from '../texts/en.ts'
 import { readPageFacts, type PageRouteContext } from './page-route-context.ts'
 
-/** GET shows the form of a password-reset link, POST changes the password. */
+/** Returns the routes of password-reset links: GET shows the form, POST changes the password. */
 export const createPasswordRoutes = (pages: PageRouteContext): Router =>
   createLinkRoutes(
     {
@@ -32,7 +32,7 @@ export const createPasswordRoutes = (pages: PageRouteContext): Router =>
     pages,
   )
 
-/** GET shows an invitation, POST accepts it: with a password, or with a click for single sign-on. */
+/** Returns the routes of invitations: GET shows an invitation, POST accepts it with a password, or without one for single sign-on. */
 export const createInvitationRoutes = (pages: PageRouteContext): Router =>
   createLinkRoutes(
     {
@@ -66,7 +66,7 @@ interface LinkUse {
   done(user: LinkUser): string
 }
 
-/** GET shows the page of a link without using it; POST uses it. */
+/** Returns the routes of a kind of links: GET shows the page of a link without using the link, POST uses the link. */
 function createLinkRoutes(
   { purpose, action, operation, needsPassword, renderPage, use, done }: LinkUse,
   { db, csrf, secure, prefix, audited }: PageRouteContext,

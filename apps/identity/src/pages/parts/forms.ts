@@ -49,7 +49,7 @@ export const renderButton = (
 ) =>
   html`<button type="submit"${name && html` name="${name}"`}${value && html` value="${value}"`}${quiet && html` class="quiet"`}>${label}</button>`
 
-/** The focused error summary on top of the page, with a link to each field. */
+/** Returns the error summary at the top of the page, which has the focus, with a link to each field. */
 export function renderSummary(
   texts: PageTexts,
   message: string | undefined,

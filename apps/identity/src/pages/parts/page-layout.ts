@@ -17,7 +17,7 @@ export interface PageFacts {
 }
 
 interface PageFrame extends PageFacts {
-  /** The page name, for the title and, unless `heading` is given, for the heading. */
+  /** The name of the page. It is in the title, and also the heading unless `heading` is set. */
   title: string
   heading?: HtmlValue
   /** Whether the page shows a rejected form. */

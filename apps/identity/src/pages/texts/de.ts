@@ -142,7 +142,7 @@ export const de: PageTexts = {
     },
     ended: {
       title: 'Diese Anmeldung ist nicht mehr gültig',
-      text: 'Sie hat zu lange gedauert, wurde in einem anderen Tab abgeschlossen, oder Ihr Browser blockiert Cookies dieser Seite. Gehen Sie zur Anwendung zurück und beginnen Sie von vorn.',
+      text: 'Die Anmeldung hat zu lange gedauert, wurde in einem anderen Tab abgeschlossen, oder Ihr Browser blockiert Cookies dieser Seite. Gehen Sie zur Anwendung zurück und beginnen Sie von vorn.',
     },
     other: {
       title: 'Anmeldung nicht möglich',

@@ -146,7 +146,7 @@ export const en = {
     },
     ended: {
       title: 'This sign-in is no longer valid',
-      text: 'It took too long, was completed in another tab, or your browser blocks cookies for this page. Go back to the application and start again.',
+      text: 'The sign-in took too long, was completed in another tab, or your browser blocks cookies for this page. Go back to the application and start again.',
     },
     other: {
       title: 'Sign-in failed',

@@ -15,7 +15,7 @@ import { deriveProofs } from './pending-sign-in.ts'
 export interface FederatedPerson {
   issuer: string
   subject: string
-  /** The value of the mapping claim: the ssoId. */
+  /** The value of the provider's mapping claim. It links the person to the user with the same ssoId. */
   ssoId: string
   /** The authentication methods that the provider reports (RFC 8176). */
   amr: string[]

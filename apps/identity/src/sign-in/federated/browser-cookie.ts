@@ -12,7 +12,7 @@ export interface BrowserCookies {
   read(header: string | undefined, browser: string): string | undefined
 }
 
-/** `callback` is the address that providers send browsers back to. */
+/** Returns the functions for cookies at `callback`, the address to which providers redirect browsers. */
 export function createBrowserCookies(callback: URL): BrowserCookies {
   const secure = callback.protocol === 'https:'
   const name = (browser: string) => `${secure ? '__Host-' : ''}sluice-sso-${browser.slice(0, 16)}`

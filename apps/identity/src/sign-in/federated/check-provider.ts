@@ -31,7 +31,10 @@ export async function testProvider(provider: ProviderConfig, federation: Federat
   }
 }
 
-/** The provider writes the metadata, so this rejects endpoints that lead into the internal network. */
+/**
+ * Throws `ProviderProblem` if an endpoint in the metadata leads into the internal network. The provider writes the
+ * metadata, so it is not trusted.
+ */
 async function assertEndpoints(metadata: ServerMetadata, { outgoing }: Federation): Promise<void> {
   for (const name of ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const) {
     const url = metadata[name]

@@ -59,7 +59,6 @@ export const outgoingLimits = { timeLimit: 5_000, maxBytes: 65_536 }
 /** The accepted asymmetric signature algorithms of ID tokens. */
 export const acceptedAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519']
 
-/** The clock tolerance in seconds. */
 const clockToleranceSeconds = 10
 
 /** Fetches the metadata of a provider and checks its issuer. Throws `ProviderProblem`. */
@@ -118,7 +117,7 @@ export interface ClientRegistration {
   redirectUri: string
 }
 
-/** The client configuration for one exchange. It fetches keys each time, so that a key rotation applies at once. */
+/** Returns the client configuration for one exchange. It fetches the provider's keys again, so that a key rotation applies at once. */
 export function createClientConfig({ metadata, ...us }: ClientRegistration, outgoing: GuardedFetch): Configuration {
   const config = new Configuration(
     { ...metadata, id_token_signing_alg_values_supported: listAlgorithms(metadata) },

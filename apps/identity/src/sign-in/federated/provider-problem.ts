@@ -63,7 +63,10 @@ const denialMessages: Record<string, string> = {
   invalid_scope: 'The provider does not support one of the scopes openid, email and profile.',
 }
 
-/** The provider chooses the error text, so the message repeats only error codes of the standards. */
+/**
+ * Returns the problem for an error code of the provider. The message repeats only error codes of the standards, because
+ * the provider may send any text.
+ */
 function toDenialProblem(error: string): ProviderProblem {
   const sentence = Object.hasOwn(denialMessages, error)
     ? denialMessages[error]!

@@ -50,7 +50,7 @@ export interface PasswordOwner {
 
 const productName = 'Sluice'
 
-/** Minimum length in code points; shorter words match too many unrelated ones. */
+/** The minimum length of a name in code points. Shorter names occur in too many unrelated passwords. */
 const shortest = 4
 
 /** Maps digits and signs that people write for letters to the letters; ambiguous ones (1, !, l) to one letter. */

@@ -64,7 +64,7 @@ export async function signIn(
 ): Promise<SignedIn | SecondFactorRequired> {
   const { db, write, request, expectedClient } = context
   const { attempt, account } = await admitAttemptAndFindAccount(username, context)
-  const isCorrect = await verifyCountedPassword(password, account, db, attempt)
+  const isCorrect = await verifyPasswordOrUndoAttempt(password, account, db, attempt)
   const refusal = findRefusal(account, isCorrect, expectedClient)
   const admitted = refusal === undefined ? account : undefined
   // Outside the transaction, so that other attempts of this network do not wait for it.
@@ -139,8 +139,11 @@ async function admitAttemptAndFindAccount(username: string, context: SignInConte
   return { attempt, account }
 }
 
-/** Verifies the password. An overload error does not count as a failed attempt. */
-async function verifyCountedPassword(
+/**
+ * Returns whether the password is correct. If the check itself fails, for example because of overload, takes back the
+ * counted attempt, because the password was not checked.
+ */
+async function verifyPasswordOrUndoAttempt(
   password: string,
   account: PasswordAccount | undefined,
   db: Kysely<DB>,

@@ -19,7 +19,8 @@ export function findTimeStep(code: string, seed: string, now = Date.now()): numb
 
 /** Returns the enrolment data of a seed: an `otpauth://` URI and its QR code as SVG. */
 export function createEnrolment(seed: string, { issuer, username }: { issuer: string; username: string }) {
-  // A colon would end the issuer. A longer one fits no screen and no QR code: each letter may take nine characters, twice.
+  // A colon would end the issuer. A longer issuer does not fit on screens and in the QR code: the URI contains the
+  // issuer twice, with up to nine characters for each letter.
   const short = [...issuer.replaceAll(':', ' ')].slice(0, 40).join('')
   const uri = createTotp(seed, { issuer: short, label: username }).toString()
   return { uri, qrCode: renderSVG(uri, { border: 4, ecc: 'M' }) }

@@ -70,7 +70,7 @@ interface ApiTokenPrincipalRow extends UserPrincipalRow {
   is_use_due: boolean
 }
 
-/** Finds the user of an API token. It acts for the user's own client, with those of its roles that the user still holds. */
+/** Finds the user of an API token. The token acts for the user's own client, with the token's roles that the user still holds. */
 async function findApiTokenPrincipal(db: Kysely<DB>, { id: hash }: Credential): Promise<PrincipalState | undefined> {
   const { rows } = await sql<ApiTokenPrincipalRow>`
     select ${principalColumns}, ${apiTokenIsUsable} as open, t.id as key, t.roles as token_roles,

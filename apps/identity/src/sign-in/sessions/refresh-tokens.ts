@@ -49,11 +49,11 @@ export const buildRefreshTokenInsert = (hash: Buffer | RawBuilder<unknown>, open
   select ${hash}, id, expires_at from ${opened}`
 
 /**
- * Exchanges a token for the next one of its session. It runs as one statement with its audit row, because it is the most
- * frequent request. For the same reason the audit log has only the first use of a session in each hour; opening the
- * session counts as a use. Exactly one of any number of concurrent uses succeeds: the others wait for the row and find
- * the token used. If another transaction ends the session concurrently, either this statement does not find the session,
- * or the session ends with its new token. Returns undefined without effect; `refuseRefresh` finds the reason.
+ * Exchanges a refresh token for the next one of its session. The exchange and its audit row are one statement, because it is the
+ * most frequent request. For the same reason the audit log has only the first use of a session in each hour; opening the session
+ * counts as a use. Exactly one of any number of concurrent uses succeeds: the others wait for the row and find the token used.
+ * If another transaction ends the session concurrently, either this statement does not find the session, or the session ends
+ * with its new token. Returns undefined without effect; `refuseRefresh` finds the reason.
  */
 export async function exchangeRefreshToken(
   db: Kysely<DB>,

@@ -18,8 +18,9 @@ export interface ApiTokenRow {
   expires_at: Date
   last_used_at: Date | null
   usable: boolean
-  /** The roles of the user and the switches of their client. */
+  /** All roles of the user, which limit the token's `roles`. */
   held: Role[]
+  /** The feature switches of the user's client, which disable roles. */
   manager_enabled: boolean
   routes_enabled: boolean
   pipelines_enabled: boolean
@@ -34,7 +35,7 @@ export const apiTokenIsUsable = sql`(t.expires_at > now() and t.password_mark is
 const tokenColumns = sql`t.uid, t.name, t.roles, t.created_at, t.expires_at, t.last_used_at, ${apiTokenIsUsable} as usable,
   u.roles as held, c.manager_enabled, c.routes_enabled, c.pipelines_enabled`
 
-/** A checksum of 36 bits that detects typos and similar text. */
+/** Returns a checksum of 36 bits, by which a mistyped token or similar text is detected without a query. */
 const computeChecksum = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 6)
 
 /** Returns a new token: prefix, 256 random bits, checksum. */

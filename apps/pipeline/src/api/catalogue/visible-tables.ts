@@ -18,7 +18,10 @@ interface CatalogueSchema {
 
 const maySeeAllData = ({ caller }: CatalogueContext) => hasRole(caller.roles, 'ROLE_VIEW_DATA_ALL_DATA_PIPELINE')
 
-/** Lists the schemas that the caller may read, or only the one with the given uid. Throws 404 if the caller may not read that one. */
+/**
+ * Lists the schemas that the caller may read, or only the one with the given uid. Throws 404 if the caller may not read
+ * the schema with this uid.
+ */
 export async function listCatalogueSchemas(context: CatalogueContext, uid?: string): Promise<CatalogueSchema[]> {
   const { db, caller } = context
   if (uid !== undefined && !isUid(uid)) throw problems.notFound('schema')
@@ -31,8 +34,9 @@ export async function listCatalogueSchemas(context: CatalogueContext, uid?: stri
 }
 
 /**
- * Lists the tables and views that the caller may see, sorted by schema and name: those of the data pipelines and views that the caller
- * may read. ROLE_VIEW_DATA_ALL_DATA_PIPELINE adds the tables of all pipelines, and tables that neither a pipeline nor a view created.
+ * Lists the tables and views that the caller may see, sorted by schema and name. These are the tables of data
+ * pipelines, and the views, that the caller may read. ROLE_VIEW_DATA_ALL_DATA_PIPELINE adds the tables of all
+ * pipelines, and tables that neither a pipeline nor a view created.
  */
 export async function listVisibleTables(
   context: CatalogueContext,

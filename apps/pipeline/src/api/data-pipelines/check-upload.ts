@@ -107,10 +107,13 @@ const listFailures = ({ tooManyRejected, likelyRejected }: SourcePreview): strin
   ...(likelyRejected === undefined ? [] : [likelyRejected]),
 ]
 
-/** With FAIL, a run fails if the table has 100 rows or more and the load has fewer than a tenth of them. */
+/**
+ * Returns what a run does with a file without records. FAIL rejects a load with fewer than a tenth of the table's rows,
+ * if the table has 100 or more.
+ */
 const describeEmptying = (schemaChanges: SchemaChanges): string =>
   schemaChanges === 'FAIL'
-    ? 'The file has no records. Because schemaChanges is FAIL, a run would fail if the table has 100 rows or more, and empty a smaller table.'
+    ? 'The file has no records. With schemaChanges FAIL, a run fails if the table has 100 rows or more; a smaller table loses all its rows.'
     : 'The file has no records, so a run would empty the table.'
 
 const describeFailure = (why: string): string => `A run would fail: ${why}`

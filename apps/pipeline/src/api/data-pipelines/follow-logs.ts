@@ -91,7 +91,7 @@ async function* streamEvents(
   let checked = Date.now()
   let lastSent = ''
   while (!signal.aborted && Date.now() < until) {
-    // Reads the run before its lines, so that a finished run has all of them.
+    // The run is read before its log lines, so that all lines are there if the run has finished.
     const run = await findRun(db, followed)
     let lines: LogLine[]
     do {

@@ -36,7 +36,7 @@ async function requireLoadedTable({ db, caller, params, warehouses }: LoadedTabl
   return { pipeline, ...found }
 }
 
-/** The loaded table of a pipeline; undefined before its first load. */
+/** Finds the loaded table of a pipeline. Returns undefined before the first load. */
 export async function findLoadedTable(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,
@@ -47,7 +47,7 @@ export async function findLoadedTable(
   return warehouse && table && { warehouse, table }
 }
 
-/** The newest staging table of a pipeline; undefined if the warehouse has none. */
+/** Finds the newest staging table of a pipeline. Returns undefined if the warehouse has none. */
 export async function findStagingTableOf(
   { db, warehouses }: Pick<PipelineContext, 'db' | 'warehouses'>,
   pipeline: DataPipelineRow,

@@ -40,7 +40,7 @@ export async function sourceColumns(
 }
 
 interface AddressChange {
-  /** The field that changes the address, for bodies that are not those of pipelines. */
+  /** The pointer to the field with the address, for a body that is not a pipeline's. */
   pointer?: string | undefined
   /** The new address that will be stored with the secrets. */
   now?: SecretAddress | undefined
@@ -135,7 +135,8 @@ export async function withVariables<T>(
   try {
     return await work(ready, (sentence) => variables.hideIn(sentence), createRedactor(variables.secured))
   } catch (error) {
-    // Leaves out the cause, because the driver repeats the values in it. Keeps the code for the check of an upload.
+    // The new error has no cause, because drivers repeat the values of variables in it. Its code stays, because the
+    // check of an upload reads the code.
     throwIfSourceProblem(error, (text) => variables.hideIn(text))
     const problem = translateDatabaseError(error)
     if (!problem) throw error

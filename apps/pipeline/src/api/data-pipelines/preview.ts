@@ -2,7 +2,7 @@ import type { FilePreviewQuery, SourceBody, SourcePreview } from '@sluice/contra
 import { type OperationInput, Problem, problems } from '@sluice/http-server'
 import type { PipelineContext } from '../operation-context.ts'
 import { presentQueryResult } from '../table-responses.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { type RequestedSource, readRequestedSource, withVariables } from './pipeline-source.ts'
 import type { FoundSheet } from '@sluice/file-formats/format/converted-upload'
 import type { RowCell } from '@sluice/warehouses/warehouse'
@@ -79,7 +79,7 @@ export function readFirstRows(
     found: await whileConnected(
       {
         request,
-        queue: readSlots.previews.queueOf(caller.client),
+        queue: requestSlots.previews.queueOf(caller.client),
         timeoutMs,
         onTimeout: () => throwPreviewTimeout(timeoutMs),
       },
@@ -118,7 +118,7 @@ export async function previewFile(input: PreviewFileRequest): Promise<SourcePrev
   definition.assertSettings?.(body as never)
   assertBinaryBody(request.stream.headers)
 
-  const { bytes, cut } = await readSlots.previewFiles.run(caller.client, () => readFirstBytes(request.stream))
+  const { bytes, cut } = await requestSlots.previewFiles.run(caller.client, () => readFirstBytes(request.stream))
   if (bytes.length === 0) throw problems.refused('/', 'The file is empty.')
   const uid = randomUUID()
   const received = await receiveFile(Readable.from([cut ? dropIncompleteLine(bytes) : bytes]), files, uid)

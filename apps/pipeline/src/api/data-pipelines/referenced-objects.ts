@@ -17,7 +17,7 @@ interface TargetSchema {
 /** Look-ups of the objects that the columns of a pipeline depend on. */
 export interface PipelineLookups {
   schema(id: number): Promise<TargetSchema | undefined>
-  /** Locks the schema; undefined if the caller may not write to it. */
+  /** Locks and returns the schema; undefined if the caller may not write to it. */
   lockWritableSchema(uid: string): Promise<TargetSchema | undefined>
   hasView(schema: number, name: string): Promise<boolean>
   readDefaultAccess(): Promise<'NONE' | 'READ'>
@@ -25,7 +25,7 @@ export interface PipelineLookups {
   variables(ring: KeyRing): Promise<Variables>
 }
 
-/** Look-ups without a cache. */
+/** Returns look-ups without a cache. */
 export function createLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   return {
     schema: (id) =>
@@ -44,7 +44,10 @@ export function createLookups(trx: Transaction<DB>, caller: Caller): PipelineLoo
   }
 }
 
-/** Look-ups that cache their results, for many pipelines of one transaction. The transaction keeps the locks on the rows. */
+/**
+ * Returns look-ups that cache their results, for many pipelines in one transaction. The cached rows cannot change,
+ * because the transaction holds locks on them.
+ */
 export function createCachedLookups(trx: Transaction<DB>, caller: Caller): PipelineLookups {
   const uncached = createLookups(trx, caller)
   const access = memoize(() => uncached.readDefaultAccess())

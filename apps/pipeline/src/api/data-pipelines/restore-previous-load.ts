@@ -19,7 +19,7 @@ type RestoreRequest = OperationInput<PipelineContext, '/data-pipelines/:uid/rest
  */
 export async function restorePrevious(input: RestoreRequest): Promise<ResultEnvelope> {
   const { db, caller, params, request, queue, warehouses, write } = input
-  // This precedes the transaction, which must not wait for a warehouse. The run checks it again.
+  // The warehouse is read before the transaction, because a transaction must not wait for a warehouse. The run repeats this check.
   const row = await dataPipelines.readToWrite(db, caller, params.uid, undefined)
   const { schema, provider } = await readTargetSchema(db, row)
   assertUndoSupported(provider)

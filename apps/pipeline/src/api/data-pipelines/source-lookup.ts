@@ -5,7 +5,7 @@ import { type DataPipelineRow, dataPipelines } from './records.ts'
 import { type RequestedSource, mergeSourceSecrets, readSavedSource, withVariables } from './pipeline-source.ts'
 import { definedSecrets } from '../merge-secrets.ts'
 import { findDefinition } from '@sluice/connectors/registry/connector-definitions'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 
 type SourceLookupRequest = OperationInput<PipelineContext, '/lookups/:type/:kind', undefined, SourceLookupBody>
@@ -100,7 +100,7 @@ async function listChoices(
   }
   const found = await withVariables(input, reading, (ready) =>
     whileConnected(
-      { request, queue: readSlots.lookups.queueOf(caller.client), timeoutMs: lookupTimeoutMs, onTimeout },
+      { request, queue: requestSlots.lookups.queueOf(caller.client), timeoutMs: lookupTimeoutMs, onTimeout },
       (signal) => sources.listOptions(kind, { ...ready, query: body.query?.trim(), within: body.within }, signal),
     ),
   )

@@ -6,7 +6,7 @@ import { type RequestedSource, readRequestedSource, readSavedSource, withVariabl
 import type { KnownType } from '@sluice/connectors/settings/connector-definition'
 import { getDefinition } from '@sluice/connectors/registry/connector-definitions'
 import { resultEnvelope } from '../result-envelope.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 
 type TestSourceRequest = OperationInput<PipelineContext, '/data-pipelines/test-connection', undefined, SourceBody>
@@ -46,7 +46,7 @@ async function runTest(
   })
   const wrong = await withVariables(input, reading, async (ready, hide) => {
     const found = await whileConnected(
-      { request, queue: readSlots.connectionTests.queueOf(caller.client), timeoutMs: testTimeoutMs, onTimeout },
+      { request, queue: requestSlots.connectionTests.queueOf(caller.client), timeoutMs: testTimeoutMs, onTimeout },
       (signal) => sources.testConnection(ready, signal),
     )
     return found && { ...found, message: hide(found.message), cause: found.cause && hide(found.cause) }

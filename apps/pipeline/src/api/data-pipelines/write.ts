@@ -6,8 +6,8 @@ import type { RecordWriter } from '@sluice/records'
 import type { DB } from '../../database.ts'
 import { recordDrop } from '../../deleted-tables/pending-drops.ts'
 import { filesOfPipeline, removeUnneededFiles } from '../../runs/files-in-use.ts'
-import { assertVariablesPlaced } from '../../variables/place-variables.ts'
-import { assertSourceVariablesPlaced } from '../../variables/resolve-source-variables.ts'
+import { assertVariablePlaces } from '../../variables/insert-variables-into-sql.ts'
+import { assertSourceVariablePlaces } from '../../variables/resolve-source-variables.ts'
 import { getWarehouseLanguage } from '../../variables/sql-language.ts'
 import { listReadingViews } from '../../views/view-dependencies.ts'
 import { identifierProblem, toUniqueIdentifiers } from '@sluice/row-stream'
@@ -40,7 +40,7 @@ export const dataPipelineWriting: RecordWriter<
     const definition = getDefinition(body.type)
     assertSchedule(body)
     definition.assertSettings?.(body)
-    assertSourceVariablesPlaced(body.type, definition.getSettings(body))
+    assertSourceVariablePlaces(body.type, definition.getSettings(body))
     await assertSharingTargets(body.access, input)
   },
 
@@ -71,7 +71,7 @@ export const dataPipelineWriting: RecordWriter<
   },
 }
 
-/** Returns whether the dataset exists. The lock makes a deletion of the dataset wait for this transaction, so that it finds this pipeline. */
+/** Returns whether the dataset exists. Locks it, so that a deletion of the dataset waits for this transaction and then finds this pipeline. */
 async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boolean> {
   const dataset = await trx
     .selectFrom('public_datasets')
@@ -82,7 +82,7 @@ async function lockPublicDataset(trx: Transaction<DB>, key: string): Promise<boo
   return dataset !== undefined
 }
 
-/** Returns the columns of a pipeline. `known` looks up the other objects that they depend on. */
+/** Returns the columns of a pipeline. `known` looks up the objects to which the pipeline refers. */
 export async function pipelineColumns(
   trx: Transaction<DB>,
   body: DataPipelineBody,
@@ -93,7 +93,7 @@ export async function pipelineColumns(
   if (current && current.type !== body.type)
     throw problems.refused('/type', `A pipeline cannot change its type, ${current.type}. Create another pipeline.`)
   await getDefinition(body.type).assertReferences?.(body, { hasPublicDataset: (key) => lockPublicDataset(trx, key) })
-  await assertStatementVariablesPlaced(trx, body)
+  await assertStatementVariablePlaces(trx, body)
   const uid = current?.uid ?? randomUUID()
   return {
     ...(current ? {} : { uid, client: input.caller.client, type: body.type }),
@@ -119,7 +119,7 @@ export async function pipelineColumns(
 }
 
 /** Throws `VariableProblem` if a statement of the transformation uses a variable in a place that allows none. */
-async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
+async function assertStatementVariablePlaces(trx: Transaction<DB>, body: DataPipelineBody): Promise<void> {
   const statements = (body.transformation?.sqlStatements ?? []).filter(({ statement }) => statement.includes('${'))
   if (statements.length === 0) return
   const schema = await trx
@@ -128,7 +128,7 @@ async function assertStatementVariablesPlaced(trx: Transaction<DB>, body: DataPi
     .where('uid', '=', body.dataWarehouseTarget.schema.id)
     .executeTakeFirst()
   for (const { statement } of statements)
-    assertVariablesPlaced(statement, getWarehouseLanguage(schema?.provider_schema ?? 'NA'))
+    assertVariablePlaces(statement, getWarehouseLanguage(schema?.provider_schema ?? 'NA'))
 }
 
 /** Returns the columns of the target table. The target is fixed after the first load, because queries and views name the table. */

@@ -6,7 +6,7 @@ import { recordGroupRun, summarizeOutcomes } from '../../quality-checks/record-g
 import { type CheckOutcome, runChecks, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { startRun } from '../../run-lifecycle/start-run.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome, findReadableUids } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
 import type { PipelineContext } from '../operation-context.ts'
@@ -49,8 +49,8 @@ export async function runGroup(input: RunGroupRequest): Promise<GroupResult> {
   await whileConnected(
     {
       request,
-      queue: readSlots.checks.queueOf(group.client),
-      // The last check may start just before the time limit, and its rows are counted after it.
+      queue: requestSlots.checks.queueOf(group.client),
+      // 15 more seconds, because the last check may start just before the group's time limit and then count its rows.
       timeoutMs: (groupTimeoutSeconds + 15) * 1_000,
       onTimeout: () => {},
     },

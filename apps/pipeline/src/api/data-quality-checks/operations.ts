@@ -9,7 +9,7 @@ import { refuseAmbiguousTables } from '../../quality-checks/query-refusals.ts'
 import { type CheckOutcome, runCheck, checkNotRun } from '../../quality-checks/run-checks.ts'
 import { readRunVariables } from '../../quality-checks/sealed-run-variables.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { presentOutcome } from '../data-quality/check-results.ts'
 import { assertKnownVariables } from '../data-quality/assert-known-variables.ts'
 
@@ -31,9 +31,9 @@ async function runOneCheck(
     warehouses.find(client),
   ])
   const onTimeout = (): CheckOutcome =>
-    checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Narrow its query.`)
+    checkNotRun(check, `The check took longer than ${checkTimeoutMs / 1_000} seconds. Add a filter to its query.`)
   const outcome = await whileConnected(
-    { request, queue: readSlots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
+    { request, queue: requestSlots.checks.queueOf(client), timeoutMs: checkTimeoutMs, onTimeout },
     async (signal) => {
       const schemas = (await warehouse?.catalog.listSchemas()) ?? []
       const refusal = refuseAmbiguousTables(warehouse)

@@ -29,7 +29,11 @@ export const checkWriting: RecordWriter<PipelineContext, CheckRow, DataQualityCh
       .innerJoin('data_quality_check_groups as g', 'g.id', 'c.group_id')
       .select('g.name')
       .where('c.check_id', '=', row.id)
-    assertNotUsed(await listFirstNames(groups), 'Check groups contain this check', 'Remove it from these groups first.')
+    assertNotUsed(
+      await listFirstNames(groups),
+      'This check belongs to check groups',
+      'Remove it from these groups first.',
+    )
   },
 
   async afterDelete() {},

@@ -2,7 +2,7 @@ import type { RunInput, FieldViolation } from '@sluice/contracts'
 import { Problem } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import type { DB } from '../../database.ts'
-import { findVariablesInSql } from '../../variables/place-variables.ts'
+import { findVariablesInSql } from '../../variables/insert-variables-into-sql.ts'
 
 type GivenVariables = NonNullable<RunInput['variables']>
 

@@ -2,7 +2,7 @@ import type { CheckLabel } from '@sluice/contracts'
 import { accessOf, translatedProperty, type SharedColumns } from '@sluice/records'
 import { recordedFields } from '../record-fields.ts'
 
-/** The columns that checks and groups add to those of shared objects. */
+/** The columns of shared objects, and the labels that checks and groups have in addition. */
 export type LabelledColumns = SharedColumns & { labels: CheckLabel[] }
 
 interface LabelledRow extends LabelledColumns {
@@ -15,7 +15,7 @@ interface LabelledRow extends LabelledColumns {
   short_name: string
 }
 
-/** The common response fields of checks and groups. */
+/** Returns the response fields that checks and groups have in common. */
 export function labelledFields(row: LabelledRow, locales: readonly string[]) {
   const { tags: _tags, tagString: _tagString, ...recorded } = recordedFields({ ...row, tags: [] }, locales)
   return {
@@ -44,7 +44,7 @@ interface LabelledBody {
   description?: string | undefined
 }
 
-/** The common columns of checks and groups, without those of access. */
+/** Returns the columns that checks and groups have in common, without the access columns. */
 export const labelledColumns = (body: LabelledBody) => ({
   name: body.name,
   translations: JSON.stringify(body.translations ?? []),

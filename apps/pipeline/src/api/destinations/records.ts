@@ -41,7 +41,7 @@ async function presentDestinations(rows: DestinationRow[], context: RequestConte
   })
 }
 
-/** The views of these destinations. A view that the caller may not see has only its name. */
+/** Returns the views of these destinations. A view that the caller may not see has only its name. */
 async function viewsOf(rows: readonly DestinationRow[], context: RequestContext): Promise<Map<number, ReferencedView>> {
   const { db, caller } = context
   const found = await db

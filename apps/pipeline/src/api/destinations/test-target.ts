@@ -14,7 +14,7 @@ import { replaceTargetVariables } from '../../destinations/read-destination.ts'
 import type { PipelineContext } from '../operation-context.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import { resultEnvelope } from '../result-envelope.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { type DestinationRow, destinationRecords } from './records.ts'
 import { mergeSecrets } from '../merge-secrets.ts'
 import { urlOf } from './write.ts'
@@ -97,7 +97,7 @@ async function runTest(input: TargetContext, given: Target): Promise<ResultEnvel
 
 const slotOptions = <T>({ caller, request }: Pick<TargetContext, 'caller' | 'request'>, onTimeout: () => T) => ({
   request,
-  queue: readSlots.targets.queueOf(caller.client),
+  queue: requestSlots.targets.queueOf(caller.client),
   timeoutMs: targetTimeoutMs,
   onTimeout,
 })

@@ -95,7 +95,6 @@ function targetColumns(
   return { settings: JSON.stringify(settings), target_secrets: sealTargetSecrets(uid, secrets, ring) }
 }
 
-/** Whether the body changes the address of the target. */
 function changesAddress(body: DestinationBody, { settings }: Pick<DestinationRow, 'settings'>): boolean {
   return !isSameTarget(urlOf(settings), urlOf(parseTargetBody(body).settings))
 }

@@ -8,7 +8,7 @@ import { lastRuns } from '../../runs/read-runs.ts'
 import type { Warehouse, WarehouseColumn, WarehouseTable } from '@sluice/warehouses/warehouse'
 import { pageTooLargeProblem } from '../read-table-page.ts'
 import { findLoadedTable } from '../data-pipelines/loaded-table.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import type { DataPipelineRow } from '../data-pipelines/records.ts'
 import { type PipelineContext, definePipelineOperation } from '../operation-context.ts'
 import { findBuiltView } from '../views/operations.ts'
@@ -156,8 +156,8 @@ const reservedSlots = 2
 
 /** Runs a query for an anonymous reader. Each organisation has one such query at a time. */
 function readAnonymously<T>(client: string, read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const pages = readSlots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
-  return readSlots.anonymousPages.run(client, () => pages(read, signal), { signal })
+  const pages = requestSlots.pages.queueOf(`anonymous ${client}`, { leave: reservedSlots })
+  return requestSlots.anonymousPages.run(client, () => pages(read, signal), { signal })
 }
 
 const readRows = (table: PublicTable) => async (input: PublicRequest<PublicDataQuery>) => {

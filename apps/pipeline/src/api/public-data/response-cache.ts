@@ -47,7 +47,7 @@ export function responseCache<T>({ lifetime, most }: CacheLimits, now: () => num
   }
 }
 
-/** Aborts the fetch once no connection waits for it. */
+/** Aborts the fetch when no connection waits for its response. */
 function watchCaller<T>({ answer, callers, dropped }: CachedResponse<T>, caller: Socket): void {
   if (callers.has(caller)) return
   callers.add(caller)

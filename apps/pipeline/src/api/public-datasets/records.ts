@@ -71,7 +71,7 @@ export async function readDatasetUid(db: Kysely<DB>, key: string): Promise<strin
   return row.uid
 }
 
-/** Answers a dataset with its table, its rejected rows and its version. */
+/** Returns the response for a dataset, with its table, its rejected rows and its version. */
 export async function answerDataset(
   row: PublicDatasetRow,
   context: RequestContext,

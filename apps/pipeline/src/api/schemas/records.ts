@@ -87,7 +87,7 @@ export async function schemasOf(
   )
 }
 
-/** Locks the schema; undefined if the caller may not write to it. */
+/** Locks and returns the schema; undefined if the caller may not write to it. */
 export async function lockWritableSchema(
   trx: Transaction<DB>,
   caller: Caller,

@@ -3,7 +3,7 @@ import { problems, type OperationInput } from '@sluice/http-server'
 import { visibleTo } from '@sluice/records'
 import { presentTable } from '../table-responses.ts'
 import { whileConnected } from '../abort-on-disconnect.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { trimStatementEnd } from '@sluice/warehouses/sql-text/sql-tokens'
 import type { PipelineContext } from '../operation-context.ts'
 import { checkQuery } from './validate-view.ts'
@@ -26,10 +26,13 @@ export async function previewView(input: ViewPreviewRequest): Promise<QueryResul
   const { columns, rows } = await whileConnected(
     {
       request,
-      queue: readSlots.previews.queueOf(caller.client),
+      queue: requestSlots.previews.queueOf(caller.client),
       timeoutMs: previewTimeoutMs,
       onTimeout: (): never => {
-        throw problems.refused('/query', `The query took longer than ${querySeconds} seconds. Narrow it or save it.`)
+        throw problems.refused(
+          '/query',
+          `The query took longer than ${querySeconds} seconds. Add a filter, or save the view without a preview.`,
+        )
       },
     },
     (signal) => warehouse.queries.query({ text, schemas: [schema], limits }, signal),

@@ -45,7 +45,7 @@ export async function presentViews(rows: ViewRow[], context: RequestContext): Pr
   })
 }
 
-/** The status of a pending view. A running run is shown, because it may build the view. */
+/** Returns the response fields of a pending view. The status of a queued or running run stays, because the run may build the view. */
 function pendingStatus({ pending }: ViewRow, { lastRunStatus }: RunStatus) {
   if (pending === null) return {}
   const isUnderWay = lastRunStatus === 'QUEUED' || lastRunStatus === 'RUNNING'

@@ -67,7 +67,7 @@ function chooseViewName(
   return { name: dataWarehouseViewName ?? stored ?? toUniqueIdentifiers([name])[0]!, field }
 }
 
-/** Returns the schema of the body. The caller must be allowed to write to a new schema, but can always keep the current one. */
+/** Returns the warehouse schema that the body names. Throws 422 if the caller may not write to it, unless the view is already in this schema. */
 async function readTargetSchema(
   trx: Transaction<DB>,
   { schema: { id } }: ViewBody,
@@ -83,7 +83,7 @@ async function readTargetSchema(
   return found
 }
 
-/** Checks the constraints of the row now, because the warehouse creates the view before the row is written. */
+/** Throws if the row would violate a constraint. This is checked now, because the warehouse creates the view before the row is written. */
 async function assertNameFree(
   trx: Transaction<DB>,
   client: string,

@@ -11,7 +11,7 @@ import { storeViewSources, renameSource, listReadingViews } from '../../views/vi
 import type { TablePlace } from '@sluice/warehouses/warehouse'
 import { whileConnected } from '../abort-on-disconnect.ts'
 import type { PipelineContext, RequestContext } from '../operation-context.ts'
-import { readSlots } from '../read-concurrency-limits.ts'
+import { requestSlots } from '../concurrency-limits.ts'
 import { type ViewColumns, checkView, viewColumns } from './validate-view.ts'
 import { type ViewRow, viewRecords } from './records.ts'
 import { dropDeletedTables } from '../drop-deleted-tables.ts'
@@ -89,7 +89,7 @@ function isDefinitionUnchanged(
   )
 }
 
-/** `made` is the new view in the warehouse; undefined if it did not change. */
+/** Stores the changed view. `made` is the new view in the warehouse; undefined if only the stored row changes. */
 function saveUpdate(
   input: SaveContext & { params: { uid: string } },
   read: ViewRow,
@@ -123,7 +123,7 @@ function runInSlot<T>({ request, caller }: SaveContext, work: (signal: AbortSign
       `The view was not saved, because its query took longer than ${saveTimeoutMs / 1000} seconds. Simplify the query.`,
     )
   }
-  const queue = readSlots.views.queueOf(caller.client)
+  const queue = requestSlots.views.queueOf(caller.client)
   return whileConnected({ request, queue, timeoutMs: saveTimeoutMs, onTimeout }, work)
 }
 
@@ -173,7 +173,7 @@ async function buildView(
   return { ...(await makeView(db, warehouse, { id, schema, name, query, materialized }, signal)), startedAt }
 }
 
-/** Records the state of the view in the warehouse, and returns the saved row with it. */
+/** Stores the state that the view has in the warehouse, and starts a run if the view is unfinished. Returns the row with this state. */
 async function recordBuiltView(
   trx: Transaction<DB>,
   { queue, caller }: SaveContext,
@@ -244,7 +244,7 @@ type DeleteRequest = OperationInput<PipelineContext, '/views/:uid', undefined, u
 /** Deletes a view, and drops it in the warehouse now if possible; otherwise a worker drops it later. */
 export async function deleteView(input: DeleteRequest): Promise<undefined> {
   const { caller, params, request, write, db } = input
-  // This precedes the transaction, which must not wait for a warehouse.
+  // The warehouse is read before the transaction, because a transaction must not wait for a warehouse.
   const seen = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
   const handmadeViews = await listHandmadeViews(input, seen, await findViewPlace(db, seen))
   const row = await write(async (trx) => {

@@ -62,13 +62,13 @@ export interface VisibleObject {
   id: number
   translations: SharedColumns['translations']
   created_at: Date
-  /** Only for data pipelines. */
+  /** The type of a data pipeline; other jobs have none. */
   type?: string
   /** Whether the caller could run it, too. */
   usable: boolean
 }
 
-/** Finds the objects that the caller may see, by primary key. Each kind has its own roles. */
+/** Finds the objects that the caller may see, by primary key. The roles that this requires depend on the kind of the object. */
 export async function findVisibleObjects(
   db: Kysely<DB>,
   caller: Caller,

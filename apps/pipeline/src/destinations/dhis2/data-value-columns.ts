@@ -22,7 +22,7 @@ export type Field = keyof typeof columnAliases
 
 const requiredFields: readonly Field[] = ['dataElement', 'period', 'orgUnit', 'value']
 
-/** `places` has the position of each field in a row. `left` has the columns that map to no field. */
+/** `places`: the position of each field in a row. `left`: the names of the columns that map to no field. */
 export interface FieldPlaces {
   places: ReadonlyMap<Field, number>
   left: string[]

@@ -17,7 +17,7 @@ export interface Dhis2Api {
   words(text: string): string
 }
 
-/** Returns the host of an address. The address is checked here, because a variable in it can make it invalid. */
+/** Returns the host of an address. Throws `DestinationProblem` for an invalid address, which the value of a variable can cause. */
 function parseHost(url: string): string {
   if (URL.canParse(baseUrl(url))) return new URL(baseUrl(url)).host
   throw new DestinationProblem(

@@ -1,7 +1,6 @@
 import type { ValueItem } from '../value-chunks.ts'
 import type { RejectedRow } from '../push-report.ts'
 
-/** The import summary of one request. */
 export interface ImportSummary {
   status: 'SUCCESS' | 'WARNING' | 'ERROR'
   imported: number
@@ -27,8 +26,8 @@ export interface Conflict {
 type JsonObject = Readonly<Record<string, unknown>>
 
 /**
- * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Undefined without
- * a summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
+ * Returns the import summary of a response, which is the response itself before DHIS2 2.38 and a part of it later. Returns undefined if the
+ * response has no summary. Use the status of the summary and not the HTTP status, because DHIS2 also returns 409 when it stored values.
  */
 export function parseImportSummary(answer: unknown): ImportSummary | undefined {
   const summary = asObject(asObject(answer)?.['response']) ?? asObject(answer)

@@ -65,7 +65,7 @@ async function postValues(
     ...schemes,
     dataSetIdScheme: dataSet?.idScheme,
     dryRun: String(dryRun ?? false),
-    // This strategy makes the import idempotent.
+    // DHIS2 then overwrites existing values, so the import is idempotent.
     importStrategy: 'CREATE_AND_UPDATE',
   }
   let answer: unknown

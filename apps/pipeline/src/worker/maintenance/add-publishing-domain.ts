@@ -8,7 +8,10 @@ interface PublisherOptions {
   identity: Pick<IdentityLookups, 'letPublish'>
 }
 
-/** After an upgrade, asks the identity service once to give the publishing domain to clients that published before it was required. */
+/**
+ * After an upgrade, requests once that the identity service gives the publishing domain to clients that published
+ * datasets before the domain was required.
+ */
 export function namePublishers({ db, identity }: PublisherOptions): MaintenanceJob {
   return {
     name: 'dataset publishers',

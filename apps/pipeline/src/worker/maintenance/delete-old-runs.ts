@@ -10,10 +10,10 @@ const runsPerBatch = 20
 const roundBudgetMs = 10_000
 
 /**
- * Deletes runs that ended more than `days` days ago, with their logs and rejected rows. Keeps the newest run and the newest
- * successful run of each object without their logs and rejected rows, because the status of the object shows them; dry runs do not
- * count. Also keeps the newest successful load if a restore is newer: alerts measure the time without a success from it, and schedules
- * compare its fingerprint with the uploaded file.
+ * Deletes runs that ended more than `days` days ago, with their logs and rejected rows. Keeps the newest run and the
+ * newest successful run of each object without their logs and rejected rows, because the status of the object shows
+ * them; dry runs do not count. Also keeps the newest successful load if a restore is newer: alerts measure the time
+ * without a success from this load, and schedules compare its fingerprint with the uploaded file.
  */
 export function deleteOldRuns({ db, days }: { db: Kysely<DB>; days: number }): MaintenanceJob {
   return {

@@ -9,7 +9,12 @@ export const MISSPLIT_CELL = 4
 /** Text that begins with a space. */
 export const INDENTED_CELL = 5
 
+/** The maximum bytes of a number or time. */
 const longestTyped = 40
+/** From `9:30` to a timestamp with milliseconds and a UTC offset, `2024-01-31T10:00:00.123+01:00`. */
+const [minTimeDigits, maxTimeDigits] = [3, 21]
+/** Such a timestamp has 7 signs, colons and points. */
+const maxTimeSeparators = 8
 
 /** Classes of bytes. */
 const DIGIT_CLASS = 1
@@ -59,6 +64,7 @@ export function cellKind(bytes: Uint8Array, from: number, to: number, quoted: bo
   return start > from && !quoted ? INDENTED_CELL : TEXT_CELL
 }
 
+/** Returns NUMBER_CELL or TIME_CELL; TEXT_CELL for anything else. Counts the bytes of each class instead of parsing. */
 function typedKind(bytes: Uint8Array, from: number, to: number): number {
   classCounts.fill(0)
   for (let at = from; at < to; at++) classCounts[byteClasses[bytes[at]!]!]!++
@@ -72,11 +78,14 @@ function typedKind(bytes: Uint8Array, from: number, to: number): number {
   const signs = classCounts[SIGN_CLASS]!
   if (letters === 0 && colons + slashes === 0 && isNumber(bytes, from, to)) return NUMBER_CELL
   if (letters === 1 && colons + slashes === 0 && isExponent(bytes, from, to)) return NUMBER_CELL
-  if (classCounts[COMMA]! + classCounts[UNIT_CLASS]! > 0 || digits < 3 || digits > 21) return TEXT_CELL
+  if (classCounts[COMMA]! + classCounts[UNIT_CLASS]! > 0 || digits < minTimeDigits || digits > maxTimeDigits)
+    return TEXT_CELL
+  // The separators of a date: 2024-01-31, 31/01/2024, 31.01.2024.
   const dashed = signs >= 2 || slashes === 2 || points >= 2
-  const clock = colons >= 1 && colons <= 3 && digits >= 3
+  // 10:30, 10:30:00, 10:30:00+01:00.
+  const clock = colons >= 1 && colons <= 3
   if (letters === 0)
-    return dashed || clock ? (signs + slashes + points + colons <= 8 ? TIME_CELL : TEXT_CELL) : TEXT_CELL
+    return (dashed || clock) && signs + slashes + points + colons <= maxTimeSeparators ? TIME_CELL : TEXT_CELL
   // 2024-01-31T10:00Z, 10:30 PM, 12-Jan-2024.
   if (letters <= 2 && clock) return TIME_CELL
   return letters === 3 && (signs === 2 || slashes === 2) ? TIME_CELL : TEXT_CELL

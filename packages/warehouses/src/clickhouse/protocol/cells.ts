@@ -91,7 +91,7 @@ function copyText(from: DataView, at: number, length: number, out: GrowingBuffer
   out.at += length
 }
 
-/** A decimal of ClickHouse: a whole number of 4, 8, 16 or 32 bytes, times ten to the power of minus `scale`. */
+/** Returns the writer of a ClickHouse decimal: a whole number of 4, 8, 16 or 32 bytes, times ten to the power of minus `scale`. */
 function copyDecimal(precision: number, scale: number): CellWriter {
   const width = precision <= 9 ? 4 : precision <= 18 ? 8 : precision <= 38 ? 16 : 32
   const shape = { precision, scale, server: 'ClickHouse' }

@@ -65,7 +65,7 @@ function clientOf({ url, user, password }: ServerAccess, { database, body }: Sta
   const { origin, pathname } = new URL(url)
   return createClient({
     url: origin,
-    // For a server that a proxy serves under a path: the client would read a path in the URL as a database.
+    // The path under which a proxy serves the server, as a separate option, because the client reads a path in the URL as a database.
     ...(pathname !== '/' && { pathname }),
     username: user,
     password,

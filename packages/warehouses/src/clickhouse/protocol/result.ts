@@ -79,7 +79,10 @@ async function* rowsOrWords(response: Readable): AsyncGenerator<string> {
 
 const mostWords = 64 * 1024
 
-/** A failing server sends its error message and breaks the connection at the same time: this yields the message before it throws. */
+/**
+ * Yields the chunks of a response. A failing server sends its error message and breaks the connection at the same time,
+ * so the message is yielded before the error is thrown.
+ */
 async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   const chunks = new PassThrough({ highWaterMark: 1024 * 1024 })
   let failure: Error | undefined
@@ -100,7 +103,7 @@ async function* chunksOf(response: Readable): AsyncGenerator<Buffer> {
   if (failure) throw failure
 }
 
-/** An unlimited row does not fill the memory: a line longer than the row limit is yielded as it is and truncated. */
+/** Yields the lines of a response. Truncates a line that is longer than the row limit, so that an unlimited row does not fill the memory. */
 async function* linesOf(response: Readable): AsyncGenerator<string> {
   let parts: Buffer[] = []
   let length = 0
@@ -124,7 +127,7 @@ async function* linesOf(response: Readable): AsyncGenerator<string> {
 
 const longestLine = 64 * 1024 * 1024
 
-/** Makes names unique; the label keeps the original. */
+/** Returns the columns of a result with unique names; their labels keep the original names. */
 function resultColumns(labels: readonly string[], types: readonly string[]): WarehouseColumn[] {
   const names = uniqueNames(labels)
   return labels.map((label, index) => ({
@@ -154,5 +157,5 @@ function toCell(cell: unknown, { dataType }: Pick<WarehouseColumn, 'dataType'>, 
   return text
 }
 
-/** Removes trailing zeros only after a decimal point; those of whole numbers are significant. */
+/** Removes trailing zeros after a decimal point. The trailing zeros of whole numbers are significant. */
 const withoutNoughts = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')

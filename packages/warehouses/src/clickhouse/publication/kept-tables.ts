@@ -15,7 +15,7 @@ interface ReplacedTable {
   mark: TableMark | undefined
 }
 
-/** The table that the last publication replaced. The ledger identifies it by uuid, whatever its current name is. */
+/** The table that the last publication replaced. The ledger identifies the table by its uuid, because its name changes. */
 export interface PreviousPublication {
   tables: (PublishedRow & { replaced: ReplacedTable | undefined })[]
 }

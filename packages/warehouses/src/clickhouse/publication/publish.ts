@@ -97,8 +97,8 @@ export async function publishRun(
 }
 
 /**
- * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check and its decision. So the fence is a decision too:
- * a publication of these attempts is either decided before it, or is abandoned when it is applied.
+ * See `Loader.fenceRun`. No lock covers the time between an attempt's fence check and its decision. So the fence is a
+ * decision too: a publication of these attempts is either decided before the fence, or is abandoned when it is applied.
  */
 export async function fenceRun(
   access: ClientAccess,

@@ -145,7 +145,10 @@ interface NamedTable {
 
 const quotedName = ({ database, name }: NamedTable) => qualifyName(database, name)
 
-/** A client's SQL can copy the comment of the staging table or put a view in its place, but cannot forge its uuid. */
+/**
+ * Returns whether a table is the one that the decision names. Compares uuids, because a client's SQL can copy the
+ * comment of the staging table or put a view in its place.
+ */
 const isDecided = (
   one: ProposedTable,
   table: Pick<ClickHouseShape, 'uuid' | 'engine'> & { load: string | undefined },

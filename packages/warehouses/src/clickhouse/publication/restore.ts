@@ -35,8 +35,8 @@ interface RestoreRequest {
 }
 
 /**
- * See `Loader.restore`. It moves the kept tables to the database of this run, and then publishes them with the commit protocol in
- * `recovery.ts`, which looks for staging tables there.
+ * See `Loader.restore`. Moves the kept tables to the database of this run, where the commit protocol in `recovery.ts`
+ * expects staging tables, and then publishes them with this protocol.
  */
 export async function restoreKeptTables(
   access: ClientAccess,
@@ -82,7 +82,7 @@ export async function restoreKeptTables(
   }
 }
 
-/** Never throws: a sweep drops what remains. */
+/** Drops the database of the run. Never throws, because a sweep drops a database that remains. */
 async function dropRunDatabase(access: ClientAccess, database: string, keepDays: number): Promise<void> {
   try {
     await keepReplaced(access, database, keepDays)
@@ -111,7 +111,7 @@ async function makeProposal(
   else await makeEmpty(access, restoredTable, live, { run, attempt, schema, table })
   const readers = await listPlainReaders(access, { schema, name: table })
   const kept = await readShape(access.service, database, name)
-  // The run that replaced the table is just moving it to the kept tables. The next attempt finds it there.
+  // The run that replaced the table is moving it to the kept tables at this moment. The next attempt finds it there.
   if (replaced && !kept) throw concurrentlyChanged({ schema, table })
   if (!kept?.mark?.load) throw nothingKept(place)
   const names = new Set(kept.columns.map((column) => column.name))
@@ -155,7 +155,7 @@ async function makeProposal(
   }
 }
 
-/** The restored version of a table that the last publication created is an empty table. */
+/** Creates the restored version of a table that the last publication created: an empty table. */
 async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseShape, of: TableMark): Promise<void> {
   const mark = { ...of, load: randomUUID(), texts: textColumnsOf(live.columns) }
   await executeStatement(access.service, createTable(place, live.columns, mark))

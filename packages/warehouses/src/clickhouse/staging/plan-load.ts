@@ -6,12 +6,12 @@ import type { LedgerEntry } from '../ledger.ts'
 import { type ClickHouseShape, emptyColumn, type StagingColumn, stagingColumn } from '../table-shape.ts'
 import { typeRules } from '../types.ts'
 
-/** The memory of a table's last load. For tables of older versions, it is derived from the table. */
+/** Returns the memory of a table's last load; for a table of an older version, derives it from the table's columns. */
 export const feedOf = (live: ClickHouseShape | undefined, entry: LedgerEntry | undefined): FeedMemory | undefined =>
   live && (entry?.feed ?? memoryOfTable(live.columns, entry?.fedColumns ?? []))
 
 export interface LoadPlan {
-  /** One entry for each column of the feed, in its order. */
+  /** One entry for each column of the feed, in the order of the feed. */
   planned: PlannedColumn[]
   table: TablePlan<StagingColumn>
   feed: FeedMemory

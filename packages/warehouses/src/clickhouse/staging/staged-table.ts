@@ -185,7 +185,7 @@ export class ClickHouseStagedTable implements StagedTable {
   }
 }
 
-/** The type of the tuples for a column that is stored as this type: TEXT if no narrower type is known. */
+/** Returns the data type of a column's cells in the tuples: TEXT if no narrower type is known for the stored type. */
 const tupleType = (dataType: StagingColumn['dataType'], type: string) =>
   type === 'String' && !/^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? 'TEXT' : dataType
 
@@ -194,7 +194,7 @@ function decimalSize(type: string): { precision?: number; scale?: number } {
   return precision === undefined || precision === '76' ? {} : { precision: Number(precision), scale: Number(scale) }
 }
 
-/** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
+/** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
 export async function stageTable(access: ClientAccess, target: LoadTarget): Promise<ClickHouseStagedTable> {
   const { run, attempt, schema, table } = target
   checkSchemaName(schema)

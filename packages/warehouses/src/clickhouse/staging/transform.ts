@@ -81,8 +81,9 @@ function statementProblem(error: unknown, named: string): unknown {
 }
 
 /**
- * A statement may have replaced the staging table by another one, which then becomes the load. It gets a new mark, because the
- * original table may still exist under another name, with the old mark and the original rows.
+ * Throws unless the staging table still exists under its name. Gives the table a new mark: a statement may have
+ * replaced the staging table by this one, which then becomes the load, and the original table may still exist under
+ * another name, with the old mark and the original rows.
  */
 async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
   const { table } = load.target

@@ -69,7 +69,7 @@ export const viewNameTaken = (schema: string, name: string) =>
     `${quotePlace(schema, name)} already exists. Choose another name for the view.`,
   )
 
-/** Returns the plain views that read it directly, each with its full name. */
+/** Returns the plain views that read the table or view directly, each with its full name. */
 export async function listPlainReaders({ key, service }: ClientAccess, place: TablePlace): Promise<ViewMark[]> {
   const rows = await rowsOf<{ comment: string }>(
     service,

@@ -104,8 +104,8 @@ const copyData = 0x64
 const copyDone = Buffer.from([0x63, 0, 0, 0, 4])
 
 /**
- * One COPY … FROM STDIN, as node-postgres runs a query. Chunks reuse their memory, so `write` resolves when the socket has handed
- * the bytes to the operating system; `pg-copy-streams` calls back as soon as they are queued.
+ * Runs one COPY … FROM STDIN as a query of node-postgres. Chunks reuse their memory, so `write` resolves when the
+ * socket has handed the bytes to the operating system; `pg-copy-streams` calls back as soon as they are queued.
  */
 class CopyInRequest implements Submittable {
   readonly #text: string

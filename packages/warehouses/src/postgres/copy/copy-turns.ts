@@ -21,8 +21,8 @@ const longestTurnMs = 5_000
 const slowChunkMs = 100
 
 /**
- * The copy slots of one load, shared among all clients: a client with many loads slows down only its own. A load releases its
- * slot while it waits for a slow source.
+ * The copy slots of one load, shared among all clients: a client with many loads slows down only these loads. A load
+ * releases its slot while it waits for a slow source.
  */
 export class CopyTurns implements Disposable {
   readonly #client: string

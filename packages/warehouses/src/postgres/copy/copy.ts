@@ -27,7 +27,10 @@ export interface CopyResult {
   frozen: boolean
 }
 
-/** From this size in bytes, a second connection is worth its costs: waiting for older readers, and writing hint bits later. */
+/**
+ * The minimum bytes for a second connection. For fewer bytes, its costs are higher than its benefit: waiting for older
+ * readers, and writing hint bits later.
+ */
 const twoConnectionsFromBytes = 64 * 1024 * 1024
 
 /**
@@ -148,7 +151,8 @@ class ChunkDistributor implements Disposable {
     for (;;) {
       // Uses one connection while another client copies, because each connection is a process of the server.
       const connections = this.#turns.isShared ? all.slice(0, 1) : all
-      // On a tie, picks the connection with fewer bytes. Otherwise the first would get all chunks of a slow source.
+      // If several connections have the fewest waiting chunks, the one with the fewest bytes is used. Otherwise the
+      // first connection would get all chunks of a slow source.
       const connection = connections.reduce((least, other) =>
         (other.pending - least.pending || other.bytes - least.bytes) < 0 ? other : least,
       )

@@ -34,9 +34,9 @@ export async function listOlderSnapshots(client: ClientBase): Promise<OlderSnaps
 }
 
 /**
- * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the published rows stay in place
- * until then. Throws WAREHOUSE_BUSY, which is retryable, after `waitMs`. A retry that reads the source again freezes its rows, so it only
- * waits if a transformation changes them.
+ * Waits until all of these transactions have ended or use a newer snapshot. Readers have time limits, and the published
+ * rows stay in place until then. Throws WAREHOUSE_BUSY, which is retryable, after `waitMs`. A retry that reads the
+ * source again freezes its rows, so it only waits if a transformation changes its rows.
  */
 export async function waitForOlderSnapshots(
   pool: Pool,

@@ -51,7 +51,8 @@ function viewNotRecreated(
     published,
     restores = false,
   } = swaps.find((swap) => swap.views.some(isCreatedBy(failed))) ?? changed
-  // A value that cannot be converted (class 22) comes from a materialised view, because only that reads rows when it is created.
+  // A value that cannot be converted (class 22) comes from a materialised view, because only a materialised view reads
+  // rows when it is created.
   const candidates = code.startsWith('22') ? views.filter(({ materialised }) => materialised) : views
   const view = views.find(isCreatedBy(failed))
   const names = (view ? [view] : candidates).map(({ name }) => name).join(', ')

@@ -51,7 +51,10 @@ function missingKey({ keys }: PostgresStagedTable, { columns }: PostgresShape): 
   return keys.map((name) => escapeIdentifier(name))
 }
 
-/** With a list of columns, PostgreSQL does not count the table as analysed, so autovacuum collects full statistics later. */
+/**
+ * Collects statistics of the staging table. For a large table, a smaller sample is read and the statement lists the
+ * columns: then PostgreSQL does not count the table as analysed, so autovacuum collects full statistics later.
+ */
 async function analyzeStagingTable(
   client: ClientBase,
   load: PostgresStagedTable,

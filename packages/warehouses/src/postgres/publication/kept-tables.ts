@@ -77,7 +77,10 @@ async function keepTables(
     ])
 }
 
-/** Returns the kept tables of the publication that replaced this table, and stops keeping them. Undefined if there are none. */
+/**
+ * Removes the kept tables of the publication that replaced this table from the list of kept tables, and returns them.
+ * Returns undefined if there are none.
+ */
 export async function takeKeptTables(
   client: ClientBase,
   retention: RetentionPolicy,

@@ -189,7 +189,7 @@ async function copyRowsToStaging(
   return { rows: rowCount!, from: last.run }
 }
 
-/** Without a key, a merge appends all rows, so running it again appends them again. */
+/** Returns how the load is published. Throws for a merge without a key, which would append all rows, and append them again if it ran twice. */
 export function mergeModeOf(load: PostgresStagedTable, { mode }: Pick<PublishOptions, 'mode'>): 'REPLACE' | 'MERGE' {
   if (mode !== 'MERGE') return 'REPLACE'
   if (load.keys.length === 0) throw noKey(load.problemContext.place)

@@ -89,7 +89,7 @@ export function planEvolution(
       ...plan.dropped.map((name) => `alter table ${table} drop column ${escapeIdentifier(name)}`),
       ...plan.retyped.map(({ name, type }) => {
         const column = escapeIdentifier(name)
-        // Its rows are detached at this point, so these statements convert no values.
+        // These statements convert no values, because the rows of the table are detached at this point.
         return `alter table ${table} alter column ${column} type ${type} using null::${type}`
       }),
       ...added.map((column) => `alter table ${table} add column ${columnList([column])}`),

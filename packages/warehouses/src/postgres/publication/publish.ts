@@ -69,7 +69,6 @@ export async function publishRun(publishing: PublishRequest, signal: AbortSignal
 
 /** The time that a publication waits for readers of its table, and the callbacks that report it. */
 export interface SwapOptions extends Pick<PublishOptions, 'onBackgroundWork' | 'onWait'> {
-  /** Milliseconds. */
   waitMs: number
 }
 
@@ -177,7 +176,10 @@ const replacedTable = ({ load, partition, oldPartition }: TableSwap) => ({
   inPlace: partition !== load.stagingTable,
 })
 
-/** Never throws, because the publication is committed: a sweep drops leftover partitions, and the next load collects missing statistics. */
+/**
+ * Drops replaced partitions and collects statistics. Never throws, because the publication is committed: a sweep drops
+ * leftover partitions, and the next load collects missing statistics.
+ */
 async function cleanUp(pools: PostgresPools, swaps: readonly TableSwap[], freed: readonly string[]): Promise<void> {
   await Promise.allSettled([
     ...freed.map((partition) => dropDetached(pools.statements, partition)),
@@ -222,7 +224,7 @@ export function sumTables(tables: PublishedTable[]) {
   }
 }
 
-/** `planSwap` handles views that it knows; this reports any other object that keeps the server from widening a column. */
+/** Returns the problem for an object that keeps the server from widening a column and that `planSwap` did not handle, such as an unknown view. */
 function wideningProblem(error: unknown, scene: ProblemContext): WarehouseProblem | undefined {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code !== '0A000' && code !== '2BP01') return undefined

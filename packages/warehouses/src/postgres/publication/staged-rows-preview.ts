@@ -60,7 +60,7 @@ export async function exposeStagedRows(
   }
 }
 
-/** Retries, because the server may still lock a view shortly after it stopped a query over it. */
+/** Drops the schema of a preview. Retries, because the server may still lock a view shortly after it stopped a query over this view. */
 async function dropPersistently({ statements }: PostgresPools, schema: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -72,7 +72,7 @@ async function dropPersistently({ statements }: PostgresPools, schema: string): 
   }
 }
 
-/** The comment lets maintenance drop the schema after a worker crash. */
+/** Returns the statements that create the schema of a preview. By its comment, maintenance can drop the schema after a worker crash. */
 function schemaFor(schema: string, read: string, { run, attempt, schema: of, table }: StagedTableOrigin): string[] {
   const name = escapeIdentifier(schema)
   const origin = escapeLiteral(JSON.stringify({ run, attempt, schema: of, table }))

@@ -25,7 +25,7 @@ export interface TableSwap {
   tableRows: number
   /** Views that PostgreSQL requires to be dropped for the swap, each after the views that it reads. */
   views: DependentView[]
-  /** The partition that `statements` detach; it is kept for a restore or dropped. */
+  /** The partition that `statements` detach. It is then kept for a restore, or dropped. */
   oldPartition?: string
   published: PublishedTable
   feed: FeedMemory

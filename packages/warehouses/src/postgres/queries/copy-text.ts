@@ -13,18 +13,18 @@ const chunkBytes = 256 * 1024
 const maxWaitingBytes = 1024 * 1024
 
 /**
- * `COPY … TO STDOUT` in a text format, as node-postgres runs a query. Copies rows from the socket's bytes into chunks, without an
+ * Runs `COPY … TO STDOUT` in a text format as a query of node-postgres. Copies rows from the socket's bytes into chunks, without an
  * event for each row; the driver handles all messages that are not rows. A consumer that stops early must close the connection.
  */
 export class CopyText implements Submittable {
-  /** Rows that were received so far. */
+  /** The number of rows received so far. */
   rows = 0
   readonly #text: string
   /** Whether rows end with CR LF instead of the LF that the server writes. */
   readonly #endsWithCrLf: boolean
   #socket: Socket | undefined
   #driver!: DataListener
-  /** The beginning of a message header that was cut at the end of the previous bytes. */
+  /** The first part of a message header that continues in the next bytes. */
   #cutHeader: Buffer | undefined
   #rowLeft = 0
   #driverLeft = 0
@@ -40,7 +40,10 @@ export class CopyText implements Submittable {
     this.#endsWithCrLf = endsWithCrLf
   }
 
-  /** Returns the next bytes, or undefined after the last ones. Throws the server's error after the rows before it. */
+  /**
+   * Returns the next bytes, or undefined after the last ones. If the server fails, first returns all rows that it sent
+   * before, then throws its error.
+   */
   async next(): Promise<Buffer | undefined> {
     while (this.#full.length === 0 && this.#length === 0 && !this.#outcome) {
       const { promise, resolve } = Promise.withResolvers<void>()

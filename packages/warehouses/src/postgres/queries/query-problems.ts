@@ -82,11 +82,11 @@ function isNotASelect(code: string, text: string): boolean {
   return !/^\(*\s*(select|with|values|table)\b/i.test(bare) || /;\s*\S/.test(bare)
 }
 
-/** A table alias that is not in the FROM clause has the same code. */
+/** Returns whether a table is missing. A table alias that is not in the FROM clause has the same code, so the message decides. */
 const isMissingTable = ({ code, message }: DatabaseError): boolean =>
   code === '42P01' && message.startsWith('relation ')
 
-/** Line and column in the user's text, from 1. The server counts characters, not UTF-16 units. */
+/** Returns line and column in the user's text, counted from 1. The server counts characters, not UTF-16 units. */
 function describePosition({ position }: DatabaseError, { query, prefix }: QueryContext): string {
   const before = Number(position) - 1 - prefix
   if (!position || before < 0) return ''

@@ -66,9 +66,9 @@ export interface FetchedRows {
 const firstBatch = 100
 
 /**
- * Fetches this many rows of cursor `page`. Counts bytes at the socket, so that even one unlimited row cannot fill the memory of
- * this process; the server stores all rows of a FETCH before it sends the first, so each fetch requests no more than the caller
- * will take. `before` runs ahead of each.
+ * Fetches this many rows of cursor `page`. Counts bytes at the socket, so that even one unlimited row cannot fill the
+ * memory of this process; the server stores all rows of a FETCH before it sends the first, so each fetch requests no
+ * more than the caller will take. `before` runs before each fetch.
  */
 export async function fetchRows(
   client: Client,

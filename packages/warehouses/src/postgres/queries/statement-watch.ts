@@ -22,15 +22,14 @@ export interface WatchLimits {
 interface WatchedSession {
   /** Called once, when the statement exceeds its limits. */
   stop(reason: WarehouseProblem): void
-  /** Whether the statement writes. */
   writes: boolean
   /** Bytes of the tables that its load replaces. The database may exceed its limit by these bytes. */
   replaced?: number
 }
 
 /**
- * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. It uses its own connection,
- * which is opened for statements that take longer than one check, before the server can be full.
+ * Watches sessions that run users' SQL, and stops those that hold too many locks or fill the disk. Uses a separate connection. The
+ * connection is opened when a statement takes longer than one check interval, before statements can fill the server.
  */
 export class StatementWatch {
   readonly #pool: Pool
@@ -43,7 +42,7 @@ export class StatementWatch {
     this.#limits = limits
   }
 
-  /** Watches the session of a process number until it is disposed of. */
+  /** Watches the session with the server process id `session` until the returned object is disposed of. */
   watch(session: number, watched: WatchedSession): Disposable {
     this.#watched.set(session, watched)
     if (!this.#looking) void this.#look()

@@ -20,10 +20,10 @@ export const tableParameters = ['text', 'text', 'text', 'text', 'text', 'bigint'
 const minimumDays = 3
 
 /**
- * The hidden schema: staging tables, partitions and the ledger. `load` can write to the ledger only through functions that
- * require the key; their digest of the key is stored where `load` cannot read it. Users' SQL for loads also runs as `load`, and
- * must not forge publications. `load` may have expired entries pruned. `read` has no USAGE: it reaches partitions only through
- * their parent tables. Runs as the owner, inside a transaction. Idempotent.
+ * The hidden schema: staging tables, partitions and the ledger. `load` can write to the ledger only through functions that require the key;
+ * their digest of the key is stored where `load` cannot read it. Users' SQL for loads also runs as `load`, and must not forge publications.
+ * `load` may call the function that prunes expired entries. `read` has no USAGE on the schema, so it can read partitions only through their
+ * parent tables. Runs as the owner, inside a transaction. Idempotent.
  */
 export async function createLedger(client: Client, load: string, key: string): Promise<void> {
   await client.query(`

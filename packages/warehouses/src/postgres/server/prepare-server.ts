@@ -33,7 +33,7 @@ export async function prepareWarehouseServer(
   }
 }
 
-/** The database is marked as a template in the last step, so an incomplete one is created again after a crash. */
+/** Creates the template database. The last step marks it as a template, so an incomplete database is created again after a crash. */
 async function createTemplate(client: Client, superuserUrl: string): Promise<void> {
   await client.query(`drop database if exists ${templateDatabase}`)
   await client.query(`create database ${templateDatabase} template template0 encoding 'UTF8'`)
@@ -77,7 +77,7 @@ export function adminClient(connectionString: string, changed: Partial<typeof ad
   return client
 }
 
-/** Never throws, and does not wait for an unresponsive server. */
+/** Closes an administrator's connection. Never throws, and does not wait for an unresponsive server. */
 export async function endAdmin(client: Client): Promise<void> {
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection
   const timer = setTimeout(() => stream.destroy(), 1_000)

@@ -59,8 +59,8 @@ export async function provisionWarehouse(adminUrl: string, client: WarehouseClie
 }
 
 /**
- * Removes what `provisionWarehouse` made for this key: ends its connections, then drops the database and the roles. Missing
- * objects are not an error. These roles have no rights or objects elsewhere.
+ * Removes the warehouse that `provisionWarehouse` created for this key: ends its connections, then drops the database
+ * and the roles. Missing objects are not an error. These roles have no rights or objects elsewhere.
  */
 export async function removeWarehouse(adminUrl: string, key: string): Promise<void> {
   const names = namesOf(key)
@@ -179,8 +179,8 @@ function databaseNotOwned(database: string): string {
 const scramIterations = 4096
 
 /**
- * The verifier PostgreSQL keeps for a password (RFC 5803, RFC 7677). Sent instead of the password, so that no server
- * log, statement statistic or network trace ever holds it. Printable ASCII only: SASLprep leaves that as it is.
+ * Returns the verifier that PostgreSQL stores for a password (RFC 5803, RFC 7677). It is sent instead of the password, so that no server
+ * log, statement statistic or network trace contains the password. Supports printable ASCII only, which SASLprep does not change.
  */
 async function scramVerifier(password: string): Promise<string> {
   if (!/^[\x21-\x7e]{8,128}$/.test(password))

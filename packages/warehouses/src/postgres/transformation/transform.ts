@@ -156,7 +156,10 @@ function processOf(client: PoolClient): number {
   return (client as unknown as { processID: number }).processID
 }
 
-/** Schemas, relations, functions and types of the client. Row types of tables and array types are left out: they exist with their table or type. */
+/**
+ * Schemas, relations, functions and types of the client. Excludes the row types of tables, and array types, which are
+ * created with their table or type.
+ */
 const clientObjectsQuery = `
   select oid::text, name from (
     select oid, nspname, quote_ident(nspname) as name from pg_namespace
@@ -170,7 +173,10 @@ const clientObjectsQuery = `
     where typtype in ('d', 'e', 'r') or exists (select from pg_class c where c.oid = typrelid and relkind = 'c')
   ) o where nspname !~ '^(pg_|sluice_|sluice$|information_schema$)'`
 
-/** Lists committed relations outside a schema that a session has locked for a change. A transaction holds such locks until it ends. */
+/**
+ * Lists the committed relations that the session $1 has locked for a change and that lie outside the schema $2. A transaction
+ * holds such locks until it ends.
+ */
 const changedRelationsQuery = `
   select distinct format('%I.%I', nspname, relname) as name
   from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = relnamespace
@@ -179,9 +185,9 @@ const changedRelationsQuery = `
     and l.mode <> all ('{AccessShareLock,RowShareLock}') and nspname <> $2 and nspname !~ '^pg_'`
 
 /**
- * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a schema, relation,
- * function or type there. Other changes, such as grants and comments, pass: the caller rolls the transaction back in any case. Compares
- * with another connection, which does not see created objects.
+ * Throws TRANSFORMATION_FAILED if the open transaction of `client` wrote to a relation outside `schema`, or created a
+ * schema, relation, function or type there. Ignores other changes, such as grants and comments, because the caller
+ * rolls the transaction back. Finds created objects by comparison with another connection, which does not see them.
  */
 async function assertNothingWrittenElsewhere(
   client: ClientBase,

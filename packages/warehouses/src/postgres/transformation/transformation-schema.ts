@@ -9,7 +9,7 @@ import { WarehouseProblem } from '../../warehouse.ts'
 /** A schema of one run that contains its staging tables under their targets' names while users' SQL runs on them. */
 export interface TransformationSchema {
   schema: string
-  /** For the search path: the rows being loaded first, then the target's schema. */
+  /** The search path: the schema with the rows that are being loaded, then the target's schema. */
   path: string
   open(client: ClientBase): Promise<void>
   /** Moves the tables back after any changes by the statements, and returns the number of rows in each. */
@@ -52,7 +52,7 @@ export function createTransformationSchema(loads: readonly PostgresStagedTable[]
   }
 }
 
-/** A statement may have dropped and recreated the table, so this sets its comments again. */
+/** Moves a staging table back to the hidden schema. Sets its comments again, because a statement may have dropped and recreated the table. */
 async function moveBack(
   client: ClientBase,
   schema: string,
@@ -126,7 +126,10 @@ async function ownIndexNames(
   })
 }
 
-/** Refuses objects that the statements made besides the rows: they would be dropped, and with a type the columns of it. */
+/**
+ * Throws if the statements left other objects in the schema. These would be dropped with it, and a dropped type would
+ * also drop the columns that have it.
+ */
 async function assertNothingLeft(client: ClientBase, schema: string): Promise<void> {
   const { rows } = await client.query<{ type: string; identity: string }>(
     `select o.type, o.identity from pg_depend d, pg_identify_object(d.classid, d.objid, 0) o
@@ -142,8 +145,8 @@ async function assertNothingLeft(client: ClientBase, schema: string): Promise<vo
 }
 
 /**
- * Drops the schema with its contents, except the tables of the loads to `rescue`, which move back under their own names. It first
- * ends the process that may still work there, and waits for its end.
+ * Drops the schema with its contents, except the tables of the loads to `rescue`, which move back under their own
+ * names. First ends the server process that may still use the schema, and waits for its end.
  */
 export async function dropRunSchema(
   pool: Pool,
@@ -196,7 +199,7 @@ export function transformationFailed(sentence: string, cause?: unknown): Warehou
 
 const mostNamed = 5
 
-/** Describes the objects that a transformation left, such as `table extra`. */
+/** Describes the objects that a transformation created and did not drop, such as `table extra`. */
 function describeLeftovers(objects: readonly string[]): string {
   const named = objects.slice(0, mostNamed).join(', ')
   const more = objects.length > mostNamed ? ` and ${objects.length - mostNamed} more` : ''

@@ -178,7 +178,7 @@ async function listIndexes(client: ClientBase, oid: number): Promise<string[]> {
   return rows.map(({ index }) => index)
 }
 
-/** An index whose columns are gone, or whose values are no longer unique, is dropped with the old view. */
+/** Creates an index of the old view on the new one. Ignores an index if its columns no longer exist or its values are no longer unique. */
 async function recreateIndex(client: ClientBase, index: string): Promise<void> {
   await client.query('savepoint index_kept')
   await client.query(index).catch((error: { code?: string }) => {

@@ -11,7 +11,7 @@ export const markOf = (view: ViewDefinition): ViewMark => ({ id: view.id, defini
 
 export const commentOf = (mark: ViewMark): string => JSON.stringify({ sluiceView: mark })
 
-/** Undefined for any other comment. */
+/** Returns the mark in a comment; undefined if the comment is not a mark. */
 function markIn(comment: string | null): ViewMark | undefined {
   if (!comment?.startsWith('{"sluiceView":')) return undefined
   try {

@@ -103,7 +103,7 @@ export async function publishRun(
   }
 }
 
-/** See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so this lock waits for it. */
+/** See `Loader.fenceRun`. An attempt holds the publish lock from its fence check to its commit, so taking this lock waits for the attempt. */
 export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication | undefined> {
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }

@@ -7,12 +7,12 @@ import type { SqlDialect } from '../sql-dialect.ts'
 import type { TableShape } from '../table-shape.ts'
 import { emptyColumn, stagingColumn, type StagingColumn, typeRules } from './staging-columns.ts'
 
-/** The memory of a table's last load. For tables of older versions, it is derived from the table. */
+/** Returns the memory of a table's last load; for a table of an older version, derives it from the table's columns. */
 export const feedOf = (live: TableShape | undefined): FeedMemory | undefined =>
   live && (live.mark?.feed ?? memoryOfTable(live.columns, live.mark?.fed ?? []))
 
 export interface LoadPlan {
-  /** One entry for each column of the feed, in its order. */
+  /** One entry for each column of the feed, in the order of the feed. */
   planned: PlannedColumn[]
   /** The table's columns after publication, in order. */
   columns: StagingColumn[]

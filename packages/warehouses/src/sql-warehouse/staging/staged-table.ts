@@ -139,7 +139,7 @@ function storedIn(type: StoredType, { dataType }: StagingColumn): StoredType {
   return { dataType: /^(TEXT|VARCHAR|CHARACTER|JSONB)/.test(dataType) ? dataType : 'TEXT' }
 }
 
-/** Creates the staging table. Throws `LeaseLost` if this attempt already has it. */
+/** Creates the staging table. Throws `LeaseLost` if another process has created it for the same attempt. */
 export async function stageTable(
   dialect: SqlDialect,
   target: LoadTarget,

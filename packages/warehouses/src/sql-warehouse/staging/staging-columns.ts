@@ -10,7 +10,7 @@ export interface StagingColumn extends NewColumn {
   primaryKey: boolean
 }
 
-/** The type rules of one dialect for the plan that all warehouses share. */
+/** Returns the type rules of a dialect for `planShape`, which all warehouses share. */
 export const typeRules = (types: DialectTypes): TypeRules => ({
   storedAs: (column) => ({ type: types.sqlType(column), dataType: plainText(column.dataType) }),
   widest(one, other) {
@@ -19,7 +19,7 @@ export const typeRules = (types: DialectTypes): TypeRules => ({
   },
 })
 
-/** A planned column as a staging table has it. */
+/** Returns a planned column as a column of the staging table. */
 export const stagingColumn = ({ name, label, type, dataType, primaryKey }: PlannedColumn): StagingColumn => ({
   name,
   label,
@@ -29,7 +29,7 @@ export const stagingColumn = ({ name, label, type, dataType, primaryKey }: Plann
   nullable: !primaryKey,
 })
 
-/** A column that the table keeps, empty. */
+/** Returns a column of the published table as a column without values, for a load that does not have it. */
 export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): StagingColumn => ({
   name,
   label,
@@ -39,7 +39,7 @@ export const emptyColumn = ({ name, label, type, dataType }: ShapeColumn): Stagi
   nullable: true,
 })
 
-/** Geometry travels as its text. */
+/** Returns TEXT for geometry, which is transferred as text, and any other type unchanged. */
 const plainText = (dataType: DataType): DataType =>
   dataType === 'GEOMETRY' || dataType === 'GEOMETRY_POINT' ? 'TEXT' : dataType
 

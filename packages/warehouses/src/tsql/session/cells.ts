@@ -81,6 +81,6 @@ function toShortestFloat(value: number): number {
   return value
 }
 
-/** A decimal without an explicit size has insignificant trailing zeros. */
+/** Removes the trailing zeros of a decimal without an explicit size, where they are not significant. */
 const withoutNoughts = (text: string, type: SqlType): string =>
   describeType(type).precision === undefined ? text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : text

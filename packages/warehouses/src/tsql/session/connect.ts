@@ -43,7 +43,7 @@ export async function openConnection(login: DatabaseLogin): Promise<Connection> 
 
 const isolationOptions = (level: number) => ({ isolationLevel: level, connectionIsolationLevel: level })
 
-/** Azure servers redirect their clients to the machine that has the database. */
+/** Opens the socket of a connection. Follows redirects, because Azure servers redirect clients to the machine that has the database. */
 async function socketTo(connection: Connection, { host, port }: DatabaseLogin) {
   const { routingData } = connection
   const socket = openSocket({ host: routingData?.server ?? host, port: routingData?.port ?? port, noDelay: true })

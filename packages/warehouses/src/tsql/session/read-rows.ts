@@ -147,7 +147,7 @@ function asTexts(text: string, columns: readonly ReadColumn[]): string {
   return `${before}select ${columnList.join(', ')} from ${from}${by === '' ? '' : ` order by ${by}`} ${rest}`
 }
 
-/** `known` contains the column types of columns that the server sends as text. */
+/** Yields the rows in batches. `known`: the types of the columns that the server sends as text. */
 async function* streamBatches(
   connection: Connection,
   statement: SqlStatement,

@@ -2,7 +2,7 @@ import { type Connection, Request, TYPES } from 'tedious'
 import type { ColumnDescription } from './cells.ts'
 import { type SqlStatement, formatStatement, type BoundValue } from '../../sql-warehouse/sql-statement.ts'
 
-/** Rows of a result as the driver gives them: each cell with the description of its column. */
+/** A cell as the driver returns it, with the description of its column. */
 export interface DriverCell {
   value: unknown
   metadata: ColumnDescription

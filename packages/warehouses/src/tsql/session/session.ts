@@ -47,7 +47,7 @@ export class TsqlSession implements SqlSession {
     return rows
   }
 
-  /** An error ends the transaction at the server too. */
+  /** Runs `work` in a transaction. If `work` throws, rolls the transaction back. */
   async transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     await this.execute(plainSql(`set lock_timeout ${cancelWaitMs}`))
     await this.#step('beginTransaction')
@@ -80,7 +80,7 @@ export class TsqlSession implements SqlSession {
   }
 }
 
-/** The driver returns 64-bit integers as text. */
+/** Converts a 64-bit integer, which the driver returns as text, to a number if that is exact. */
 function numberIfExact(value: unknown): unknown {
   const number = Number(value)
   return typeof value === 'string' && Number.isSafeInteger(number) ? number : value

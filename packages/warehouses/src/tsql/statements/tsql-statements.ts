@@ -10,13 +10,13 @@ import { isText } from '../types.ts'
 /** The server compares texts by code units, as the other warehouses do, independent of its default collation. */
 const binaryCollation = ' collate Latin1_General_100_BIN2'
 
-/** The user who owns views and has no rights, so that readers of a view need their own rights on its tables. */
+/** Returns the database user that owns views. The user has no rights, so that readers of a view need their own rights on its tables. */
 export const viewOwner = (key: string): string => `c_${key}_views`
 
 /** The number of the error that reports a concurrent publication. */
 export const ledgerBusy = 50_931
 
-/** The statements of SQL Server. Each of them is a separate batch. */
+/** Returns the statements of SQL Server, each as a separate batch. */
 export function changesOf(access: ClientAccess, ownedViews: () => boolean): DialectStatements {
   const names = namesOf(access)
   const { load, read } = access.logins

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** A ClickHouse process with an HTTP interface at a loopback port. */
-export interface Engine {
+export interface ClickHouseServer {
   url: string
   /** Closes its input, which shuts it down; with a signal, kills it. */
   end(signal?: NodeJS.Signals): Promise<void>
@@ -26,7 +26,7 @@ const startTimeoutMs = 120_000
 const config = '<clickhouse><users_config>users.xml</users_config></clickhouse>'
 
 /** Starts ClickHouse. Throws with its output if it does not answer. It ends with this process. */
-export async function startEngine({ library, data, users }: Given): Promise<Engine> {
+export async function startServer({ library, data, users }: Given): Promise<ClickHouseServer> {
   await mkdir(data, { recursive: true })
   await writeFile(join(data, 'users.xml'), users, { mode: 0o600 })
   await writeFile(join(data, 'config.xml'), config)
@@ -35,7 +35,7 @@ export async function startEngine({ library, data, users }: Given): Promise<Engi
   const listening = `system start listen http; select * from file('-', LineAsString, 'line String') format Null`
   const options = { 'config-file': join(data, 'config.xml'), path: join(data, 'tables'), http_port: port }
   const words = Object.entries({ ...options, listen_host: '127.0.0.1', query: listening })
-  const program = join(import.meta.dirname, 'engine.py')
+  const program = join(import.meta.dirname, 'clickhouse-server.py')
   const child = spawn('python3', [program, library, ...words.map(([name, value]) => `--${name}=${value}`)], {
     stdio: ['pipe', 'ignore', 'pipe'],
     cwd: data,

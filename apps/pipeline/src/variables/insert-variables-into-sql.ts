@@ -86,7 +86,11 @@ const portableNumberPattern = /^(-(?=[\d.]*[1-9]))?(0|[1-9]\d{0,30})(\.\d{1,30})
  * Returns SQL with the values of its variables as literals, quoted by the rules of the server, so that no value is executed as SQL.
  * Numeric values become numbers. Throws `VariableProblem`.
  */
-export function placeVariables(sql: string, variables: ReadonlyMap<string, string>, language: SqlLanguage): string {
+export function insertVariablesIntoSql(
+  sql: string,
+  variables: ReadonlyMap<string, string>,
+  language: SqlLanguage,
+): string {
   const { pieces, text, identifier } = getSqlRules(language)
   // Negative numbers are in brackets, because two dashes start a comment.
   const value = (one: string) =>
@@ -122,7 +126,7 @@ export function findVariablesInSql(sql: string, language: SqlLanguage): Set<stri
 }
 
 /** Throws `VariableProblem` if a variable is at a place where variables are not allowed. */
-export function assertVariablesPlaced(sql: string, language: SqlLanguage): void {
+export function assertVariablePlaces(sql: string, language: SqlLanguage): void {
   for (const _ of splitAtVariables(getSqlRules(language).pieces(sql)));
 }
 

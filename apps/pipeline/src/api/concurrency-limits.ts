@@ -1,13 +1,13 @@
 import { Semaphore } from '@sluice/process'
 
-/** Milliseconds that a caller waits for a slot at most. */
+/** The maximum number of milliseconds that a caller waits for a slot. */
 const waitMs = 15_000
 
 /**
- * The semaphores of this process. They are fair between organisations: only an organisation without a slot gets the last free one. The
- * code that holds a slot limits its own time.
+ * The semaphores that limit concurrent requests in this process. They are fair between organisations: only an organisation
+ * without a slot gets the last free one. A semaphore limits how long a caller waits for a slot, not how long it holds one.
  */
-export const readSlots = {
+export const requestSlots = {
   /** Pages of rows. Each holds a connection to the warehouse and, while its response is sent, about ten times its 4 MB. */
   pages: new Semaphore({ total: 6, each: 3, waiting: 20, waitMs, title: 'Too many pages are being read.' }),
   /** Pages for anonymous readers: one per organisation. Each also needs a slot of `pages`. */
@@ -18,7 +18,7 @@ export const readSlots = {
     waitMs: 5_000,
     title: 'Too many pages are being read.',
   }),
-  /** Previews of sources and queries. Each reads up to some megabytes, in a thread or on a connection of its own. */
+  /** Previews of sources and queries. Each reads up to some megabytes, in a separate thread or on a separate connection. */
   previews: new Semaphore({
     total: 8,
     each: 2,

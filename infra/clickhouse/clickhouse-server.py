@@ -1,4 +1,4 @@
-"""Runs ClickHouse out of its library with the arguments of clickhouse-local: engine.py <library> <argument>…"""
+"""Runs ClickHouse out of its library with the arguments of clickhouse-local: clickhouse-server.py <library> <argument>…"""
 
 import ctypes
 import sys

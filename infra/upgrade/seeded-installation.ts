@@ -3,8 +3,8 @@ import { deepStrictEqual } from 'node:assert'
 import { adminPassword, type StartedCheckout } from './start-checkout.ts'
 import type { TokenServer } from './token-server.ts'
 
-/** What the older version left in the installation. */
-export interface FilledInstallation {
+/** The ids and figures of the data that the older version created in the installation. */
+export interface SeededInstallation {
   apiToken: string
   small: string
   large: string
@@ -24,10 +24,10 @@ const largeRows = 3_000_000
 const runTimeoutMs = 180_000
 
 /** Fills a new installation, and returns in the middle of a large load. */
-export async function fillInstallation(
+export async function seedInstallation(
   { identity, pipeline }: StartedCheckout,
   server: TokenServer,
-): Promise<FilledInstallation> {
+): Promise<SeededInstallation> {
   const expires = new Date(Date.now() + 30 * 24 * 60 * 60_000).toISOString()
   const { token: apiToken } = await identity('/users/me/api-tokens', {
     body: { name: 'upgrade', roles: ['ROLE_SEE_DATA_PIPELINE'], expires, password: adminPassword },
@@ -85,10 +85,10 @@ export async function fillInstallation(
 }
 
 /** Yields a sentence for everything that works as before. Throws if something does not. */
-export async function* expectKept(
+export async function* assertSeedKept(
   { pipeline }: StartedCheckout,
   server: TokenServer,
-  filled: FilledInstallation,
+  filled: SeededInstallation,
 ): AsyncGenerator<string> {
   const found = await pipeline('/data-pipelines?pageSize=100', { token: filled.apiToken })
   deepStrictEqual(found.length, 4)

@@ -4,11 +4,11 @@ import type { Connection } from 'mysql2/promise'
 import type { Client } from 'pg'
 import { connected, superuserUrl } from '@sluice/warehouses/testing/scratch-warehouse'
 import { mariadbMissing, startMariadb, type Mariadb } from '@sluice/connectors/testing/mariadb-server'
-import { placeVariables, findVariablesInSql } from './place-variables.ts'
+import { insertVariablesIntoSql, findVariablesInSql } from './insert-variables-into-sql.ts'
 import { getSqlRules, type SqlLanguage } from './sql-language.ts'
 
 const placed = (sql: string, value: string, language: SqlLanguage = 'postgres') =>
-  placeVariables(sql, new Map([['x', value]]), language)
+  insertVariablesIntoSql(sql, new Map([['x', value]]), language)
     .trim()
     .replaceAll(/ +/g, ' ')
 const refusal = (sql: string, value = 'v', language: SqlLanguage = 'postgres') => {
@@ -59,7 +59,7 @@ const pieces = [
 ]
 const hostile = fc.array(fc.constantFrom(...pieces), { maxLength: 10 }).map((some) => some.join(''))
 
-describe('placeVariables', () => {
+describe('insertVariablesIntoSql', () => {
   it.each<[string, string, SqlLanguage, string]>([
     ['select ${x}', '7', 'postgres', 'select 7'],
     ['select 1 -${x}', '-7', 'postgres', 'select 1 - (-7)'],
@@ -173,7 +173,7 @@ describe('hostile variable values', () => {
           const variables = new Map(Object.entries({ value, list }))
           // A backslash of the query itself is read by the server's own settings, so there is none.
           const sql = `select \${value} || '' as a, '\${value}' as b, array[\${list:list}]::text[] as c /* ' */ -- '`
-          const { rows } = await client.query(placeVariables(sql, variables, 'postgres'))
+          const { rows } = await client.query(insertVariablesIntoSql(sql, variables, 'postgres'))
           expect(rows).toEqual([{ a: value, b: value, c: [value, 'end'] }])
         }),
         { numRuns: 300 },
@@ -202,7 +202,9 @@ describe('hostile variable values', () => {
         fc.asyncProperty(hostile, async (value) => {
           const variables = new Map([['value', value]])
           const sql = `select concat(\${value}, '') as a, '\${value}' as b, concat(\${value}, '') in (\${value:list}, 'x') as c`
-          const [rows] = await connection.query(placeVariables(sql, new Map([...variables, ['l', 'x']]), 'mysql'))
+          const [rows] = await connection.query(
+            insertVariablesIntoSql(sql, new Map([...variables, ['l', 'x']]), 'mysql'),
+          )
           const [row] = rows as { a: string; b: string }[]
           expect([row!.a, row!.b]).toEqual([value, value])
         }),
@@ -222,7 +224,7 @@ describe('hostile variable values', () => {
   it.each(Object.entries(readers))('are read unchanged as a literal of %s', (language, read) => {
     fc.assert(
       fc.property(hostile, (value) => {
-        const sql = placeVariables('${value}', new Map([['value', value]]), language as SqlLanguage).trim()
+        const sql = insertVariablesIntoSql('${value}', new Map([['value', value]]), language as SqlLanguage).trim()
         if (/^\(?-?\d/.test(sql)) return expect(sql.replace(/^\((.*)\)$/, '$1')).toBe(value)
         expect(read(sql)).toEqual([value, ''])
         // And what was placed is one literal to whoever looks for variables in it.
@@ -273,7 +275,7 @@ function doubledQuotes(sql: string): [string, string] {
 /** A statement of ClickHouse without its texts in single quotes, or why it does not run. */
 function refusalOr(template: string, value: string): string | string[] {
   try {
-    const tokens = clickhouseTokens(placeVariables(template, new Map([['x', value]]), 'clickhouse'))
+    const tokens = clickhouseTokens(insertVariablesIntoSql(template, new Map([['x', value]]), 'clickhouse'))
     if (tokens.includes('#')) return 'Unrecognized token: #'
     return tokens.map((token) => (token.startsWith("'") && token.endsWith("'") ? "''" : token))
   } catch (error) {

@@ -13,24 +13,24 @@ export type Program = {
 }
 
 /** A started program. */
-export type Running = {
+export type StartedProgram = {
   child: ChildProcess
-  /** Its standard output so far, when it was asked for. */
+  /** Its standard output so far, with `capture`; otherwise empty. */
   output: () => string
-  /** The last lines it wrote to standard error. */
-  lastWords: () => string
+  /** The last lines that the program wrote to standard error, without those of Node itself. */
+  lastErrorLines: () => string
   /** How it ended: `exit code 1`, `signal SIGKILL`; undefined for exit code 0. */
   ended: Promise<string | undefined>
 }
 
-/** Everything started here that has not ended, to be killed when there is no time left. */
+/** The programs that `startProgram` started and that have not ended. */
 export const runningPrograms = new Set<ChildProcess>()
 
 /**
- * Starts a program with this Node. Standard output goes to its log (or is kept, with `capture`), standard error to both
- * its log and memory. In a process group of its own, so that Ctrl-C in the terminal reaches only us.
+ * Starts a program with this Node, in its own process group, so that Ctrl-C in the terminal reaches only this process. Its
+ * standard output goes to its log, or with `capture` to memory; its standard error goes to both.
  */
-export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, capture = false): Running => {
+export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, capture = false): StartedProgram => {
   const output = openSync(log, 'a')
   const flags = ['--enable-source-maps', ...(inspectorPort ? [`--inspect=127.0.0.1:${inspectorPort}`] : [])]
   const child = spawn(
@@ -61,14 +61,14 @@ export const startProgram = ({ file, log, cwd, env, inspectorPort }: Program, ca
     runningPrograms.delete(child)
     logged.end()
   })
-  const lastWords = (): string =>
+  const lastErrorLines = (): string =>
     complained
       .split('\n')
-      .filter((line) => !ofNode.test(line))
+      .filter((line) => !nodeOutputPattern.test(line))
       .slice(-8)
       .join('\n')
-  return { child, output: () => said, lastWords, ended }
+  return { child, output: () => said, lastErrorLines, ended }
 }
 
-/** What Node writes by itself says nothing about the program: its own stack frames, its version, its debugger. */
-const ofNode = /^\s*$|^\s+at .*node:internal\/|^Node\.js v|^Debugger |^For help, see: /
+/** Lines that Node itself writes: its internal stack frames, its version, its debugger's address. */
+const nodeOutputPattern = /^\s*$|^\s+at .*node:internal\/|^Node\.js v|^Debugger |^For help, see: /
