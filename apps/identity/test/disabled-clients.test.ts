@@ -33,6 +33,13 @@ const linkTo = async (uid: string, purpose: 'INVITATION' | 'PASSWORD_RESET') => 
   const { url } = await addLink(service.db, await keyOf(uid), purpose, service.config)
   return new URL(url).searchParams.get('token')
 }
+const currentTransaction = async () =>
+  (await sql<{ id: number }>`select pg_current_xact_id()::text::bigint as id`.execute(service.db)).rows[0]!.id
+const usersWrittenSince = async (transactionId: number, client: string) =>
+  (
+    await sql<{ uid: string }>`
+      select uid from users where client = ${client} and xmin::text::bigint > ${transactionId}`.execute(service.db)
+  ).rows.map(({ uid }) => uid)
 const unusedTickets = async (ticket: string) =>
   (
     await sql`select from second_factor_tickets where ticket_hash = ${createHash('sha256').update(ticket).digest()}`.execute(
@@ -40,39 +47,47 @@ const unusedTickets = async (ticket: string) =>
     )
   ).rows.length
 
-it('an organisation with 20,000 signed-in users is disabled and enabled within seconds, without changes to its user rows', async () => {
+it('disabling and enabling an organisation with 20,000 signed-in users ends all sessions and writes no user row', async () => {
   const client = await service.client()
   await fillUsers(service.config.IDENTITY_DATABASE_URL, [{ client, users }])
-  await sql`
-    insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent)
-    select id, client, now() + interval '30 days', roles, '192.0.2.1', '192.0.2.0/24', '' from users, generate_series(1, 2)
-    where client = ${client}`.execute(service.db)
-  const untouched = async () =>
-    (
-      await sql`select sum(changes) as changes, (select count(*) from users where xmin::text::bigint > ${before}) as written from user_tallies where client = ${client}`.execute(
-        service.db,
-      )
-    ).rows
-  const { rows } = await sql<{ now: number }>`select pg_current_xact_id()::text::bigint as now`.execute(service.db)
-  const before = rows[0]!.now
-  const tallied = await untouched()
+  await transaction(service.db, async (trx) => {
+    // A busy machine may need longer than the service allows for a statement.
+    await sql`set local statement_timeout = 0`.execute(trx)
+    await sql`
+      insert into sessions (user_id, client, expires_at, roles_at_issue, address, address_prefix, user_agent)
+      select id, client, now() + interval '30 days', roles, '192.0.2.1', '192.0.2.0/24', '' from users, generate_series(1, 2)
+      where client = ${client}`.execute(trx)
+  })
+  const tallied = async () =>
+    (await sql`select sum(changes) as changes from user_tallies where client = ${client}`.execute(service.db)).rows
+  const before = await currentTransaction()
+  const tallies = await tallied()
 
-  const started = Date.now()
   await enable(client, false)
-  expect(Date.now() - started).toBeLessThan(10_000)
   const open = await sql`select from sessions where client = ${client} and ended_at is null`.execute(service.db)
   expect(open.rows).toHaveLength(0)
   await enable(client, true)
-  expect(await untouched()).toEqual(tallied)
+  expect(await tallied()).toEqual(tallies)
+  expect(await usersWrittenSince(before, client)).toEqual([])
 })
 
-it('deactivating a user of a large organisation does not process its other users', async () => {
-  const { rows } = await sql<{
-    uid: string
-  }>`select uid from users where status = 'ACTIVE' and username_skeleton like 'filled%' limit 1`.execute(service.db)
-  const started = Date.now()
-  await admin.put(`/users/${rows[0]!.uid}/status`).send({ status: 'INACTIVE' }).expect(200)
-  expect(Date.now() - started).toBeLessThan(10_000)
+it('deactivating a user of a large organisation does not write its other users or their sessions', async () => {
+  const { rows } = await sql<{ uid: string; client: string }>`
+    select uid, client from users where status = 'ACTIVE' and username_skeleton like 'filled%' limit 1`.execute(
+    service.db,
+  )
+  const { uid, client } = rows[0]!
+  await transaction(service.db, async (trx) => {
+    await sql`set local statement_timeout = 0`.execute(trx)
+    await sql`update sessions set ended_at = null, end_reason = null where client = ${client}`.execute(trx)
+  })
+  const before = await currentTransaction()
+  await admin.put(`/users/${uid}/status`).send({ status: 'INACTIVE' }).expect(200)
+  expect(await usersWrittenSince(before, client)).toEqual([uid])
+  const sessions = await sql`
+    select distinct u.uid from sessions s join users u on u.id = s.user_id
+    where s.client = ${client} and s.xmin::text::bigint > ${before}`.execute(service.db)
+  expect(sessions.rows).toEqual([{ uid }])
 })
 
 it('an enabled organisation gets its API tokens and invitations back, but not its sessions and logins', async () => {

@@ -80,13 +80,20 @@ describe('a recovery code', () => {
 
   it('has 125 random bits, and is accepted with commonly confused characters', async () => {
     const { person, recoveryCodes } = await halfSignedIn(scene.service)
-    // A zero and a one, wherever they are, as people read them.
-    for (const code of recoveryCodes)
-      expect(code).toMatch(/^[\dabcdefghjkmnpqrstvwxyz]{5}(-[\dabcdefghjkmnpqrstvwxyz]{5}){4}$/)
-    const [zero, one] = ['0', '1'].map((digit) => recoveryCodes.findIndex((code) => code.includes(digit)))
-    const misread = [recoveryCodes[zero!]?.replaceAll('0', 'O'), recoveryCodes[one!]?.replaceAll('1', 'l')]
-    for (const code of new Set(zero === one ? misread.slice(0, 1) : misread))
-      if (code) await complete(await ticketOf(scene.service, person), code).expect(200)
+    for (let codes = recoveryCodes; ; ) {
+      for (const code of codes)
+        expect(code).toMatch(/^[\dabcdefghjkmnpqrstvwxyz]{5}(-[\dabcdefghjkmnpqrstvwxyz]{5}){4}$/)
+      const withZero = codes.find((code) => code.includes('0'))
+      const withOne = codes.find((code) => code.includes('1') && code !== withZero)
+      if (withZero && withOne) {
+        await complete(await ticketOf(scene.service, person), withZero.replaceAll('0', 'O')).expect(200)
+        await complete(await ticketOf(scene.service, person), withOne.replaceAll('1', 'l')).expect(200)
+        return
+      }
+      // Few sets of codes lack one of the digits.
+      const renewed = await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(200)
+      codes = renewed.body.recoveryCodes
+    }
   })
 
   it('is invalid after new codes are issued or the second factor is removed', async () => {

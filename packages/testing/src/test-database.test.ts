@@ -112,10 +112,17 @@ describe('a test database', () => {
     await ask(server, `drop database ${nameOf(kept.url)}`)
   })
 
-  it('rejects with the error of a failing migration, also on the second call', async () => {
-    const migrations = folderWith('create table broken (')
-    await expect(testDatabase({ migrations })).rejects.toThrow(/syntax error/)
-    await expect(testDatabase({ migrations })).rejects.toThrow(/syntax error/)
+  it('rejects with the error of a failing migration on every call, and leaves no template', async () => {
+    const migrations = folderWith(`do $$ begin raise 'failed in %.', current_database(); end $$`)
+    for (let calls = 0; calls < 2; calls += 1) {
+      const { message } = await testDatabase({ migrations }).then(
+        () => new Error('no error'),
+        (error: Error) => error,
+      )
+      const [, template = ''] = /failed in (sluice_template_\w+)_unfinished\./.exec(message) ?? []
+      expect([message, template]).toEqual([message, expect.stringMatching(/^sluice_template_\w+$/)])
+      expect(await databases(`${template}%`)).toEqual([])
+    }
   })
 
   it('names the command to run if TEST_DATABASE_URL is not set', async () => {

@@ -112,14 +112,22 @@ const templateOf = async (admin: Client, server: string, content: TemplateConten
   return name
 }
 
-/** Under another name until it is finished, so that a killed builder leaves nothing that is taken for a template. */
+/**
+ * Uses another name until the template is complete, so that a killed builder leaves nothing that is taken for a template. Drops the
+ * incomplete database if a migration or the step fails.
+ */
 const build = async (admin: Client, server: string, content: TemplateContent, name: string): Promise<void> => {
   const unfinished = `${name}_unfinished`
   await admin.query(`drop database if exists ${unfinished} with (force)`)
   await admin.query(`create database ${unfinished} template template0 strategy file_copy`)
   const url = databaseUrl(server, unfinished)
-  await migrate(url, content.migrations)
-  await content.step?.apply(url)
+  try {
+    await migrate(url, content.migrations)
+    await content.step?.apply(url)
+  } catch (error) {
+    await admin.query(`drop database ${unfinished} with (force)`)
+    throw error
+  }
   await admin.query(`alter database ${unfinished} allow_connections false`)
   await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${unfinished}'`)
   await admin.query(`alter database ${unfinished} rename to ${name}`)

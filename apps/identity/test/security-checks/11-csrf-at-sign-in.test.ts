@@ -72,13 +72,22 @@ describe('a cross-site form', () => {
   })
 })
 
-it('GET requests to the sign-in, consent and sign-out pages keep the session open', async () => {
+it('GET requests to the sign-in, consent and sign-out pages keep the session open and change no consent', async () => {
   const user = await party.user()
   const { browser } = await party.signIn(user.username)
+  const consents = async () =>
+    (
+      await sql`select k.* from application_consents k join users u on u.id = k.user_id where u.uid = ${user.uid}`.execute(
+        service.db,
+      )
+    ).rows
+  const before = await consents()
   const { url } = await party.begin({ prompt: 'consent' })
   const question = await browser.open(url)
   for (const path of [
     question.url.href,
+    `${question.url.pathname}/consent?decision=allow`,
+    `${question.url.pathname}/login?username=${user.username}&password=${goodPassword}`,
     `${question.url.pathname}/code`,
     `${question.url.pathname}/federated`,
     '/oidc/session/end',
@@ -87,6 +96,7 @@ it('GET requests to the sign-in, consent and sign-out pages keep the session ope
   ])
     await browser.open(path)
   expect(await openSessions(user.uid)).toBe(1)
+  expect(await consents()).toEqual(before)
 })
 
 it('cookies stay with this site, away from scripts, and over https only there', async () => {

@@ -5,6 +5,7 @@ import type { DB } from '../../src/database.ts'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { Browser } from '../openid-provider/browser.ts'
+import { until } from '@sluice/testing/wait-until'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation
@@ -12,13 +13,14 @@ let connection: ReturnType<typeof connect<DB>>
 let token: string
 const application = applicationBody()
 const other = applicationBody()
+const replayed = applicationBody()
 beforeAll(async () => {
   installation = await startInstallation({ identities: 2 })
   connection = connect<DB>(installation.identityDatabase, { name: 'identity-test' })
   const [url = ''] = installation.identity
   const login = { username: 'admin', password: goodPassword }
   token = (await ask(url, 'POST', '/auth/login', { body: login })).body.accessToken
-  for (const body of [application, other])
+  for (const body of [application, other, replayed])
     expect((await ask(url, 'POST', '/sso-client-configs', { token, body })).status).toBe(201)
 })
 afterAll(async () => {
@@ -34,9 +36,10 @@ const [redirectUri = ''] = application.redirectUris
 /** Signs the admin in and comes back with a code, asking the processes in turn. */
 async function newCode(
   browser = new Browser({ published: installation.identity[0]!, actual: installation.identity[1]! }),
+  as = application,
 ) {
   const query = new URLSearchParams({
-    client_id: application.ssoClientId,
+    client_id: as.ssoClientId,
     redirect_uri: redirectUri,
     response_type: 'code',
     scope: 'openid ROLE_SEE_VIEW',
@@ -110,16 +113,30 @@ describe('an authorization code', () => {
     expect((await redeem(code)).status).toBe(200)
   })
 
-  it('revokes its refresh token and is audited if it is used twice', async () => {
-    const { code } = await newCode()
-    const { body } = await redeem(code)
-    expect((await redeem(code, { by: 1 })).status).toBe(400)
-    expect((await refresh(body['refresh_token']!)).status).toBe(400)
-    const { rows } = await sql<{ client: string }>`
-      select client from audit where operation = 'oidc.reuse' and object = ${application.ssoClientId}`.execute(
-      connection.db,
+  it('revokes its refresh token and is audited once if it is used twice; its access token expires in five minutes', async () => {
+    const reuses = async () => {
+      const { rows } = await sql<object>`
+        select a.client = u.client as "ofClient", a.actor = u.uid as "byUser", a.details
+        from audit a, users u
+        where u.username = 'admin' and a.operation = 'oidc.reuse' and a.object = ${replayed.ssoClientId}`.execute(
+        connection.db,
+      )
+      return rows.length > 0 && rows
+    }
+    const { code } = await newCode(undefined, replayed)
+    const { body } = await redeem(code, { as: replayed })
+    expect(await reuses()).toBe(false)
+    expect((await redeem(code, { by: 1, as: replayed })).status).toBe(400)
+    // The audit row is written after the response.
+    const audited = await until(reuses)
+    expect(audited).toEqual([{ ofClient: true, byUser: true, details: { grantType: 'authorization_code' } }])
+    // Access tokens are not stored, so that a replay does not revoke them.
+    expect(body['expires_in']).toBe(300)
+    const refreshed = await exchange(
+      { grant_type: 'refresh_token', refresh_token: body['refresh_token']! },
+      { as: replayed },
     )
-    expect(rows.length).toBeGreaterThan(0)
+    expect([refreshed.status, refreshed.body['error']]).toEqual([400, 'invalid_grant'])
   })
 
   it('is not issued without PKCE or with the plain method', async () => {

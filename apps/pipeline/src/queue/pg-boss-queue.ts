@@ -69,12 +69,14 @@ export interface WorkerQueueOptions {
   clientConcurrency: number
   /** A worker without a heartbeat for this long is considered dead. At least 10. The value of the last worker start applies. */
   heartbeatSeconds?: number
+  /** Seconds between two polls. By default 2, and 1 while notifications do not arrive. */
+  pollSeconds?: number
   logger: Logger
 }
 
 /** Opens the queue for a worker: delivers runs within milliseconds of their commit, and detects crashed workers. */
 export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: WorkerQueueOptions): Promise<WorkerQueue> {
-  const { connectionString, concurrency, clientConcurrency, logger } = rest
+  const { connectionString, concurrency, clientConcurrency, pollSeconds, logger } = rest
   const interval = Math.max(2, Math.floor(heartbeatSeconds / 3))
   const boss = new PgBoss({
     connectionString,
@@ -96,9 +98,9 @@ export async function openWorkerQueue({ heartbeatSeconds = 30, ...rest }: Worker
       const taking = {
         localConcurrency: concurrency,
         groupConcurrency: clientConcurrency,
-        pollingIntervalSeconds: 1,
+        pollingIntervalSeconds: pollSeconds ?? 1,
         // No notification announces runs that wait for the client's limit or for their start time.
-        notifyPollingIntervalSeconds: 2,
+        notifyPollingIntervalSeconds: pollSeconds ?? 2,
       }
       await boss.work<RunJob>(runQueueName, taking, async ([job]) => handle(toDelivery(boss, job!)))
     },

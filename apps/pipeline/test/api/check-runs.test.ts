@@ -103,11 +103,14 @@ describe('the error message of the database for a check query', () => {
     const kept = await other.get(path).expect(200)
     expect(JSON.stringify([theirs, runs.body, kept.body])).not.toContain('canary-cell')
     const { db } = service.stack
-    const told = [
-      await db.selectFrom('runs').select('message').execute(),
-      await db.selectFrom('alerts').select('content').execute(),
-    ]
-    expect(JSON.stringify(told)).not.toContain('canary-cell')
+    const messages = await db.selectFrom('runs').select(['uid', 'message']).execute()
+    const alerts = await db.selectFrom('alerts').select('content').execute()
+    for (const { taskId: uid } of [own, theirs]) {
+      const stored = messages.filter((each) => each.uid === uid)
+      expect(stored).toEqual([{ uid, message: theirs.message }])
+      expect(alerts).toContainEqual({ content: expect.objectContaining({ run: uid, message: theirs.message }) })
+    }
+    expect(JSON.stringify([messages, alerts])).not.toContain('canary-cell')
     expect((await owner.get(path).expect(200)).body[0].message).toContain('canary-cell')
   })
 })

@@ -43,6 +43,7 @@ let boss: Asking
 let loaded: Awaited<ReturnType<typeof loadOnce>>
 
 const everything = [
+  'ROLE_VIEW_DATA_ALL_DATA_PIPELINE',
   'ROLE_MANAGE_SCHEMA',
   'ROLE_MANAGE_DATA_PIPELINE',
   'ROLE_MANAGE_VIEW',

@@ -60,6 +60,7 @@ export function goodViews(scene: () => Scene) {
     'schemas.tables': async () => ({ uid: scene().loaded.schema, query: '?pageSize=5' }),
     'schemas.table': async () => ({ uid: scene().loaded.schema }),
     'schemas.columns': async () => ({ uid: scene().loaded.schema }),
+    'schemas.tableData': async () => ({ uid: scene().loaded.schema, query: '?pageSize=10' }),
     'tables.list': async () => ({ query: '?query=a&page=1' }),
     'dataPipelines.stagingTable': async () => ({ uid: await staged() }),
     'public.dataPipeline': async () => ({ uid: await openPipeline() }),

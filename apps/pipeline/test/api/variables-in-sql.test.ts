@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { spawnWorker } from '../worker/worker-process.ts'
 import { until } from '@sluice/testing/wait-until'
 import { startDhis2 } from '../dhis2/dhis2-stand-in.ts'
+import { manyValues } from '../dhis2/view-to-push.ts'
 import { connected, superuserUrl, word } from '@sluice/warehouses/testing/scratch-warehouse'
 import { type Asking, pipelineBody, schemaBody, type Service, startService } from './app-under-test.ts'
 import { viewBody } from './view-fixtures.ts'
@@ -163,12 +164,12 @@ describe('a variable in the password of a destination', () => {
     const dhis2 = await startDhis2()
     servers.push(dhis2)
     const secret = await variable('District1-sesame', true)
-    const uid = await create('select id from cases')
+    const uid = await create(manyValues(2))
     expect(await ran(uid)).toMatchObject({ status: 'OK' })
     const { body: loaded } = await owner.get(`/data-pipelines/${uid}/table`).expect(200)
     const { body: view } = await owner
       .post('/views')
-      .send(viewBody(schema, `select * from ${loaded.name}`))
+      .send(viewBody(schema, `select dataelement, period, orgunit, value from ${loaded.name}`))
       .expect(201)
     const target = { url: dhis2.url, username: 'importer', password: `\${${secret}}` }
     const destination = {
@@ -187,10 +188,11 @@ describe('a variable in the password of a destination', () => {
     const { body: unsaved } = await owner.post('/destinations/test-connection').send(target).expect(200)
     expect(unsaved).toMatchObject({ status: 'OK' })
     await owner.post(`/destinations/${saved.id}/run`).send({}).expect(202)
-    await until(async () => {
+    const run = await until(async () => {
       const { body } = await owner.get(`/destinations/${saved.id}/runs`).expect(200)
       return body[0]?.finished && body[0]
     })
+    expect(run).toMatchObject({ status: 'OK', rowsWritten: 2 })
     const sent = `Basic ${Buffer.from('importer:District1-sesame').toString('base64')}`
     expect(new Set(dhis2.requests.map(({ authorization }) => authorization))).toEqual(new Set([sent]))
     const [{ id }] = (await owner.get(`/variables?filter=name:eq:${secret}`).expect(200)).body

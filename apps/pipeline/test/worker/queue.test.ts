@@ -24,9 +24,13 @@ afterEach(async () => {
   await sql`delete from pgboss.job`.execute(stack.db)
 })
 
-async function work(handle: (delivery: Delivery) => Promise<void>, clientConcurrency = 2): Promise<void> {
+const concurrency = 3
+async function work(
+  handle: (delivery: Delivery) => Promise<void>,
+  { clientConcurrency = 2, ...more }: { clientConcurrency?: number; pollSeconds?: number } = {},
+): Promise<void> {
   const connectionString = stack.environment['PIPELINE_DATABASE_URL']!
-  worker = await openWorkerQueue({ connectionString, concurrency: 3, clientConcurrency, logger })
+  worker = await openWorkerQueue({ connectionString, concurrency, clientConcurrency, logger, ...more })
   await worker.work(handle)
 }
 
@@ -55,6 +59,18 @@ describe('run queue', () => {
     await until(() => delivered.length === 1)
     expect(delivered).toEqual([sent.uid])
     await until(async () => (await live()) === 0)
+  })
+
+  it('delivers a run when it is notified, without a poll', async () => {
+    const delivered: string[] = []
+    await work(async (delivery) => void delivered.push(delivery.run), { pollSeconds: 600 })
+    // Each concurrent taker polls once at its start, so that only the first runs can arrive without a notification.
+    const sent = Array.from({ length: concurrency + 1 }, () => run())
+    for (const [index, each] of sent.entries()) {
+      await send(each)
+      await until(() => delivered.length === index + 1)
+    }
+    expect(delivered).toEqual(sent.map(({ uid }) => uid))
   })
 
   it('holds a run once even if it is sent several times', async () => {
@@ -110,10 +126,13 @@ describe('run queue', () => {
     const [crowd, single] = [randomUUID(), run()]
     const began: string[] = []
     const release = Promise.withResolvers<void>()
-    await work(async (delivery) => {
-      began.push(delivery.run)
-      await release.promise
-    }, 1)
+    await work(
+      async (delivery) => {
+        began.push(delivery.run)
+        await release.promise
+      },
+      { clientConcurrency: 1 },
+    )
     await send(run(crowd))
     await until(() => began.length === 1)
     await send(run(crowd), run(crowd), single)

@@ -63,10 +63,15 @@ describe('staging table of a failed load', () => {
     await sweep()
     expect(await stagingTables(inside)).toEqual([kept])
 
-    const finished = sql<Date>`now() - interval '8 days'`
-    await stack.db.updateTable('runs').set({ finished_at: finished }).where('id', '=', run.id).execute()
-    await sweep()
-    expect(await stagingTables(inside)).toEqual([])
+    for (const [age, tables] of [
+      ['6 days 23 hours', [kept]],
+      ['7 days 1 second', []],
+    ] as const) {
+      const finished = sql<Date>`now() - ${age}::interval`
+      await stack.db.updateTable('runs').set({ finished_at: finished }).where('id', '=', run.id).execute()
+      await sweep()
+      expect([age, await stagingTables(inside)]).toEqual([age, tables])
+    }
   })
 })
 

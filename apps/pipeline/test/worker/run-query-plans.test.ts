@@ -13,7 +13,7 @@ import { virtualScheduler } from './schedule-fixtures.ts'
 import { startStack, type Stack } from './worker-stack.ts'
 
 const client = randomUUID()
-/** One of a hundred things with 80 runs each; five lines, two results and two rejected rows for every run. */
+/** One of a hundred things with 80 runs each; five lines, two results, two rejected rows and three jobs for every run. */
 const one = 40
 const page = { page: 1, pageSize: 50 }
 let stack: Stack
@@ -45,6 +45,11 @@ beforeAll(async () => {
   await sql`
     insert into rejected_rows (run_id, attempt, line, reason, raw)
     select r.id, 1, i, 'It does not fit.', 'a,b' from runs r, generate_series(1, 2) i`.execute(db)
+  await sql`
+    insert into workflow_run_jobs (run_id, step, job, execution_mode, delay_after, name, kind, state, due_at)
+    select r.id, 1, i, 'SEQUENTIAL', 0, 'A job', 'VIEW', case when r.id % 500 = 0 and i < 3 then (array['WAITING', 'RUNNING'])[i] else 'OK' end,
+      case when i = 1 then now() + interval '1 day' end
+    from runs r, generate_series(1, 3) i`.execute(db)
   await sql`vacuum analyze`.execute(db)
   run = await db
     .selectFrom('runs')
@@ -72,7 +77,9 @@ const lastLine = async () => (await findStartKey(stack.db, followed, 0)) - 20
 const readWhole = (plan: string): string[] =>
   plan
     .split('\n')
-    .filter((line) => / Seq Scan on (runs|run_logs\w*|rejected_rows|data_quality_results)\b/.test(` ${line}`))
+    .filter((line) =>
+      / Seq Scan on (runs|run_logs\w*|rejected_rows|data_quality_results|workflow_run_jobs)\b/.test(` ${line}`),
+    )
     .filter((line) => !line.includes('(cost=0.00..0.00 '))
 
 /** By what: partitions name their indexes by their columns. */
@@ -93,10 +100,14 @@ describe('query plans with 8,000 runs', () => {
     ['the rejected rows of a run', /rejected_rows_run/, (db) => listRejectedRows(db, one, run.uid, page)],
     [
       'the capacity of an organisation',
-      /runs_/,
+      /runs_under_way/,
       (db) => db.transaction().execute((trx) => hasClientCapacity(trx, run.uid, 4)),
     ],
-    ['the due workflows', /./, (db) => advanceDueWorkflows(db, stack.queue)],
+    [
+      'the due workflows',
+      /workflow_run_jobs_due[^]*workflow_run_jobs_running/,
+      (db) => advanceDueWorkflows(db, stack.queue),
+    ],
   ])('%s: uses an index and no sequential scan of a run table', async (_what, index, work) => {
     const plans = await plansOf(work)
     expect(plans.join('\n\n')).toMatch(index)
