@@ -2,9 +2,12 @@ import { existsSync, readdirSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { Worker } from 'node:worker_threads'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { itUnless } from '@sluice/testing/skip-tests'
+import { until } from '@sluice/testing/wait-until'
 import { uploadFolder } from './test/open-bytes.ts'
 import { makeWorkbook } from './test/make-workbook.ts'
 import { makeZip } from './test/make-zip.ts'
+import { recordThreads } from './test/record-threads.ts'
 import { defaultUploadLimits } from '../spool/upload-limits.ts'
 import { keepReaderThread } from '../start-reader-thread.ts'
 
@@ -49,8 +52,7 @@ describe('a reader thread that is kept for the next upload', () => {
     expect((await nextThreadId()) - before).toBe(1)
   })
 
-  it('does not keep files open', async () => {
-    if (!existsSync('/proc/self/fd')) return
+  itUnless(existsSync('/proc/self/fd') ? undefined : 'needs /proc')('does not keep files open', async () => {
     using _kept = keepReaderThread('normalise')
     await open('book.xlsx.gz')
     const before = readdirSync('/proc/self/fd').length
@@ -60,24 +62,30 @@ describe('a reader thread that is kept for the next upload', () => {
   })
 
   it('ends after an unreadable upload, whose error names the file', async () => {
+    using recorded = recordThreads('normalise')
     using _kept = keepReaderThread('normalise')
     const cut = uploads['packed.csv.gz'].subarray(0, -1)
     for (let times = 0; times < 2; times++) await expect(folder.open('cut.gz', cut)).rejects.toThrow('cut.gz')
+    await until(() => recorded.countRunning() === 0, { within: 30_000 })
+    expect(recorded.countCreated()).toBe(2)
     expect(await open('rows.json')).toMatchObject({ text: expect.stringContaining('Oslo') })
   })
 
   it('ends after a large upload, and is not used for other memory limits', async () => {
+    using recorded = recordThreads('normalise')
     using _kept = keepReaderThread('normalise')
     await open('rows.json')
     const before = await nextThreadId()
     await folder.open('large.json', `[${'{"id":1,"name":"Oslo"},'.repeat(300_000)}{"id":2}]`)
     await open('rows.json')
     expect((await nextThreadId()) - before).toBe(2)
+    await until(() => recorded.countRunning() === 1, { within: 30_000 })
     await folder.open('rows.json', uploads['rows.json'], { limits: { ...defaultUploadLimits, heapMegabytes: 20 } })
     expect((await nextThreadId()) - before).toBe(4)
   })
 
   it('starts with the first upload, and ends when its last holder is disposed of', async () => {
+    using recorded = recordThreads('normalise')
     const before = await nextThreadId()
     const kept = keepReaderThread('normalise')
     expect((await nextThreadId()) - before).toBe(1)
@@ -85,6 +93,7 @@ describe('a reader thread that is kept for the next upload', () => {
     await open('rows.json')
     expect((await nextThreadId()) - before).toBe(3)
     kept[Symbol.dispose]()
+    await until(() => recorded.countRunning() === 0, { within: 30_000 })
     await open('rows.json')
     expect((await nextThreadId()) - before).toBe(5)
   })

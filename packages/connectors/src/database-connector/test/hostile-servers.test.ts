@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,6 +15,7 @@ import { here } from './load-feed.ts'
 
 const never = new AbortController().signal
 const mega = 1024 * 1024
+const certificate = selfSigned()
 const config: DatabaseConfig = { ...somewhere, password: '', trustServerCertificate: true }
 
 describe('a malicious database server', () => {
@@ -114,9 +116,7 @@ describe('a malicious database server', () => {
     expect(sent.bytes).toBeLessThan(64 * mega)
   })
 
-  it.each([false, true])('is disconnected when it starts a message of 2 GB (PostgreSQL, TLS %s)', async (ssl) => {
-    const certificate = selfSigned()
-    if (ssl && !certificate) return console.warn('openssl is not installed')
+  const startsHugeMessage = (ssl: boolean) => async () => {
     let sent = { bytes: 0 }
     const speak = (stream: Duplex) => {
       stream.on('error', () => {})
@@ -134,7 +134,12 @@ describe('a malicious database server', () => {
     })
     expect(await tried({ port, ssl })).toMatchObject({ name: 'SourceProblem', code: 'MESSAGE_TOO_LONG' })
     expect(sent.bytes).toBeLessThan(32 * mega)
-  })
+  }
+  it('is disconnected when it starts a message of 2 GB (PostgreSQL)', startsHugeMessage(false))
+  itUnless(certificate ? undefined : 'openssl is not installed')(
+    'is disconnected when it starts a message of 2 GB (PostgreSQL, TLS)',
+    startsHugeMessage(true),
+  )
 
   it('is disconnected when it sends endless rows during a connection test (PostgreSQL)', async () => {
     const row = Buffer.alloc(1 + 4 + 2 + 4 + 100_000)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
+import { describeUnless } from '@sluice/testing/skip-tests'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import { databaseLimits, type DatabaseConfig } from '../database-config.ts'
 import { testDatabaseConnection } from '../database-source.ts'
@@ -7,6 +8,7 @@ import { rawServers, somewhere } from './raw-servers.ts'
 import { here } from './load-feed.ts'
 
 const never = new AbortController().signal
+const certificate = selfSigned()
 const kinds = ['postgres', 'mysql', 'sql-server', 'oracle']
 const limits = { ...databaseLimits, connect: 500, signIn: 1_500 }
 
@@ -77,12 +79,9 @@ describe('a connection test of an unreachable database', () => {
     expect(await problem({ port }, both)).toBe('CONNECTION_CLOSED')
   })
 
-  describe('with a self-signed certificate', () => {
-    const certificate = selfSigned()
-
+  describeUnless(certificate ? undefined : 'openssl is not installed')('with a self-signed certificate', () => {
     it('returns CERTIFICATE_NOT_TRUSTED for PostgreSQL', async () => {
-      if (!certificate) return console.warn('openssl is not installed')
-      const { key, cert } = certificate
+      const { key, cert } = certificate!
       const port = await serve((socket) => {
         socket.once('data', () => {
           socket.write('S')
@@ -93,8 +92,7 @@ describe('a connection test of an unreachable database', () => {
     })
 
     it('returns CERTIFICATE_NOT_TRUSTED for Oracle', async () => {
-      if (!certificate) return console.warn('openssl is not installed')
-      const server = createTlsServer(certificate, () => {}).on('tlsClientError', () => {})
+      const server = createTlsServer(certificate!, () => {}).on('tlsClientError', () => {})
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       const { port } = server.address() as { port: number }
       expect(await problem({ kind: 'oracle', port, ssl: true })).toBe('CERTIFICATE_NOT_TRUSTED')

@@ -116,14 +116,13 @@ const tooMany = {
 
 describe('a response with too many values', () => {
   it('is rejected before it is parsed', async () => {
-    messages = [{ body: `{"a":${list(5_000_000)}}` }]
-    const before = process.memoryUsage().heapUsed
+    // The object does not end, so that a parser would report invalid JSON instead.
+    messages = [{ body: `{"a":${list(5_000_000)}` }]
     await expect(openSession().http.getJson('x')).rejects.toMatchObject({
       ...tooMany,
       message:
         'The response has about 10,000,002 values, more than the limit of 2,000,000. Request fewer records at a time, or select fewer of their fields.',
     })
-    expect(process.memoryUsage().heapUsed - before).toBeLessThan(150_000_000)
   })
 
   it('has a lower limit if a user waits, and if digits are kept', async () => {

@@ -170,20 +170,44 @@ it('TupleLayout rearranges the columns of rows, and reuses released memory', () 
   expect(layout.lay({ bytes: tuple([4, 'b', null]) }).bytes.buffer).toBe(first.bytes.buffer)
 })
 
-it('prefetchInOrder keeps its limits and the order, and does not dispose of yielded items', async () => {
-  const made: number[] = []
-  const gone: number[] = []
-  const make = async (index: number) => {
-    made.push(index)
-    return { index, [Symbol.dispose]: () => void gone.push(index) }
+describe('prefetchInOrder', () => {
+  /** Reads items up to the index `last`. Returns the indexes made before each of them, and the indexes disposed of. */
+  async function prefetch(weights: number[], mostAhead: { things: number; weight: number }, last: number) {
+    const made: number[] = []
+    const disposed: number[] = []
+    const make = async (index: number) => {
+      made.push(index)
+      return { index, [Symbol.dispose]: () => void disposed.push(index) }
+    }
+    const yielded: { index: number; made: number[] }[] = []
+    for await (const { index } of prefetchInOrder({ weights, mostAhead, make }, never)) {
+      yielded.push({ index, made: [...made] })
+      if (index === last) break
+    }
+    return { yielded, disposed }
   }
-  const weights = [1, 1, 9, 1, 1]
-  for await (const { index } of prefetchInOrder({ weights, mostAhead: { things: 3, weight: 5 }, make }, never)) {
-    if (index === 0) expect(made).toEqual([0, 1])
-    if (index === 2) break
-  }
-  expect(made.toSorted()).toEqual([0, 1, 2])
-  expect(gone).toEqual([])
+
+  it('keeps the weight limit and the order, and disposes only of items that it did not yield', async () => {
+    expect(await prefetch([1, 1, 9, 1, 1], { things: 3, weight: 5 }, 3)).toEqual({
+      yielded: [
+        { index: 0, made: [0, 1] },
+        { index: 1, made: [0, 1] },
+        { index: 2, made: [0, 1, 2] },
+        { index: 3, made: [0, 1, 2, 3, 4] },
+      ],
+      disposed: [4],
+    })
+  })
+
+  it('keeps the limit of items', async () => {
+    expect(await prefetch([1, 1, 1, 1, 1], { things: 3, weight: 100 }, 1)).toEqual({
+      yielded: [
+        { index: 0, made: [0, 1, 2] },
+        { index: 1, made: [0, 1, 2, 3] },
+      ],
+      disposed: [2, 3],
+    })
+  })
 })
 
 describe('a request to S3', () => {

@@ -11,18 +11,18 @@ describe('OpenLMIS', () => {
   const rowsOf = async (table: string) =>
     (await scratch.superuser.query(`select * from health.${table} order by 1`)).rows as Record<string, unknown>[]
 
-  it('requests requisitions facility by facility, page by page, from the start date', async () => {
+  it('requests requisitions facility by facility, page by page, from the start date to the end date', async () => {
     await using open = await openFixture(openlmis, scratch.warehouse)
     open.people.generated = 101
     await open.load()
     expect(await rowsOf(open.table)).toHaveLength(101)
     const asked = open
       .pages()
-      .map(({ query }) => ['facility', 'initiatedDateFrom', 'page'].map((key) => query.get(key)))
+      .map(({ query }) => ['facility', 'initiatedDateFrom', 'initiatedDateTo', 'page'].map((key) => query.get(key)))
     expect(asked).toEqual([
-      [facilities[0], '2026-01-01', '0'],
-      [facilities[0], '2026-01-01', '1'],
-      [facilities[1], '2026-01-01', '0'],
+      [facilities[0], '2026-01-01', '2026-12-31', '0'],
+      [facilities[0], '2026-01-01', '2026-12-31', '1'],
+      [facilities[1], '2026-01-01', '2026-12-31', '0'],
     ])
   })
 

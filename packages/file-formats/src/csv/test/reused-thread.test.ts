@@ -1,10 +1,13 @@
-import { readdirSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { itUnless } from '@sluice/testing/skip-tests'
+import { until } from '@sluice/testing/wait-until'
 import { defaultDelimitedLimits } from '../../delimited/limits.ts'
 import { suspendSpareThreads } from '@sluice/row-stream'
 import { keepReaderThread } from '../../start-reader-thread.ts'
+import { recordThreads } from '../../upload/test/record-threads.ts'
 import { readCsv } from '../csv-source.ts'
 import { chunksOf, inputFolder, readThroughThread } from './read-whole.ts'
 
@@ -52,6 +55,7 @@ describe('a reader thread that is kept for the next file', () => {
   })
 
   it('is not kept while a read that needs much memory is running, and is kept again afterwards', async () => {
+    using recorded = recordThreads('csv')
     using _kept = keepReaderThread('csv')
     await read('commas')
     const reading = Promise.withResolvers<void>()
@@ -60,27 +64,29 @@ describe('a reader thread that is kept for the next file', () => {
     await read('semicolons')
     expect((await nextThreadId()) - before).toBe(2)
     reading.resolve()
-    // Somewhat later, for whatever else needs the processor then.
-    await sleep(1_500)
+    await until(() => recorded.countRunning() === 1, { within: 30_000 })
+    expect(recorded.countCreated()).toBe(3)
     expect((await nextThreadId()) - before).toBe(4)
     await read('semicolons')
     expect((await nextThreadId()) - before).toBe(5)
   })
 
-  it('does not keep a file open after reading it', async () => {
-    if (process.platform !== 'linux') return
-    using _kept = keepReaderThread('csv')
-    const path = folder.write('a,b\n1,2\n')
-    await readThroughThread({ path })
-    const open = readdirSync('/proc/self/fd').map((fd) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${fd}`)
-      } catch {
-        return ''
-      }
-    })
-    expect(open).not.toContain(path)
-  })
+  itUnless(existsSync('/proc/self/fd') ? undefined : 'needs /proc')(
+    'does not keep a file open after reading it',
+    async () => {
+      using _kept = keepReaderThread('csv')
+      const path = folder.write('a,b\n1,2\n')
+      await readThroughThread({ path })
+      const open = readdirSync('/proc/self/fd').map((fd) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`)
+        } catch {
+          return ''
+        }
+      })
+      expect(open).not.toContain(path)
+    },
+  )
 
   it('reads the next file after an aborted read', async () => {
     using _kept = keepReaderThread('csv')
@@ -110,12 +116,14 @@ describe('a reader thread that is kept for the next file', () => {
   })
 
   it('ends when its only holder is disposed of', async () => {
+    using recorded = recordThreads('csv')
     const kept = keepReaderThread('csv')
     await read('commas')
+    expect([recorded.countCreated(), recorded.countRunning()]).toEqual([1, 1])
     kept[Symbol.dispose]()
-    const before = await nextThreadId()
+    await until(() => recorded.countRunning() === 0, { within: 30_000 })
     await read('commas')
-    expect((await nextThreadId()) - before).toBe(2)
+    expect(recorded.countCreated()).toBe(2)
   })
 
   it('reports an unreadable file, and reads the next one', async () => {

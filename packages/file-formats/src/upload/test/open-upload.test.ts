@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { SourceProblem } from '@sluice/row-stream'
+import { itUnless } from '@sluice/testing/skip-tests'
 import { openUpload } from '../open-upload.ts'
 import { defaultUploadLimits } from '../../spool/upload-limits.ts'
 import { openSpool } from '../../spool/spool-file.ts'
@@ -58,8 +59,7 @@ describe('opening an upload', () => {
     expect(folder.leftovers()).toEqual([])
   })
 
-  it('closes every descriptor', async () => {
-    if (!existsSync('/proc/self/fd')) return
+  itUnless(existsSync('/proc/self/fd') ? undefined : 'needs /proc')('closes every descriptor', async () => {
     // Other descriptors of this process open and close at any time.
     const countOpenFiles = () =>
       readdirSync('/proc/self/fd').filter((descriptor) => readLinkOf(descriptor).startsWith(folder.path)).length
@@ -186,8 +186,7 @@ describe('a spool file', () => {
     closeSync(descriptor)
   })
 
-  it('fails with DISK_FULL if the disk is full', () => {
-    if (!existsSync('/dev/full')) return
+  itUnless(existsSync('/dev/full') ? undefined : 'needs /dev/full')('fails with DISK_FULL if the disk is full', () => {
     const descriptor = openSync('/dev/full', 'w')
     const writer = new SpoolWriter(descriptor, 1e9, 'a.gz')
     writer.put(Buffer.from('some text'))

@@ -68,15 +68,25 @@ describe('copying binary tuples', () => {
 
   it('holds at most five chunks at the same time, and releases all of them', async () => {
     await using load = await begin()
-    let [out, most] = [0, 0]
+    await scratch.superuser.query('select pg_advisory_lock(5)')
+    await scratch.superuser.query(`create or replace function wait_for_test() returns trigger language plpgsql security definer as
+      $$ begin perform pg_advisory_xact_lock_shared(5); return new; end $$;
+      create trigger wait_for_test before insert on sluice."${load.stagingTable}" for each row execute function wait_for_test()`)
+    let [out, most, isBlocked] = [0, 0, false]
     async function* counted() {
-      for await (const { bytes } of numberedTuples(400_000, name)) {
+      // Far more than the sockets buffer.
+      for await (const { bytes } of numberedTuples(4_000_000, name)) {
+        if (isBlocked) return
         most = Math.max(most, (out += 1))
         yield { bytes, release: () => void (out -= 1) }
       }
     }
-    await load.write(binary(counted, large), never)
-    expect([out, most <= 5]).toEqual([0, true])
+    const writing = load.write(binary(counted, large), never)
+    await Promise.race([writing, until(() => out === 5)])
+    isBlocked = true
+    await scratch.superuser.query('select pg_advisory_unlock(5)')
+    await writing
+    expect([out, most]).toEqual([0, 5])
   })
 
   it.each(['aborted', 'cut off'])('drops the staging table when a load over two connections is %s', async (how) => {

@@ -8,6 +8,7 @@ import { columns, loadAll, never, numbered, stage } from '../../../test/row-fixt
 import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
 import { binary, numberedTuples, tuple } from '../../../test/tuples.ts'
 import { openPostgresWarehouse } from '../postgres-warehouse.ts'
+import type { PostgresStagedTable } from '../staged-table.ts'
 import { warehouseProblem } from '../problems.ts'
 
 const two = columns({ id: 'INTEGER', name: 'TEXT' })
@@ -124,9 +125,10 @@ describe('faults of a PostgreSQL warehouse', () => {
   )
 
   it('does not drop the published table if the response to the commit was lost', async () => {
-    const load = await stage(scratch.warehouse, { table, columns: two }, numbered(6))
+    const load = (await stage(scratch.warehouse, { table, columns: two }, numbered(6))) as PostgresStagedTable
     await scratch.warehouse.loader.publish([load], async () => true, never)
-    Object.assign(load, { published: false })
+    expect(load.published).toBe(true)
+    load.published = false
     await load[Symbol.asyncDispose]()
     expect(await count()).toBe(6)
   })

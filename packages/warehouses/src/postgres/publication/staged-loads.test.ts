@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { until } from '@sluice/testing/wait-until'
 import { stagingTables } from '../../../test/leftovers.ts'
 import { columns, loadAll, never, numbered, stage } from '../../../test/row-fixtures.ts'
 import { connectedAs, scratchWarehouseForAll, word } from '../../../test/scratch-warehouse.ts'
@@ -65,7 +66,8 @@ describe('staged loads that another attempt adopts', () => {
     await using other = await connectedAs(scratch.access, 'load')
     await other.query(`begin; lock table sluice."${load.stagingTable}" in access share mode`)
     const adopting = adopt(staged, 2)
-    await sleep(500)
+    const waiting = 'select from pg_locks where not granted and relation = to_regclass($1)'
+    await until(async () => (await scratch.superuser.query(waiting, [`sluice."${load.stagingTable}"`])).rowCount === 1)
     await other.query('commit')
     const [adopted] = (await adopting)!
     await publish([adopted!])
