@@ -58,6 +58,7 @@ export async function sendDownload(
       Vary: 'Accept, Accept-Encoding',
       ...(encoding && { 'Content-Encoding': encoding }),
     })
+    if (request.method === 'HEAD') return void response.status(200).end()
     const range = parseRange(request.headers.range, request.get('if-range'), etag)
     if (!range) {
       response.status(200)

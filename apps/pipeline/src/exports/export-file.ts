@@ -4,7 +4,7 @@ import { exportMediaTypes, type ExportFormat } from '@sluice/contracts'
 import { recordAudit } from '@sluice/database'
 import { encodeInThread } from '@sluice/file-formats/export/encode-in-thread'
 import { UnencodableValueError } from '@sluice/file-formats/export/exported-column'
-import { type Caller, FileDownload, Problem, type RequestFacts } from '@sluice/http-server'
+import { type Caller, FileDownload, Problem, problems, type RequestFacts } from '@sluice/http-server'
 import type { Kysely } from 'kysely'
 import type { RowExport, RowTextFormat } from '@sluice/warehouses/warehouse'
 import type { DB } from '../database.ts'
@@ -54,13 +54,21 @@ export async function exportFile(
   const encoding =
     compressibleFormats.has(choice.format) && acceptsGzip(headers['accept-encoding']) ? ('gzip' as const) : undefined
   const key = JSON.stringify([caller.client, caller.uid, request.url, choice, encoding])
-  const started =
+  const disconnected = new AbortController()
+  const disconnect = () => disconnected.abort(problems.unreadableBody('The client closed the connection.'))
+  const { socket } = request.stream
+  socket.once('close', disconnect)
+  if (socket.destroyed) disconnect()
+  const findOrStart = async () =>
     (headers.range !== undefined && exports.find(key)) ||
     (await exports.start({
       client: caller.client,
       key,
+      signal: disconnected.signal,
       read: (signal) => readFile(input, choice, rows, encoding, signal),
     }))
+  // Later requests reuse the connection.
+  const started = await findOrStart().finally(() => socket.off('close', disconnect))
   const attached = started.attach()
   try {
     // Waits until the sheet is complete: a sheet has a limit of rows, and a problem is better than a truncated file.

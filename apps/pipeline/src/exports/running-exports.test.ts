@@ -41,7 +41,7 @@ const startWith = (
   source: ReturnType<typeof gatedSource>,
   client = 'a',
   key: string = client,
-) => exports.start({ client, key, read: source.read })
+) => exports.start({ client, key, signal: never, read: source.read })
 
 describe('a running export', () => {
   it('is read to its end at full speed, however slow its clients are', async () => {
@@ -81,6 +81,23 @@ describe('a running export', () => {
     await expect(collect(started)).rejects.toThrow('The export has ended. Request it again.')
   })
 
+  it('is cancelled if its client disconnects before the first byte', async () => {
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const disconnected = new AbortController()
+    let isStopped = false
+    async function* silent(signal: AbortSignal) {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      isStopped = true
+      yield Buffer.alloc(1)
+    }
+    const started = exports.start({ client: 'a', key: 'a', signal: disconnected.signal, read: silent })
+    const reason = new Error('the client left')
+    disconnected.abort(reason)
+    await expect(started).rejects.toBe(reason)
+    await until(() => isStopped)
+    expect(exports.find('a')).toBeUndefined()
+  })
+
   it('throws the error of its source to clients that read it, and at the start if there is no byte before it', async () => {
     const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
     const failure = new Error('the warehouse went away')
@@ -88,8 +105,10 @@ describe('a running export', () => {
       if (bytes > 0) yield Buffer.alloc(bytes)
       throw failure
     }
-    await expect(exports.start({ client: 'a', key: 'none', read: () => failing(0) })).rejects.toBe(failure)
-    const started = await exports.start({ client: 'a', key: 'some', read: () => failing(10) })
+    await expect(exports.start({ client: 'a', key: 'none', signal: never, read: () => failing(0) })).rejects.toBe(
+      failure,
+    )
+    const started = await exports.start({ client: 'a', key: 'some', signal: never, read: () => failing(10) })
     await expect(collect(started)).rejects.toBe(failure)
     await expect(started.spool.size()).rejects.toBe(failure)
   })

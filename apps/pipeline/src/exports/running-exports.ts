@@ -23,6 +23,8 @@ interface ExportRequest {
   client: string
   /** Identifies the caller, the rows and the format: a request with the same key continues the export. */
   key: string
+  /** Aborts when the client disconnects. It counts until the first byte; then clients attach and detach. */
+  signal: AbortSignal
   /** Reads the rows and yields the bytes of the file. Runs at full speed, even if the client reads slowly. */
   read(signal: AbortSignal): AsyncIterable<Uint8Array>
 }
@@ -57,35 +59,39 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
   return {
     find: (key) => running.get(key),
 
-    async start({ client, key, read }) {
+    async start({ client, key, signal, read }) {
       assertSpace(client)
-      const spool = new ExportSpool(directory)
+      const spool = openExportSpool(directory)
       const stop = new AbortController()
       const first = Promise.withResolvers<void>()
+      let reservedBytes = 0
       let clients = 0
       let timer: NodeJS.Timeout | undefined
 
-      const end = () => {
-        if (running.get(key) === started) running.delete(key)
-        stop.abort(new Error('No client reads the export any more.'))
-        reserve(client, -spool.length)
-        spool[Symbol.dispose]()
-      }
       const fill = async () => {
         try {
           for await (const bytes of read(stop.signal)) {
             stop.signal.throwIfAborted()
             reserve(client, bytes.length)
+            reservedBytes += bytes.length
             await spool.append(bytes)
             assertSpace(client)
             first.resolve()
           }
           spool.complete()
+          first.resolve()
         } catch (error) {
-          spool.fail(error)
-          first.reject(error)
+          const reason = isDiskFull(error) ? noSpace() : error
+          spool.fail(reason)
+          first.reject(reason)
         }
-        first.resolve()
+      }
+      const end = () => {
+        if (running.get(key) === started) running.delete(key)
+        stop.abort(new Error('No client reads the export any more.'))
+        spool[Symbol.dispose]()
+        // The writer may still be busy with its last bytes.
+        void filled.then(() => reserve(client, -reservedBytes))
       }
       const started: RunningExport = {
         spool,
@@ -106,17 +112,34 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
         },
       }
       running.set(key, started)
-      void fill()
+      const filled = fill()
+      const cancel = () => first.reject(signal.reason)
+      signal.addEventListener('abort', cancel, { once: true })
       try {
+        signal.throwIfAborted()
         await first.promise
       } catch (error) {
         end()
         throw error
+      } finally {
+        signal.removeEventListener('abort', cancel)
       }
       return started
     },
   }
 }
+
+/** Throws 503 if the disk is full. */
+function openExportSpool(directory: string): ExportSpool {
+  try {
+    return new ExportSpool(directory)
+  } catch (error) {
+    throw isDiskFull(error) ? noSpace() : error
+  }
+}
+
+const isDiskFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'EFBIG', 'DISK_FULL'].includes((error as { code?: string }).code ?? '')
 
 const noSpace = () =>
   new Problem(503, 'busy', 'The disk space for exports is used up.', {
