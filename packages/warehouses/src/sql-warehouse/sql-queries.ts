@@ -56,6 +56,7 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
     },
     async *queryPages(request, pageRows, signal) {
       using _slot = await acquireQuery('pushes', share, signal)
+      // Prepares the warehouse on its first use, and translates errors of that. The generator translates its own errors.
       await run('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
     },

@@ -258,7 +258,8 @@ export function assertTableOwned(existing: ClickHouseShape | undefined, place: s
 }
 
 /**
- * Adds the columns to a staging table that only the published table has, in the same order, so that checks on staged rows can use them.
+ * Adds to the staging table the columns that only the published table has and will keep, in the same order, so that checks on
+ * staged rows can use them. Widens staged columns if values that stay in the table would not fit.
  */
 export async function completeStaging(
   access: ClientAccess,

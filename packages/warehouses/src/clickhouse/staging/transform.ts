@@ -81,9 +81,8 @@ function statementProblem(error: unknown, named: string): unknown {
 }
 
 /**
- * Throws unless the staging table still exists under its name. Gives the table a new mark: a statement may have
- * replaced the staging table by this one, which then becomes the load, and the original table may still exist under
- * another name, with the old mark and the original rows.
+ * Throws unless a table that can be published has the staging table's name. This table becomes the load, even if a statement
+ * replaced the original one by it. It gets a new mark, because the original may still exist under another name with the old mark.
  */
 async function assertStagingKept(access: ClientAccess, load: ClickHouseStagedTable): Promise<void> {
   const { table } = load.target

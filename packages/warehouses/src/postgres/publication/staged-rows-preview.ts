@@ -159,22 +159,29 @@ export function rowsAfterPublication(
   staging: PostgresShape,
   live: PostgresShape | undefined,
 ): string {
-  const here = qualifyName('sluice', name)
-  const known = new Set(staging.columns.map((column) => column.name))
+  const staged = qualifyName('sluice', name)
+  const stagedColumns = new Set(staging.columns.map((column) => column.name))
   const isMerged = merge !== undefined && live?.partition !== undefined
-  const before = (live?.columns ?? []).map((column) => column.name).filter((column) => isMerged || known.has(column))
-  const added = staging.columns.map((column) => column.name).filter((column) => !before.includes(column))
-  const columns = [...before, ...added]
-  if (merge === undefined || live?.partition === undefined) return `select ${formatColumnList(columns)} from ${here}`
+  const keptColumns = (live?.columns ?? [])
+    .map((column) => column.name)
+    .filter((column) => isMerged || stagedColumns.has(column))
+  const newColumns = staging.columns.map((column) => column.name).filter((column) => !keptColumns.includes(column))
+  const columns = [...keptColumns, ...newColumns]
+  if (merge === undefined || live?.partition === undefined) return `select ${formatColumnList(columns)} from ${staged}`
 
   const old = qualifyName('sluice', live.partition)
-  const same = merge.keys.map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`).join(' and ')
-  const brought = new Set(merge.columns ?? known)
-  const merged = columns.map((column) => `${brought.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`)
+  const hasSameKey = merge.keys
+    .map((key) => `incoming.${escapeIdentifier(key)} = old.${escapeIdentifier(key)}`)
+    .join(' and ')
+  const loadedColumns = new Set(merge.columns ?? stagedColumns)
+  // Columns that the load did not read keep the values of the published row. New rows have none, hence the left join.
+  const mergedColumns = columns.map(
+    (column) => `${loadedColumns.has(column) ? 'incoming' : 'old'}.${escapeIdentifier(column)}`,
+  )
   const { records } = merge
-  const notReplacedParts = records && before.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
-  return `select ${formatColumnList(columns, 'old')} from ${old} as old where not exists (select from ${here} as incoming where ${same})${notReplacedParts}
-    union all select ${merged.join(', ')} from ${here} as incoming left join ${old} as old on ${same}`
+  const notReplacedParts = records && keptColumns.includes(records.column) ? ` and not ${isPartOf(records, 'old')}` : ''
+  return `select ${formatColumnList(columns, 'old')} from ${old} as old where not exists (select from ${staged} as incoming where ${hasSameKey})${notReplacedParts}
+    union all select ${mergedColumns.join(', ')} from ${staged} as incoming left join ${old} as old on ${hasSameKey}`
 }
 
 const formatColumnList = (columns: readonly string[], of?: string) =>

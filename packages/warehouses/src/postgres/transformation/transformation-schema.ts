@@ -78,7 +78,7 @@ async function moveBack(
   await client.query(
     [
       ...(await plainColumns(client, shape.oid, place)),
-      ...(await ownIndexNames(client, shape.oid, schema, stagingTable)),
+      ...(await renameIndexes(client, shape.oid, schema, stagingTable)),
       `alter table ${place} rename to ${escapeIdentifier(stagingTable)}`,
       `alter table ${qualifyName(schema, stagingTable)} set schema sluice`,
       originComment(stagingTable, target),
@@ -108,8 +108,11 @@ async function plainColumns(client: ClientBase, table: unknown, place: string): 
   ]
 }
 
-/** Statements that name indexes after the staging table: those of the last load are in the same schema, under the names they got. */
-async function ownIndexNames(
+/**
+ * Returns statements that name the table's indexes after the staging table. A transformation can give its indexes the same names
+ * in every load, and the tables of all loads move to schema `sluice`, where these names would collide.
+ */
+async function renameIndexes(
   client: ClientBase,
   table: unknown,
   schema: string,
