@@ -1,6 +1,6 @@
 import { DECIMAL, DOUBLE, INTEGER, TEXT } from './column-state'
 
-/** The smallest size of an integer: SMALLINT, INTEGER, BIGINT, or larger. */
+/** Codes for the smallest type that holds an integer: SMALLINT, INTEGER, BIGINT, or none of them. */
 export const SMALL: u8 = 0
 export const MIDDLE: u8 = 1
 export const BIG: u8 = 2

@@ -195,7 +195,7 @@ function observeColumns(wasm: WasmScanner, columns: readonly number[], rows: Row
   for (const open of resume) open()
 }
 
-/** Observes the records of a slice that begin after its first line end and end in it. */
+/** Observes the records that start after the slice's first line break and end within the slice. */
 function observeSlice({ run, window }: WasmScanner, file: TextSource, position: number, length: number): void {
   const end = file.read(window, 0, length, position)
   for (let from = afterLineEnd(window, 0, end, false); from >= 0 && from < end; ) {

@@ -68,7 +68,10 @@ async function rejectLongValue(cursor: JsonCursor, pass: JsonPass): Promise<void
   await cursor.skipLongValue()
 }
 
-/** Takes rows while the window contains whole ones: elements of an array up to its end, or objects that nothing separates. */
+/**
+ * Takes rows while the window contains complete ones. They are the elements of an array up to its end if `separated` is set,
+ * otherwise objects that follow each other without commas.
+ */
 function takeRun(
   cursor: JsonCursor,
   pass: JsonPass,

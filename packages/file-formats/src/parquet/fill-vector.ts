@@ -17,9 +17,9 @@ import type { ByteValues, DecodedValues, FixedValues } from './decode-values.ts'
 
 /** Receives notes about single values while a vector is filled. */
 export interface ConversionNotes {
-  /** The warehouse cannot store the row's value, for this reason. */
+  /** Called when the warehouse cannot store the row's value, for this reason. */
   fault(row: number, reason: string): void
-  /** Digits that the warehouse does not store were cut off. */
+  /** Called when digits that the warehouse does not store were cut off. */
   cut(): void
 }
 

@@ -252,19 +252,20 @@ function withoutTitles(records: readonly SampleRecord[]): readonly SampleRecord[
   return records.slice(first, Math.max(last + 1, records.length - mostNotes))
 }
 
-/** Returns the number of fields of most records; on a tie, the first one that is not 1. */
+/** Returns the most frequent number of fields of a record; on a tie, the first one that is not 1. Ignores broken records. */
 export function usualWidth(records: readonly SampleRecord[]): number {
-  const times = new Map<number, number>()
-  for (const { count } of records) if (count > 0) times.set(count, (times.get(count) ?? 0) + 1)
+  const recordsByWidth = new Map<number, number>()
+  for (const { count } of records) if (count > 0) recordsByWidth.set(count, (recordsByWidth.get(count) ?? 0) + 1)
   let width = 1
-  let most = 0
-  for (const [count, number] of times) {
-    if (number < most || (number === most && width > 1)) continue
-    width = count
-    most = number
+  let recordsOfWidth = 0
+  for (const [candidate, frequency] of recordsByWidth) {
+    if (frequency < recordsOfWidth || (frequency === recordsOfWidth && width > 1)) continue
+    width = candidate
+    recordsOfWidth = frequency
   }
-  // In a short file with as many notes as rows, or with rows of different widths only, the first line counts.
-  return most * 2 <= records.length && width === 1 ? Math.max(1, records[0]!.count) : width
+  // If at most half of the records have one field and no other width is as frequent, the first record decides: the file may have
+  // many notes, or rows of different widths only.
+  return recordsOfWidth * 2 <= records.length && width === 1 ? Math.max(1, records[0]!.count) : width
 }
 
 /**
