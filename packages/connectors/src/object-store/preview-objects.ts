@@ -67,6 +67,7 @@ function cutIncompleteLine(fd: number, size: number): void {
   if (end >= 0) ftruncateSync(fd, size - tail.length + end + 1)
 }
 
+/** Previews a downloaded object. `isWhole`: the file contains the complete object, not only its start. */
 async function previewLocalFile(
   reading: ObjectReading,
   local: LocalObject,
@@ -74,8 +75,10 @@ async function previewLocalFile(
   signal: AbortSignal,
 ): Promise<SourcePreview> {
   const { filesDirectory, options } = reading
-  const asFeed = () => previewFeed((report, ending) => readLocalObject(reading, local, report, ending), most, signal)
-  if (kind === 'PARQUET') return asFeed()
+  // Parquet has no preview of its own, so its first rows are read as by a run. That needs the complete object.
+  const previewParquet = () =>
+    previewFeed((report, ending) => readLocalObject(reading, local, report, ending), most, signal)
+  if (kind === 'PARQUET') return previewParquet()
   try {
     const upload = { path: local.fd, name: local.object.key, filesDirectory }
     const found = await previewUpload(upload, options, most, signal)
@@ -84,7 +87,7 @@ async function previewLocalFile(
     // Parquet inside gzip or ZIP is only recognised after decompression.
     if (!(error instanceof SourceProblem) || error.code !== 'PARQUET_UPLOADED') throw error
     if (!isWhole) throw createTooLargeProblem(local.object)
-    return asFeed()
+    return previewParquet()
   }
 }
 

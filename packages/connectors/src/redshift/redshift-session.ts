@@ -185,7 +185,7 @@ interface FetchedRowHandler {
  * the server waits while the handler is busy.
  */
 class FetchCommand implements Submittable {
-  /** Resolves with the number of rows when the handler is ready for more. */
+  /** Resolves with the number of fetched rows, as soon as the handler can take more. */
   readonly done: Promise<number>
   readonly #text: string
   readonly #rowHandler: FetchedRowHandler
