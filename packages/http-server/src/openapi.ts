@@ -164,7 +164,12 @@ function headerParameters(signature: OperationSignature): OpenApiValue[] {
   return [
     ...(events ? [headerParameter('Last-Event-ID', 'Continue after the event with this id.')] : []),
     ...(takesIfMatch(signature)
-      ? [headerParameter('If-Match', 'The ETag that was read. A newer version answers 412.')]
+      ? [
+          headerParameter(
+            'If-Match',
+            'The ETag of the version that was read. If the object has changed since then, the response is 412.',
+          ),
+        ]
       : []),
     ...(response && effect === 'read'
       ? [headerParameter('Accept-Language', 'For display names that have translations.')]
