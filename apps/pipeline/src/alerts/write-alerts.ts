@@ -127,7 +127,8 @@ function chooseMailEvent(
   { last, withinHour }: PastAlerts,
 ): AlertEvent | undefined {
   if (bad) return last === bad && withinHour[bad] ? undefined : bad
-  // A run with a warning counts as a success if warnings are not reported, except after an email about a warning.
+  // A run with a warning gets here only if warnings are not reported. It counts as a success, unless the last email was about
+  // a warning: that email still describes the state.
   const isSuccess = state === 'OK' || last !== 'WARNING'
   const wasReportedBad = last !== null && last !== 'RECOVERED'
   return isSuccess && wasReportedBad ? 'RECOVERED' : undefined

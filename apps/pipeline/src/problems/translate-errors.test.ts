@@ -11,7 +11,8 @@ describe('errors of the identity service', () => {
     expect(translateDatabaseError(cause)).toMatchObject({
       status: 503,
       code: 'unavailable',
-      message: 'The response of the identity service is invalid. Ask the operator to run equal versions of both.',
+      message:
+        'The response of the identity service is invalid. Ask the operator to run the same version of the identity and pipeline services.',
       headers: { 'Retry-After': '5' },
       cause,
     })

@@ -83,7 +83,8 @@ export function throwIfSourceProblem(error: unknown, hide: (text: string) => str
 const createVersionProblem = (cause: Error): Problem => {
   const unavailable = problems.unavailable('identity service', cause)
   return new Problem(503, unavailable.code, unavailable.title, {
-    detail: 'The response of the identity service is invalid. Ask the operator to run equal versions of both.',
+    detail:
+      'The response of the identity service is invalid. Ask the operator to run the same version of the identity and pipeline services.',
     headers: unavailable.headers,
     cause,
   })

@@ -154,7 +154,7 @@ export async function insertRun(
     const isReplaced = existing?.action === 'DRY_RUN' && action !== 'DRY_RUN'
     if (existing && !isReplaced) return { run: existing, existing: true }
     if (existing) await endDryRun(trx, existing)
-    // The existing run has ended, perhaps between the two statements, so try again.
+    // The run that prevented the insert has ended: before the select, or just now if it was a dry run. Try again.
   }
   throw new Error(`No run of object ${runnableId} could be queued, because other runs of it kept starting and ending.`)
 }

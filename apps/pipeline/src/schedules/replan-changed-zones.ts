@@ -62,8 +62,11 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
 
 /** The maximum number of milliseconds before `now` in which the last tick is searched. */
 const maxLookBack = 40 * 86_400_000
-/** Milliseconds. Schedules with longer intervals always follow the calendar, because zones can differ by more than a day. */
-const maxComparedInterval = 20 * 3_600_000
+/**
+ * The zone difference in milliseconds counts as at most this. Zones can differ by 26 hours, so without a limit below a day, a daily
+ * schedule would not always follow the calendar of the new zone.
+ */
+const maxZoneDifference = 20 * 3_600_000
 
 /**
  * Returns the next run after a client changed its zone from `from` to `to`. If the interval between two ticks is at most the difference of
@@ -77,7 +80,7 @@ export function nextRunInNewZone(schedule: Schedule, from: string, to: string, n
   const zoneDifference = Math.abs(getUtcOffset(from, now) - getUtcOffset(to, now))
   const last = lastTick(expression, from, now)
   const next = findNextTick(expression, from, now)
-  if (last === undefined || next === undefined || next - last <= Math.min(zoneDifference, maxComparedInterval))
+  if (last === undefined || next === undefined || next - last <= Math.min(zoneDifference, maxZoneDifference))
     return regularNext
   // The wall-clock time of the last tick, as an instant of the new zone. In a repeated hour, the nearest instant is used.
   const [sameInNew] = listInstants(to, toWallClockTime(from, last)).toSorted(

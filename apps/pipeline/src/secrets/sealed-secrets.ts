@@ -33,29 +33,29 @@ interface SealedPipeline {
 }
 
 /** The key of the `SecretAddress` among the stored secrets. Fields of requests cannot have this name, and older versions ignore it. */
-const givenForKey = '~givenFor'
+const addressKey = '~givenFor'
 
 const sourceSecretsPurpose = (uid: string) => `data_pipelines.source_secrets:${uid}`
 
 /** Unseals the secrets of a source. Throws `SealProblem` if their key is not in the ring. */
 export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyRing): SentSecrets {
-  const { [givenForKey]: kept, ...secrets } = unsealSecrets(source_secrets, sourceSecretsPurpose(uid), ring)
-  return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as SecretAddress }) }
+  const { [addressKey]: address, ...secrets } = unsealSecrets(source_secrets, sourceSecretsPurpose(uid), ring)
+  return { secrets, ...(address !== undefined && { givenFor: JSON.parse(address) as SecretAddress }) }
 }
 
-/** Returns only the secrets of `unsealSource`, for callers that do not send them. */
+/** Unseals the secrets without their `SecretAddress`. Only callers that send the secrets nowhere may ignore it. */
 export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
   unsealSource(row, ring).secrets
 
-/** Seals the secrets of a source. Returns null if it has none. */
+/** Seals the secrets of a source with the address for which they were entered. Returns null if there are no secrets. */
 export function sealSourceSecrets(
   uid: string,
   secrets: SourceSecrets,
   ring: KeyRing,
-  givenFor?: SecretAddress,
+  address?: SecretAddress,
 ): string | null {
-  const kept = givenFor && Object.keys(secrets).length > 0 && { [givenForKey]: JSON.stringify(givenFor) }
-  return sealSecrets({ ...secrets, ...kept }, sourceSecretsPurpose(uid), ring)
+  const addressEntry = address && Object.keys(secrets).length > 0 && { [addressKey]: JSON.stringify(address) }
+  return sealSecrets({ ...secrets, ...addressEntry }, sourceSecretsPurpose(uid), ring)
 }
 
 /** Every column with sealed text, for `bin/reseal-secrets.ts`. A test compares this list with the columns that the code seals. */

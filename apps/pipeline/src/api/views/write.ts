@@ -193,7 +193,10 @@ async function recordBuiltView(
   return { ...row, filled_at: startedAt, pending: null }
 }
 
-/** Runs `save`. If it fails, restores the stored view in the warehouse. */
+/**
+ * Runs `save`. Restores the stored view in the warehouse if `save` throws, or returns undefined because another request changed
+ * the view.
+ */
 async function restoreOnFailure<T>(
   input: SaveContext,
   view: DefiningColumns,
