@@ -115,9 +115,9 @@ export interface StagedRowsPreview extends AsyncDisposable {
   /** The hidden schema with the rows under the names of their tables. Callers put it first in a query's `schemas`. */
   schema: string
   /**
-   * Returns a relation with published rows that the query would read, because it names a table with its schema or reads a view that
-   * does; undefined if it reads none. Plans the query and does not run it. Does not look into functions. Throws the errors of
-   * `QueryRunner.query`.
+   * Returns a relation with published rows that the query would read, because it names a table with its schema or reads a view
+   * that does; undefined if it reads none. Plans the query and does not run it. Does not look into functions. Throws the errors
+   * of `QueryRunner.query`.
    */
   oldRows(query: UserQuery, signal: AbortSignal): Promise<OldRows | undefined>
 }

@@ -63,8 +63,8 @@ async function replanPage(trx: Transaction<DB>, { clock }: SchedulerContext, cli
 /** The maximum number of milliseconds before `now` in which the last tick is searched. */
 const maxLookBack = 40 * 86_400_000
 /**
- * The zone difference in milliseconds counts as at most this. Zones can differ by 26 hours, so without a limit below a day, a daily
- * schedule would not always follow the calendar of the new zone.
+ * The zone difference in milliseconds counts as at most this. Zones can differ by 26 hours, so without a limit below a day, a
+ * daily schedule would not always follow the calendar of the new zone.
  */
 const maxZoneDifference = 20 * 3_600_000
 
