@@ -43,7 +43,7 @@ export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyR
   return { secrets, ...(kept !== undefined && { givenFor: JSON.parse(kept) as SecretAddress }) }
 }
 
-/** Returns only the secrets of `unsealSource`, for callers that do not send them. */
+/** Unseals the secrets without the address to which they may be sent, for callers that do not send them. */
 export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
   unsealSource(row, ring).secrets
 
