@@ -90,7 +90,7 @@ export async function resealAll(
   say(
     left === 0
       ? `Everything is sealed with "${ring.newest}": older keys can be taken out of SECRET_KEYS.`
-      : `Keep the older keys: ${left} values still need them. Once every process has "${ring.newest}" in front, run this again.`,
+      : `Keep the older keys: ${left} values still need them. Once every process lists "${ring.newest}" first, run this again.`,
   )
   return left === 0
 }

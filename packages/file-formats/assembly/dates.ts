@@ -41,7 +41,10 @@ export let dateBytes: usize = 10
   return third == load<u8>(from, 5) && (third == POINT || third == SLASH || third == DASH)
 }
 
-/** Reads a date of the Gregorian calendar at the start of a value, in one of the allowed spellings. */
+/**
+ * Reads a date of the Gregorian calendar at the start of a value, in one of the allowed spellings. Returns whether there is one:
+ * only then, `days`, `spelled` and `dateBytes` describe it.
+ */
 export function readDate(from: usize, to: usize, allowed: u8): bool {
   if (allowed == DIGITS_ONLY) {
     dateBytes = 8

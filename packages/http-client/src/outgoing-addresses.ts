@@ -23,8 +23,8 @@ export interface OutgoingAddresses {
 }
 
 /**
- * Returns a function that resolves a host that a user typed to public or allowed addresses. It throws `OutgoingProblem` for
- * other addresses, and the system's errors (`ENOTFOUND` …) for unknown names.
+ * Returns a function that resolves a user-supplied host, and accepts only public or allowed addresses.
+ * It throws `OutgoingProblem` for other addresses, and the system's errors (`ENOTFOUND` …) for unknown names.
  */
 export function outgoingAddresses({ allowed, timeLimit = 5_000, lookup }: OutgoingAddressesOptions) {
   const lookUpOperatorHost = lookup ?? ((host: string) => systemLookup(host, { all: true }))

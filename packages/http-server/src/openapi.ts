@@ -313,6 +313,7 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
   return transformed
 }
 
+/** Returns the field with null as an allowed value. A stored secret allows the empty text too. */
 function allowNull(field: OpenApiValue): OpenApiValue {
   const { type, enum: values, anyOf, oneOf, title, properties } = field
   if (anyOf) {

@@ -68,7 +68,7 @@ export interface RowContent {
   profile?(): ColumnProfile[]
   /** Returns facts about the values of each column; call it after `rows` has ended. Undefined if the source knows its types. */
   facts?(): ColumnFacts[]
-  /** Returns JSON that the source receives at its next reading; call it after `rows` has ended. */
+  /** Returns state (JSON) that is passed to the source at the next load; call it after `rows` has ended. */
   reading?(): unknown
 }
 

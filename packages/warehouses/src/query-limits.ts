@@ -78,7 +78,7 @@ export function pageTooLarge(rows: number, bytes: number): WarehouseProblem {
   const most = `${Math.round(bytes / 1024 / 1024)} MB`
   return new WarehouseProblem(
     'RESULT_TOO_LARGE',
-    `${rows} rows of the query are larger than the limit of ${most}. Select fewer columns.`,
+    `Together, ${rows} rows of the query exceed the limit of ${most}. Select fewer columns.`,
   )
 }
 

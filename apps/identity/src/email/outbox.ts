@@ -53,7 +53,7 @@ export const openMailBody = (
 export async function failOverdueMails(db: Kysely<DB>, most: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update mails set state = 'FAILED', body = null, finished_at = now(),
-      reason = coalesce('Gave up. Last error: ' || reason, 'Gave up: no process tried to send it.')
+      reason = coalesce('Gave up. Last error: ' || reason, 'Gave up: no process picked it up in time.')
     where id in (
       select id from mails where state = 'QUEUED' and expires_at < now() - interval '15 minutes'
       limit ${most} for update skip locked)`.execute(db)

@@ -19,7 +19,7 @@ interface SignedInFacts extends PageFacts {
   action: string
 }
 
-/** Returns the page that ends a sign-in at a provider that no application started. */
+/** Returns the final page of a sign-in through a provider, if the sign-in was not started by an application. */
 export function renderTokenPage({ user, refreshToken, refreshUrl, home, action, ...facts }: SignedInFacts): string {
   const texts = readPageTexts(facts.language)
   const words = texts.signedIn

@@ -135,7 +135,7 @@ describe('a queued mail', () => {
     await invite()
     await sql`update mails set expires_at = now() - interval '1 hour' where state = 'QUEUED'`.execute(scene.service.db)
     await runMaintenanceOnce(scene.service.db)
-    expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Gave up: no process tried to send it.' })
+    expect((await mails())[0]).toMatchObject({ state: 'FAILED', reason: 'Gave up: no process picked it up in time.' })
     await sql`update mails set created_at = now() - interval '31 days'`.execute(scene.service.db)
     await runMaintenanceOnce(scene.service.db)
     expect(await mails()).toEqual([])

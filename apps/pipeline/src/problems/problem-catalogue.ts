@@ -93,7 +93,7 @@ export const pipelineProblems: readonly KnownProblem[] = [
     code: 'preview-needs-whole-file',
     status: 422,
     title: 'The start of this file is not enough.',
-    when: 'Previews of workbooks, archives, JSON and Parquet need the whole file, up to 4 MB. Upload the file to a pipeline first.',
+    when: 'Workbooks, archives, JSON and Parquet files can be previewed only up to 4 MB. Upload a larger file to a pipeline first.',
   },
   {
     code: 'variable-unknown',

@@ -129,7 +129,7 @@ export async function runCheck(check: CheckToRun, context: CheckRunContext): Pro
 /** The message for users without read access to the check. */
 export const couldNotBeRun = 'The check could not be run. Users with read access to the check can see the reason.'
 
-/** Codes of problems with messages that contain no text of the server. */
+/** Codes of problems that never contain text from the server in their messages. */
 const safeCodes = new Set(['QUERY_TIMEOUT', 'RESULT_TOO_LARGE'])
 
 /** Returns the outcome of a check that could not be run. */

@@ -43,7 +43,7 @@ export function unsealSource({ uid, source_secrets }: SealedPipeline, ring: KeyR
   return { secrets, ...(address !== undefined && { givenFor: JSON.parse(address) as SecretAddress }) }
 }
 
-/** Unseals the secrets without their `SecretAddress`. Only callers that send the secrets nowhere may ignore it. */
+/** Unseals the secrets without the address to which they may be sent, for callers that do not send them. */
 export const unsealSourceSecrets = (row: SealedPipeline, ring: KeyRing): SourceSecrets =>
   unsealSource(row, ring).secrets
 

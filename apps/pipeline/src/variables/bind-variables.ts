@@ -29,7 +29,7 @@ export function bindVariables(sql: string, variables: ReadonlyMap<string, string
   const texts = new Set<number>()
   const names = new Set<string>()
   let text = ''
-  // Splitting the whole query first reports a misplaced variable before an unknown one.
+  // Split the whole query first, so that a misplaced variable is reported before an unknown one.
   const parts = [...splitAtVariables(withoutParameters(splitSql(sql)))]
   for (const part of parts) {
     if (!('name' in part)) {

@@ -78,7 +78,7 @@ describe('variables', () => {
     expect(body.errors).toEqual([
       {
         pointer: '/value',
-        detail: 'A secured value cannot become readable. Send the value again to store it unsecured.',
+        detail: 'A secured value cannot be revealed. To make the variable unsecured, enter its value again.',
       },
     ])
     const plain = await owner

@@ -87,7 +87,7 @@ export interface HttpSession {
   resolveLink(link: string): string
   /** Returns a session without credentials for another address, such as a token endpoint or a file server. */
   createPublicSession(url: string): HttpSession
-  /** Redacts secrets in a text of the system, and shortens it to one line of 500 characters. */
+  /** Redacts secrets in a text received from the source system, and shortens it to one line of 500 characters. */
   redactText(text: string): string
 }
 

@@ -14,7 +14,7 @@ export interface ReportBlock {
   columns: ReportColumn[]
 }
 
-/** A block with a resource type that is linked to another block of the report. */
+/** A block that a reference links to another block of the report. */
 export interface ReportLink extends ReportBlock {
   /** The name of the block that this link starts from. */
   originBlock: string

@@ -28,21 +28,22 @@ export function createDirectWriter(
   switch (field.columnType) {
     case Types.TINY:
       return positive
-        ? (on, out) => writeInt16(out, on.view.getUint8(on.skip(1)))
-        : (on, out) => writeInt16(out, on.view.getInt8(on.skip(1)))
+        ? (cursor, out) => writeInt16(out, cursor.view.getUint8(cursor.skip(1)))
+        : (cursor, out) => writeInt16(out, cursor.view.getInt8(cursor.skip(1)))
     case Types.SHORT:
     case Types.YEAR:
-      if (stored.dataType === 'SMALLINT') return (on, out) => writeInt16(out, on.view.getInt16(on.skip(2), true))
-      return (on, out) => writeInt32(out, on.view.getUint16(on.skip(2), true))
+      if (stored.dataType === 'SMALLINT')
+        return (cursor, out) => writeInt16(out, cursor.view.getInt16(cursor.skip(2), true))
+      return (cursor, out) => writeInt32(out, cursor.view.getUint16(cursor.skip(2), true))
     case Types.INT24:
-      return (on, out) => writeInt32(out, on.view.getInt32(on.skip(4), true))
+      return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.LONG:
-      if (positive) return (on, out) => writeInt64(out, 0, on.view.getUint32(on.skip(4), true))
-      return (on, out) => writeInt32(out, on.view.getInt32(on.skip(4), true))
+      if (positive) return (cursor, out) => writeInt64(out, 0, cursor.view.getUint32(cursor.skip(4), true))
+      return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.LONGLONG:
       return positive ? undefined : writeLong
     case Types.FLOAT:
-      return (on, out) => writeInt32(out, on.view.getInt32(on.skip(4), true))
+      return (cursor, out) => writeInt32(out, cursor.view.getInt32(cursor.skip(4), true))
     case Types.DOUBLE:
       return writeLong
     case Types.NEWDECIMAL:
@@ -91,30 +92,31 @@ function writeInt64(out: TupleBuffer, upper: number, lower: number): void {
 }
 
 /** Writes a BIGINT or DOUBLE: eight bytes in reverse order. */
-const writeLong: DirectWriter = (on, out) => {
-  const from = on.skip(8)
-  writeInt64(out, on.view.getInt32(from + 4, true), on.view.getInt32(from, true))
+const writeLong: DirectWriter = (cursor, out) => {
+  const from = cursor.skip(8)
+  writeInt64(out, cursor.view.getInt32(from + 4, true), cursor.view.getInt32(from, true))
 }
 
-const writeText: DirectWriter = (on, out) => {
-  const length = on.readLength()
-  const from = on.skip(length)
-  out.writeUtf8(on.bytes, from, from + length)
+const writeText: DirectWriter = (cursor, out) => {
+  const length = cursor.readLength()
+  const from = cursor.skip(length)
+  out.writeUtf8(cursor.bytes, from, from + length)
 }
 
-const writeBytes: DirectWriter = (on, out) => {
-  const length = on.readLength()
-  const from = on.skip(length)
-  out.writeHex(on.bytes.subarray(from, from + length))
+const writeBytes: DirectWriter = (cursor, out) => {
+  const length = cursor.readLength()
+  const from = cursor.skip(length)
+  out.writeHex(cursor.bytes.subarray(from, from + length))
 }
 
 function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter {
   const number = new NumericText()
-  return (on, out) => {
-    const length = on.readLength()
-    const from = on.skip(length)
-    if (!number.read(on.bytes, from, from + length)) throw new UnstorableValue('is not a number')
+  return (cursor, out) => {
+    const length = cursor.readLength()
+    const from = cursor.skip(length)
+    if (!number.read(cursor.bytes, from, from + length)) throw new UnstorableValue('is not a number')
     checkDecimal(number, precision, scale)
+    // A field starts with its length in four bytes.
     out.reserve(4 + number.room)
     const bytes = number.write(out.view, out.at + 4)
     out.view.setInt32(out.at, bytes)
@@ -125,10 +127,10 @@ function createDecimalWriter({ precision, scale = 0 }: StoredType): DirectWriter
 /** Returns a writer of dates and timestamps. The packet has 0, 4, 7 or 11 bytes for date, time and microseconds; omitted parts are zero. */
 function createTimestampWriter(dataType: 'DATE' | 'TIMESTAMP' | 'TIMESTAMPTZ', nulled: NulledCounts): DirectWriter {
   const moment: TimestampParts = { days: 0, seconds: 0, microseconds: 0 }
-  return (on, out) => {
-    const length = on.readLength()
-    const at = on.skip(length)
-    const { bytes, view } = on
+  return (cursor, out) => {
+    const length = cursor.readLength()
+    const at = cursor.skip(length)
+    const { bytes, view } = cursor
     const year = length === 0 ? 0 : view.getUint16(at, true)
     const month = length === 0 ? 0 : bytes[at + 2]!
     const day = length === 0 ? 0 : bytes[at + 3]!

@@ -23,8 +23,9 @@ export interface ObjectIncrement {
 }
 
 /**
- * Returns the changes since the load that stored the cursor. Returns undefined if a full load is necessary: if an object was deleted, if the only
- * object changed, or if the number of rows of a changed object is unknown. Throws the errors of `selectObjects`.
+ * Returns the changes since the load that stored the cursor, or undefined if a full load is necessary: if there is no cursor, if
+ * the settings changed since then, if an object was deleted, if the key names one object (it is no pattern) that changed, or if
+ * the number of rows of a changed object is unknown. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
   reading: ObjectReading,

@@ -36,6 +36,7 @@ const postgresMessagePatterns: MessagePatterns = [
 
 export function classifyPostgresError(error: unknown, { ssl }: DatabaseConfig): ClassifiedError | undefined {
   const message = getErrorMessage(error)
+  // A SQLSTATE has five characters. Codes of Node.js such as EPIPE can have five too.
   const state = listCodes(error).find((code) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code))
   if (state === undefined) {
     const code = findCodeByMessage(postgresMessagePatterns, message)

@@ -220,8 +220,8 @@ export function textColumnsOf(columns: readonly StagingColumn[]): Record<string,
 }
 
 /**
- * Returns the statement that creates a table. The server writes rows to disk before it acknowledges them, in insertion
- * order or in the order of the key.
+ * Returns the statement that creates a table. Rows are in the order of the primary key, or in insertion order without a key. The
+ * server acknowledges rows only after it has written them to disk.
  */
 export function createTable(place: string, columns: readonly StagingColumn[], mark: TableMark): string {
   const list = columns.map(columnText)

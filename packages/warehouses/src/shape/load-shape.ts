@@ -45,7 +45,7 @@ export function planLoad(rules: TypeRules, last: FeedMemory | undefined, feed: L
 
 const dayFirst = ({ dayFirst: known }: ColumnFacts) => (known === undefined ? {} : { dayFirst: known })
 
-/** Returns the memory that a published table keeps. `reading` is passed to the source at its next reading. */
+/** Returns the memory that a published table keeps. `reading` is passed to the source at the next load. */
 export function memoryOf(
   { shape }: LoadTarget,
   last: FeedMemory | undefined,
@@ -72,7 +72,10 @@ function withCreated(columns: readonly RememberedColumn[], last: FeedMemory | un
   })
 }
 
-/** Reports that a load which replaces the table brought few rows. Throws SCHEMA_MISMATCH if the pipeline allows no changes. */
+/**
+ * Reports that a load that replaces the table brought far fewer rows than the table had. Throws SCHEMA_MISMATCH if the pipeline
+ * allows no changes.
+ */
 export function fallOfRows({ shape }: LoadTarget, before: number | undefined, now: number): TableChange[] {
   const fall = shape?.rebuild ? undefined : rowsFell(before, now)
   if (fall && shape?.schemaChanges === 'FAIL')

@@ -62,7 +62,10 @@ export function tableInUse(what: string, cause?: unknown): WarehouseProblem {
   return busyProblem(sentence, { cause })
 }
 
-/** Turns the server's errors about dependent views into a problem. Temporary errors stay unchanged. */
+/**
+ * Converts an error of a statement for dependent views to the problem VIEWS_DEPEND with this sentence. Temporary problems, and
+ * errors that are not from the server, are not converted to it.
+ */
 export function viewsDepend(
   dialect: SqlDialect,
   error: unknown,

@@ -33,8 +33,8 @@ export interface SqlSession extends AsyncDisposable {
   /** Changes of rows by `work` are atomic; `Dialect.publication` defines whether changes of tables and views are. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result>
   /**
-   * Reads one query in batches, never all of it at once. The text is a user's or begins and ends with one: the server must reject
-   * any text that is more than a query, and any query that writes. `values` replace `$1` ….
+   * Reads the result of one query in batches, never all of it at once. `text` may be a user's query or contain parts of one, so
+   * the server must reject a text that is more than one query, and a query that writes. `values` replace `$1` ….
    */
   read(text: string, values: readonly (string | null)[], batch: BatchLimits): AsyncIterable<ReadRows>
   /** Returns the columns of such a query without values. Does not run the query if the server can describe it. */

@@ -57,7 +57,10 @@ export async function submitConsent(step: InteractionStep): Promise<void> {
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
 }
 
-/** Returns the scopes without consent; all requested scopes if the application prompts for consent again. */
+/**
+ * Returns the requested scopes that the user has not yet consented to. If none is missing, because the application prompts for
+ * consent again, returns all of them.
+ */
 function requestedScopes({ interaction, application }: InteractionStep): string[] {
   const { missingOIDCScope = [], missingResourceScopes = {} } = interaction.prompt.details as MissingScopes
   const missing = [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]

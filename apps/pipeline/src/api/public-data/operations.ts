@@ -73,7 +73,7 @@ const cachedMetadata = responseCache<PublicMetadata>({ lifetime: 30_000, most: 5
 // A response can have megabytes, so it is only shared by concurrent requests. A proxy can cache it, as Cache-Control allows.
 const cachedData = responseCache<PublicData>({ lifetime: 0, most: 200 })
 
-/** Proxies and browsers may cache the response as long as this service. */
+/** Proxies and browsers may cache responses for 30 seconds, as long as this service caches metadata. */
 const publicCacheHeaders = { 'Cache-Control': 'public, max-age=30', Vary: 'Accept-Language' }
 
 /** Returns the same problem for missing and for private objects, so that a response does not reveal which objects exist. */

@@ -54,7 +54,7 @@ function storedValue(current: VariableRow | undefined, secured: boolean, at: str
   if (current.secured && !secured)
     throw problems.refused(
       `${at}/value`,
-      'A secured value cannot become readable. Send the value again to store it unsecured.',
+      'A secured value cannot be revealed. To make the variable unsecured, enter its value again.',
     )
   return current.secured ? { sealed: current.sealed_value! } : { value: current.value! }
 }

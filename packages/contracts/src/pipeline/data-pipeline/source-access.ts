@@ -21,7 +21,7 @@ export function defineSourceAccess<Open extends TProperties, Secrets extends TPr
 const baseUrlField = describeField(
   SourceUrl,
   'Address',
-  'The base address of the system, without /api, username and password.',
+  'The base address of the system. Leave out /api, and any username or password.',
   'https://data.example.org',
 )
 const usernameField = describeField(SourceName, 'User name', 'An account with read access is sufficient.', 'reader')

@@ -80,7 +80,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.preview',
     summary: 'Preview a source before it is saved',
     description:
-      'Returns the first rows of the source: of the query or table for databases, and of the uploaded file of the pipeline `id` for uploads. With `id`, an absent password has the stored value. All other fields of a pipeline are accepted and ignored.',
+      'Returns the first rows of the source: for databases, of the query or table; for uploads, of the uploaded file of the pipeline `id`. If `id` is given, the stored value of an omitted password or other secret is used. All other fields of a pipeline are accepted and ignored.',
     method: 'post',
     path: '/data-pipelines/preview',
     guard: manage,
@@ -105,7 +105,7 @@ export const dataPipelineSignatures = {
     id: 'dataPipelines.testSource',
     summary: 'Test the connection to a source before it is saved',
     description:
-      'A failed test returns status 200 with `status` ERROR, a code and a message. With `id`, an absent password has the stored value.',
+      'A failed test returns status 200 with `status` ERROR, a code and a message. If `id` is given, the stored value of an omitted password or other secret is used.',
     method: 'post',
     path: '/data-pipelines/test-connection',
     guard: manage,

@@ -84,14 +84,14 @@ function isPadded({ records, grammar }: ParsedSample): boolean {
   return grammar.delimiter !== 32 && fields > 0 && padded / fields >= paddedShare
 }
 
-/** Returns the delimiter that occurs in the fewest unquoted values, for a file of one column. */
+/** Returns a delimiter for a file of one column: one that does not occur in the sample, or else the rarest. */
 function harmlessDelimiter(judged: Uint8Array, { quote, comment }: DelimitedGrammar): number {
   const present = new Uint32Array(256)
   for (const byte of judged) present[byte]!++
-  const none = guessedDelimiters.find(
+  const absent = guessedDelimiters.find(
     (delimiter) => present[delimiter] === 0 && delimiter !== quote && delimiter !== comment,
   )
-  return none ?? plainGrammar(guessedDelimiters.toSorted((a, b) => present[a]! - present[b]!)[0]!).delimiter
+  return absent ?? plainGrammar(guessedDelimiters.toSorted((a, b) => present[a]! - present[b]!)[0]!).delimiter
 }
 
 const guessedDelimiters = [',', ';', '\t', '|', ':', '^', '~', '\u001f'].map((c) => c.charCodeAt(0))

@@ -88,7 +88,7 @@ export function findTable(parsed: ParsedSample, sample: Uint8Array, given: Delim
     while (labels.length > wide && labels.at(-1) === '') labels.pop()
   }
   labels.length -= Math.max(0, Math.min(trailing, labels.length - (wide - trailing)))
-  // Only as many labels as a table can have columns are compared.
+  // There are at most `maxColumns` labels, so the width of a wider header is its number of fields.
   const width = first.record.count > maxColumns ? first.record.count : labels.length
   return { start, headerLines, labels, trailing, width, isMended: first.record.mended === true, confidence }
 }
@@ -118,17 +118,19 @@ function countTrailing(labels: readonly string[], body: readonly SampleRecord[],
   return unnamed
 }
 
-/** Counts the last fields that are empty in all rows of the usual width. At least one column remains. */
-function emptyAtEnd(body: readonly SampleRecord[], wide: number): number {
-  const rows = body.filter(({ count, kinds }) => count === wide && kinds.length === wide)
+/** Counts the fields at the end that are empty and without quotes in all rows of this width. At least one column remains. */
+function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
+  const rows = body.filter(({ count, kinds }) => count === width && kinds.length === width)
   if (rows.length === 0) return 0
-  let least = wide - 1
+  const last = width - 1
+  let emptyInAll = last
   for (const { starts, ends, marks } of rows) {
     let empty = 0
-    while (empty < least && starts[wide - 1 - empty] === ends[wide - 1 - empty] && marks[wide - 1 - empty]! < 2) empty++
-    least = empty
+    while (empty < emptyInAll && starts[last - empty] === ends[last - empty] && marks[last - empty]! < IS_QUOTED)
+      empty++
+    emptyInAll = empty
   }
-  return least
+  return emptyInAll
 }
 
 function tableStart(

@@ -58,7 +58,7 @@ export class ClickHouseStagedTable implements StagedTable {
   readonly ignored: readonly StagingColumn[]
   /** Facts about the values of each column, set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** JSON that the source receives at its next reading. */
+  /** State (JSON) that is passed to the source at the next load. */
   reading: unknown
   /** The columns that the source or a transformation filled; set when no step changes them any more. */
   brought: string[] | undefined

@@ -8,7 +8,7 @@ export interface DatabaseLimit {
   bytes: number
   /** Bytes of the tables that the load replaces. Until the load is published, the database may exceed its limit by these bytes. */
   replaced: number
-  /** Bytes that the load writes before the size is checked again. */
+  /** Bytes that must stay free, because the load writes this many without another check. */
   needed: number
   /** Drops kept tables of earlier publications until the database has at most `mostBytes`. */
   makeRoom(mostBytes: number): Promise<number>

@@ -38,7 +38,7 @@ export class SqlStagedTable implements StagedTable {
   readonly ignored: readonly StagingColumn[]
   /** Facts about the values of each column, set after all rows are written. */
   held: ColumnFacts[] | undefined
-  /** JSON that the source receives at its next reading. */
+  /** State (JSON) that is passed to the source at the next load. */
   reading: unknown
   readonly staging: TablePlace
   /** The table's name in messages. */

@@ -53,7 +53,7 @@ export const bucketAccess = defineSourceAccess(
       describeField(
         Type.Boolean(),
         'Path style',
-        'Whether the path contains the bucket, as compatible stores require.',
+        'Whether the bucket is part of the URL path (path-style), as many S3-compatible stores require.',
         true,
       ),
     ),
