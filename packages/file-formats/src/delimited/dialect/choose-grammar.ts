@@ -143,6 +143,7 @@ interface ByteCounts {
   backslashed: Uint32Array
 }
 
+/** Returns how often each byte occurs in a sample, and how often next to quotes, spaces and backslashes. */
 function countBytes(sample: Uint8Array): ByteCounts {
   const seen: ByteCounts = {
     bytes: new Uint32Array(256),

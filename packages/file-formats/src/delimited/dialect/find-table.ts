@@ -131,6 +131,9 @@ function emptyAtEnd(body: readonly SampleRecord[], wide: number): number {
   return least
 }
 
+/**
+ * Returns the index of the record with which the table starts: its header if it has one. `wide` is the usual number of fields.
+ */
 function tableStart(
   { records, blankLines }: ParsedSample,
   wide: number,

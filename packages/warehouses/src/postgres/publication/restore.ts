@@ -66,6 +66,7 @@ export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal
   })
 }
 
+/** Restores the kept tables in one transaction. Returns no tables if an earlier attempt has published the run. */
 async function restoreAll(
   { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
   wait: number,

@@ -108,6 +108,7 @@ export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication 
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
 
+/** Publishes in one transaction, on servers with transactional DDL. Returns the earlier publication if the run has one. */
 async function publishInTransaction(
   dialect: SqlDialect,
   planned: readonly PlannedPublication[],
@@ -279,6 +280,7 @@ async function assertViewsAboveCompile(
   })
 }
 
+/** Returns the decision to publish: the renames of all tables, the changed marks, and the views to recreate. */
 async function makeDecision(
   dialect: SqlDialect,
   sessions: PublishSessions,
