@@ -284,6 +284,7 @@ export async function planTables(
   }
 }
 
+/** Returns how the publication will change the rows and columns of a table. */
 async function planLoadedTable(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],

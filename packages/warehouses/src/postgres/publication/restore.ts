@@ -102,6 +102,9 @@ async function restoreAll(
   })
 }
 
+/**
+ * Locks a table, and returns the statements that restore its kept partition. Without a kept partition, the table becomes empty.
+ */
 async function planRestoredTable(
   client: ClientBase,
   run: string,
