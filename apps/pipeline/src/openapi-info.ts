@@ -39,7 +39,7 @@ const resourceNouns: ServiceInfo['nouns'] = {
   },
   destinations: {
     name: 'Destinations',
-    description: 'Systems that receive the rows of a view: settings, schedule, runs and rejected rows.',
+    description: 'Settings, schedules, runs and rejected rows of the systems that receive the rows of a view.',
   },
   workflows: {
     name: 'Workflows',

@@ -6,8 +6,9 @@ import { writeField } from './write-value'
 /** Maximum bytes of a field besides its text: the length, and the header and first digits of a decimal. */
 export const FIELD_OVERHEAD: usize = 20
 
-/** The column that prevented the last record from being written, and whether it is rejected or disproves an inferred type. */
+/** The column with the value that prevented the last record from being written. */
 export let blamed: i32 = -1
+/** Whether this value, and so the record, is rejected. Otherwise the value shows that the inferred type of the column is wrong. */
 export let refused: bool = false
 
 /** Writes the current record as a row of binary COPY. Returns the position after it, or 0 if a value does not fit its column. */

@@ -77,6 +77,9 @@ function expand(from: usize, exponent: usize, to: usize): usize {
   return out
 }
 
+/**
+ * Writes a number without an exponent as a PostgreSQL numeric. Returns its bytes, or UNFIT if it needs a wider or another type.
+ */
 function writePlain(out: usize, from: usize, to: usize, most: i32, mostScale: i32, guessed: bool, state: usize): i32 {
   const sign = load<u8>(from)
   let whole = sign == 45 || sign == 43 ? from + 1 : from

@@ -10,7 +10,7 @@ export interface GuardedAgent {
 /** Returns the addresses to connect to. Throws if one of them is not allowed. */
 export type AddressResolver = (protocol: string, hostname: string, port: number) => Promise<ResolvedAddress[]>
 
-/** Milliseconds: for each part of an exchange, and for connecting. */
+/** Timeouts in milliseconds: `timeLimit` for the response headers and for each pause in the body, `connectLimit` for connecting. */
 interface AgentTimeouts {
   timeLimit: number
   connectLimit: number

@@ -96,8 +96,8 @@ interface SmtpError extends Error {
 }
 
 /**
- * Returns the refusal of an SMTP server. A 5xx for the recipient or the content is permanent; the cause of a 5xx for
- * the sign-in or the sender can be corrected by the operator.
+ * Converts an SMTP error to MailRefused. Only a 5xx reply about the recipient or the content is permanent, because the operator can
+ * correct the cause of a 5xx reply to the sign-in or about the sender.
  */
 function toMailRefused(error: unknown): MailRefused {
   const { message, command, responseCode = 0 } = error as SmtpError

@@ -225,11 +225,12 @@ function isWarehouseFull(error: unknown): boolean {
   return code === 'WAREHOUSE_FULL' || (cause instanceof Error && isWarehouseFull(cause))
 }
 
+/** Returns the problem of a source that needed other types at each reading. It names the columns that changed last. */
 function unstableTypes(before: RowStream['columns'], after: RowStream['columns']): LoadProblem {
   const types = new Map(before.map((column) => [column.name, column]))
   const changed = after.filter((column) => {
-    const one = types.get(column.name)
-    return one?.dataType !== column.dataType || one.precision !== column.precision || one.scale !== column.scale
+    const old = types.get(column.name)
+    return old?.dataType !== column.dataType || old.precision !== column.precision || old.scale !== column.scale
   })
   const named = (changed.length > 0 ? changed : after)
     .slice(0, 5)

@@ -42,8 +42,8 @@ export async function assertMailAllowed(
 }
 
 /**
- * Returns whether the user, or the users of their client at the same address, reached the limit of password-reset links.
- * Users of other clients with the same address do not count. Requires the lock on the user.
+ * Returns whether the limit of password-reset links per hour is reached: that of the user, or that of all users of the same
+ * organisation with the same email address. Users of other organisations do not count. Requires the lock on the user.
  */
 export async function isResetLimitReached(
   db: Kysely<DB>,

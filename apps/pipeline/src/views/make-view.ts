@@ -20,8 +20,9 @@ export interface MadeView {
 
 /**
  * Creates or changes a view in the warehouse while a user waits. If the result is `unfinished`, the caller must queue a run that
- * fills the view: until then a new view is empty, and a changed view stays as it was. After a `WarehouseProblem`, nothing has
- * changed. `requestAborted` stops the creation when the user no longer waits.
+ * fills the view: until then a new view is empty, and a changed view stays as it was. If the result has `pending`, a new view was
+ * not created, because a table that its query reads is missing. After a `WarehouseProblem`, nothing has changed. `requestAborted`
+ * stops the creation when the user no longer waits.
  */
 export async function makeView(
   db: Kysely<DB>,
@@ -40,7 +41,7 @@ export async function makeView(
     return { reads, unfinished: false }
   } catch (error) {
     const pending = findPendingReason(error)
-    // If the view exists already, it stays, and the change is rejected.
+    // Only a new view waits for the missing table. An existing view stays as it was, and its change is rejected.
     if (pending !== undefined && !(await warehouse.views.isManaged(view.id)))
       return { reads: undefined, unfinished: false, pending }
     if (!(error instanceof WarehouseProblem && error.code === 'QUERY_TIMEOUT' && view.materialized)) throw error

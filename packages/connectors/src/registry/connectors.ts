@@ -109,6 +109,7 @@ export function loadHttp(load: () => Promise<HttpSystem>): (context: ConnectorCo
   return async (context) => (await import('../http-connector/http-connector.ts')).createHttpConnector(load, context)
 }
 
+/** Returns the registry entry of a database. `loadProduct` imports the parts that are specific to the product, without its driver. */
 function loadDatabase<Type extends DatabaseType>(
   type: Type,
   loadProduct: () => Promise<DatabaseProduct>,

@@ -46,6 +46,7 @@ function profileKindOf(dataType: StoredType['dataType']): 'text' | 'numeric' | '
 
 const keptBytes = 64
 
+/** Returns the smallest (`which` is 0) or largest (1) value of a column as text. */
 function extremeText(state: Buffer, which: 0 | 1, { dataType, scale }: StoredType): string {
   const kept = state.subarray(40 + which * keptBytes)
   const length = Math.min(state.readUInt32LE(32 + which * 4), keptBytes)

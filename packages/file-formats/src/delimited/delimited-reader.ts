@@ -33,9 +33,10 @@ export type ProgressListener = (bytes: number, rows: number) => void
 export type EncodingOutcome = { rows: number; profiles: ColumnProfile[] } | { widened: InferredColumn[] }
 
 /**
- * Reads one file as tuples of PostgreSQL's binary COPY. Types are inferred from samples, and encoding the rows proves them: every value
- * must fit, and every column must have a value that needs its type. If the proof fails, the pass only observes the remaining rows, so that
- * the resulting types are exactly those of the whole file.
+ * Reads one file as tuples of PostgreSQL's binary COPY. Types are inferred from samples, so they may differ from the types that all
+ * rows need. Encoding the rows checks this: every value must fit the type of its column, and every column must have a value that needs
+ * its type. At the first value that does not fit, encoding ends and the remaining rows are only observed. The outcome `widened` then
+ * has exactly the types of the whole file.
  */
 export class DelimitedReader {
   /** The inferred columns; after an outcome `widened`, the final ones. */

@@ -40,9 +40,9 @@ interface WatchedColumn {
   values: number
   counts: Record<TypeFamily, number>
   /** The first value outside each family. */
-  odd: Partial<Record<TypeFamily, { value: string; line: number }>>
+  firstOutside: Partial<Record<TypeFamily, { value: string; line: number }>>
   /** Date spellings that fit all values so far, as bits. */
-  spellings: number
+  dateSpellings: number
   /** Whether an odd value looks like a code (`007`, `1E30`): a column of codes is meant to be text. */
   hasCodes: boolean
 }
@@ -73,7 +73,7 @@ export function findOddValues(
       const original = passFieldPositions(wasm, records)
       const outcome = wasm.run.take(records.next - records.from, OBSERVE)
       if (original) records.bytes.set(original, records.from)
-      if (outcome === TAKEN) for (const one of watched) observeRecord(one, records)
+      if (outcome === TAKEN) for (const column of watched) observeRecord(column, records)
     }
     if (reader.position - start > maxBytes) break
     if (count < sampleRecords) continue
@@ -82,7 +82,7 @@ export function findOddValues(
   }
   return watched.flatMap((one) => {
     const dataType = mainFamily(one)
-    const odd = dataType && one.odd[dataType]
+    const odd = dataType && one.firstOutside[dataType]
     return odd && !one.hasCodes ? [{ column: one.column, label: dialect.labels[one.column]!, dataType, ...odd }] : []
   })
 }
@@ -103,26 +103,29 @@ const watchColumn = (wasm: WasmScanner, column: number): WatchedColumn => ({
   seen: new ObservedColumn(wasm, column),
   values: 0,
   counts: { BOOLEAN: 0, DECIMAL: 0, DATE: 0, TIMESTAMP: 0 },
-  odd: {},
-  spellings: 0xff,
+  firstOutside: {},
+  dateSpellings: 0xff,
   hasCodes: false,
 })
 
-function observeRecord(one: WatchedColumn, records: RecordReader): void {
-  const { kinds, spellings } = one.seen
+/**
+ * Counts the value of the column in the current record by its type family, and keeps the first value outside each family. A date is
+ * outside its family if no spelling of dates fits it and all dates before.
+ */
+function observeRecord(watched: WatchedColumn, records: RecordReader): void {
+  const { kinds, spellings: dateSpellings } = watched.seen
   if (kinds === 0) return
-  one.values++
+  watched.values++
   const family = familyOf(kinds)
   const isTime = family === 'DATE' || family === 'TIMESTAMP'
-  // A date in another order than the dates before is also odd.
-  const fits = family !== undefined && (!isTime || (one.spellings & spellings) !== 0)
-  if (fits) one.counts[family]++
-  if (fits && isTime) one.spellings &= spellings
-  const others = typeFamilies.filter((other) => (!fits || other !== family) && !one.odd[other])
+  const fits = family !== undefined && (!isTime || (watched.dateSpellings & dateSpellings) !== 0)
+  if (fits) watched.counts[family]++
+  if (fits && isTime) watched.dateSpellings &= dateSpellings
+  const others = typeFamilies.filter((other) => (!fits || other !== family) && !watched.firstOutside[other])
   if (fits && others.length === 0) return
-  const text = fieldText(records, one.column)
-  if (!fits) one.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
-  for (const other of others) one.odd[other] = { value: text.slice(0, maxValueLength), line: records.line }
+  const text = fieldText(records, watched.column)
+  if (!fits) watched.hasCodes ||= /^(0\d+|\d+E\d+)$/i.test(text)
+  for (const other of others) watched.firstOutside[other] = { value: text.slice(0, maxValueLength), line: records.line }
 }
 
 /** Returns the family of the value kinds, which are the bits of assembly/column-state.ts. */
@@ -136,7 +139,7 @@ function familyOf(kinds: number): TypeFamily | undefined {
 const mainFamily = ({ values, counts }: WatchedColumn): TypeFamily | undefined =>
   values < minValues ? undefined : typeFamilies.find((family) => counts[family] >= values * minShare)
 
-function isDecided(one: WatchedColumn): boolean {
-  const family = mainFamily(one)
-  return family === undefined || one.odd[family] !== undefined
+function isDecided(watched: WatchedColumn): boolean {
+  const family = mainFamily(watched)
+  return family === undefined || watched.firstOutside[family] !== undefined
 }

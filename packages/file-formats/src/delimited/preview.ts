@@ -76,6 +76,7 @@ export function previewRows(file: PreviewFile, options: DelimitedOptions, { rows
   }
 }
 
+/** Encodes the first rows. Returns at most `most` tuples, some rejected rows, and the number of rows that were read. */
 function readFirstRows(
   wasm: WasmScanner,
   text: TextFile,

@@ -44,16 +44,17 @@ function parseEncodingLabel(label: string, name: string): string {
   }
 }
 
+/** Returns the UTF-16 encoding that the positions of zero bytes show, if any. Throws if they show UTF-32. */
 function byZeros(start: Uint8Array, name: string): string | undefined {
   const zeros = [0, 0, 0, 0]
   const units = Math.floor(start.length / 4) * 2
   const counted = Math.max(units * 2, Math.min(start.length, 2))
   for (let i = 0; i < counted; i++) if (start[i] === 0) zeros[i & 3]!++
-  const [even, odd] = [zeros[0]! + zeros[2]!, zeros[1]! + zeros[3]!]
-  const least = Math.max(1, (counted / 2) * zeroHalves)
-  if (even < least && odd < least) return undefined
-  if (odd >= least && odd > even * 3) return 'utf-16le'
-  if (even >= least && even > odd * 3) return 'utf-16be'
+  const [evenZeros, oddZeros] = [zeros[0]! + zeros[2]!, zeros[1]! + zeros[3]!]
+  const minZeros = Math.max(1, (counted / 2) * zeroHalves)
+  if (evenZeros < minZeros && oddZeros < minZeros) return undefined
+  if (oddZeros >= minZeros && oddZeros > evenZeros * 3) return 'utf-16le'
+  if (evenZeros >= minZeros && evenZeros > oddZeros * 3) return 'utf-16be'
   const quarter = counted / 4
   if (zeros[2]! + zeros[3]! > quarter * 1.9 && zeros[0]! < quarter * 0.1) throw utf32(name)
   if (zeros[0]! + zeros[1]! > quarter * 1.9 && zeros[3]! < quarter * 0.1) throw utf32(name)

@@ -147,6 +147,7 @@ export class XmlScanner {
     return at + 1
   }
 
+  /** Passes a start tag or an end tag to the handler; a tag of an empty element is passed as both. */
   #tag(from: number, to: number): void {
     const { bytes } = this
     const closing = bytes[from + 1] === SLASH

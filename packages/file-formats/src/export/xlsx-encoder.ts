@@ -74,6 +74,7 @@ export class WorkbookWriter {
   }
 }
 
+/** Returns a cell as XML. Numbers and times that Excel cannot represent exactly become text. */
 function cellXml(cell: CellText, { name, dataType }: ExportedColumn): string {
   if (cell === null) return '<c/>'
   if (numberTypes.has(dataType)) {

@@ -63,6 +63,7 @@ export class JsonColumns {
     })
   }
 
+  /** Returns the index of the column of a key, which is spelled as in the file. Adds a column for a new key. */
   #column(spelling: string): number {
     const label = JSON.parse(`"${spelling}"`) as string
     const known = this.#byLabel.get(label)

@@ -119,6 +119,7 @@ export class JsonScanner {
     return INVALID_JSON
   }
 
+  /** Returns the position after an escape sequence, NEEDS_MORE or INVALID_JSON. */
   #escape(bytes: Uint8Array, from: number, end: number): number {
     if (from + 1 >= end) return NEEDS_MORE
     const letter = bytes[from + 1]!
@@ -161,6 +162,7 @@ export class JsonScanner {
     return from + word.length
   }
 
+  /** Returns the position after a number, NEEDS_MORE or INVALID_JSON. */
   #number(bytes: Uint8Array, from: number, end: number): number {
     let at = bytes[from] === 45 ? from + 1 : from
     const first = at

@@ -63,6 +63,7 @@ function shapeOfSeveral({ bytes }: ByteWindow, start: number, after: number, nex
   return { kind: inOneLine && lineEnds ? 'LINES' : 'SEQUENCE' }
 }
 
+/** Returns whether one of the first lines is a complete JSON object. */
 function someLineIsAnObject({ bytes, end }: ByteWindow): boolean {
   const scanner = new JsonScanner()
   let from = 0

@@ -99,6 +99,7 @@ function joinStreams(body: Uint8Array, width: number): Uint8Array {
   return bytes
 }
 
+/** Returns the positions of at most `most` values in their bytes. Throws RangeError if the page is damaged. */
 function readByteArrays(body: Uint8Array, encoding: Encoding, most: number, longest: number): ByteValues {
   if (encoding === 'PLAIN') return plainByteArrays(body, most)
   if (encoding === 'DELTA_BYTE_ARRAY') return joinPrefixes(body, most, longest)

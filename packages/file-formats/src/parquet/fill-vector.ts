@@ -58,11 +58,11 @@ export function createFillFunction(type: LeafType, dataType: DataType): FillFunc
   }
 }
 
-function createFixedFill<V extends ColumnVector>(width: number, one: FillFixed<V>): FillFunction {
+function createFixedFill<V extends ColumnVector>(width: number, fillValue: FillFixed<V>): FillFunction {
   return (values, places, count, vector, notes) => {
     for (let row = 0; row < count; row++) {
       const place = places[row]!
-      if (place >= 0) one(values as FixedValues, place * width, vector as V, row, notes)
+      if (place >= 0) fillValue(values as FixedValues, place * width, vector as V, row, notes)
     }
   }
 }
@@ -70,7 +70,8 @@ function createFixedFill<V extends ColumnVector>(width: number, one: FillFixed<V
 // oxlint-disable-next-line typescript/no-explicit-any -- a reading fills one kind of vector, which leaf-types.ts pairs it with
 type AnyFill = FillFixed<any>
 
-function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: number, one: AnyFill] {
+/** Returns the bytes of a stored value of fixed width and the function that writes one value into a vector. */
+function chooseFixedFill(reading: LeafReading, dataType: DataType): [width: number, fillValue: AnyFill] {
   switch (reading.as) {
     case 'boolean':
       return [1, ({ bytes }, at, vector: BooleanVector, row) => void (vector.bits[row] = bytes[at]!)]
@@ -249,14 +250,14 @@ type RenderOne = (values: DecodedValues, place: number, row: number, notes: Conv
 
 /** Returns the function that formats values that the warehouse stores as text. */
 function createTextFill(type: LeafType): FillFunction {
-  const one = renderOne(type)
+  const formatValue = renderOne(type)
   return (values, places, count, vector, notes) => {
     const into = vector as BytesVector
     const texts: Buffer[] = []
     let length = 0
     for (let row = 0; row < count; row++) {
       if (places[row]! < 0) continue
-      const text = Buffer.from(one(values, places[row]!, row, notes), 'latin1')
+      const text = Buffer.from(formatValue(values, places[row]!, row, notes), 'latin1')
       into.starts[row] = length
       into.lengths[row] = text.length
       length += text.length
@@ -266,6 +267,7 @@ function createTextFill(type: LeafType): FillFunction {
   }
 }
 
+/** Returns the function that formats one value as text, for types that are stored as text. */
 function renderOne({ physical, width, reading }: LeafType): RenderOne {
   const hexOf = (values: DecodedValues, place: number) => {
     const start = physical === 'BYTE_ARRAY' ? (values as ByteValues).starts[place]! : place * width

@@ -71,8 +71,8 @@ export class PageReader {
       if (header.type === 'DICTIONARY_PAGE') {
         const values = assertCount(header.dictionary_page_header?.num_values)
         dictionary({ values, body: decompressPage(this.#run, compressed, header.uncompressed_page_size) })
-      } else if (header.type === 'DATA_PAGE') return this.#first(header, compressed)
-      else if (header.type === 'DATA_PAGE_V2') return this.#second(header, compressed)
+      } else if (header.type === 'DATA_PAGE') return this.#readVersion1(header, compressed)
+      else if (header.type === 'DATA_PAGE_V2') return this.#readVersion2(header, compressed)
       // Index pages and unknown page types hold no values.
     }
     return undefined
@@ -113,7 +113,7 @@ export class PageReader {
     return scratchBuffer.subarray(0, length)
   }
 
-  #first(header: PageHeader, compressed: Uint8Array): DataPage {
+  #readVersion1(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header
     if (!info) throw new RangeError('a page without description')
     const page = decompressPage(this.#run, compressed, header.uncompressed_page_size)
@@ -138,7 +138,7 @@ export class PageReader {
     }
   }
 
-  #second(header: PageHeader, compressed: Uint8Array): DataPage {
+  #readVersion2(header: PageHeader, compressed: Uint8Array): DataPage {
     const info = header.data_page_header_v2
     if (!info) throw new RangeError('a page without description')
     const forRepetitions = assertCount(info.repetition_levels_byte_length)

@@ -78,6 +78,7 @@ interface NestingLevels {
   depth: number
 }
 
+/** Returns the node of an element with its descendants. `seen.leaves` counts the leaves so far, and so numbers them. */
 function nodeOf(tree: SchemaTree, above: NestingLevels, seen: { leaves: number }): SchemaNode {
   const { element, children, path } = tree
   const repeated = element.repetition_type === 'REPEATED'
@@ -226,21 +227,23 @@ const unannotatedElements: Record<ParquetType, TypedElement> = {
   FIXED_LEN_BYTE_ARRAY: hexElement,
 }
 
+/** Returns the type of an integer column, which its annotations may declare as a timestamp, time, date or another integer. */
 function integerElement(element: SchemaElement, physical: 'INT32' | 'INT64'): TypedElement {
   const { converted_type: converted, logical_type: logical } = element
-  const wide = physical === 'INT64'
-  if (logical?.type === 'TIMESTAMP' && wide) return timestampElement(logical.unit, logical.isAdjustedToUTC)
-  if (logical?.type === 'TIME') return timeElement(logical.unit, wide)
-  if (!wide && (logical?.type === 'DATE' || converted === 'DATE')) return typedElement('DATE', 'date', { as: 'date' })
+  const is64Bit = physical === 'INT64'
+  if (logical?.type === 'TIMESTAMP' && is64Bit) return timestampElement(logical.unit, logical.isAdjustedToUTC)
+  if (logical?.type === 'TIME') return timeElement(logical.unit, is64Bit)
+  if (!is64Bit && (logical?.type === 'DATE' || converted === 'DATE'))
+    return typedElement('DATE', 'date', { as: 'date' })
   // In the old annotation, timestamps were always UTC.
-  if (wide && converted === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
-  if (wide && converted === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
-  if (converted === 'TIME_MILLIS') return timeElement('MILLIS', wide)
-  if (converted === 'TIME_MICROS') return timeElement('MICROS', wide)
+  if (is64Bit && converted === 'TIMESTAMP_MILLIS') return timestampElement('MILLIS', true)
+  if (is64Bit && converted === 'TIMESTAMP_MICROS') return timestampElement('MICROS', true)
+  if (converted === 'TIME_MILLIS') return timeElement('MILLIS', is64Bit)
+  if (converted === 'TIME_MICROS') return timeElement('MICROS', is64Bit)
   const annotated = /^(U?)INT_(8|16|32|64)$/.exec(converted ?? '')
   const signed = logical?.type === 'INTEGER' ? logical.isSigned : annotated?.[1] !== 'U'
-  const bits = logical?.type === 'INTEGER' ? logical.bitWidth : Number(annotated?.[2] ?? (wide ? 64 : 32))
-  if (wide) {
+  const bits = logical?.type === 'INTEGER' ? logical.bitWidth : Number(annotated?.[2] ?? (is64Bit ? 64 : 32))
+  if (is64Bit) {
     if (signed) return unannotatedElements.INT64
     return { ...typedElement('DECIMAL', 'decimal', { as: 'unsigned64', digits: 20 }), precision: 20, scale: 0 }
   }

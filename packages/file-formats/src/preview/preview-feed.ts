@@ -32,6 +32,7 @@ export async function previewFeed(
   return { columns: [], rows: [], rejected, notes, complete: true }
 }
 
+/** Returns the first `most` rows of a feed. Reads them again each time their types prove too narrow. */
 async function firstRows(
   { columns, content }: RowStream,
   most: number,
@@ -47,6 +48,7 @@ async function firstRows(
   }
 }
 
+/** Returns the first `most` rows, or fewer if these have too many characters, and whether there are no more. */
 async function takeFirstRows(
   chunks: AsyncIterable<{ bytes: Uint8Array; release?(): void }>,
   types: Column[],

@@ -61,6 +61,7 @@ async function normaliseUnpacked(
   return normaliseWorkbook(job, archive, [found])
 }
 
+/** Writes the content as Parquet or as delimited UTF-8 text. `found` has the formats that contain it, such as a ZIP archive. */
 async function normaliseContent(
   job: NormaliseJob,
   whole: ByteSource,

@@ -39,6 +39,7 @@ export interface OpenedUpload extends Disposable {
   inPlace: boolean
   /** False if `firstBytes` left something out: the last record may then be truncated. */
   complete: boolean
+  /** A sentence that names the formats of the upload, for the log of a run. */
   how: string
   /** The dialect of a text that this process wrote. It overrides the given options and includes their columns. */
   dialect?: ReadDialect

@@ -38,6 +38,7 @@ export function clickHouseViews({ access, run, checkedPlace }: ClickHouseServer)
   }
 }
 
+/** Creates or replaces a view, and drops it at its old place. Returns the tables that it reads. */
 async function defineView(
   access: ClientAccess,
   view: ViewDefinition,
@@ -77,6 +78,7 @@ async function defineView(
   }
 }
 
+/** Throws VIEW_READS_ITSELF if the view would read itself. `reads` are the tables and views that its new query reads. */
 async function assertNoCycle(access: ClientAccess, view: TablePlace, reads: readonly TablePlace[]): Promise<void> {
   const known = await listViewReads(access)
   const seen = new Set<string>()

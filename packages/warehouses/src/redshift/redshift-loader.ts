@@ -102,6 +102,7 @@ const loadErrors = (prefix: string) => [
     where strpos(filename, ${prefix}) > 0 order by starttime desc limit 1`,
 ]
 
+/** Returns the problem of the value that the server could not load; undefined if the server recorded none. */
 async function loadError(
   session: SqlSession,
   quotedPlace: string,

@@ -173,6 +173,7 @@ function whyFresh(last: FeedMemory | undefined, feed: NewFeed, policy: ShapePoli
   return isRedefined && last.definition !== feed.definition ? 'DEFINITION' : undefined
 }
 
+/** Returns a column with the type that fits the new feed and, unless the table is built afresh, the column of the last feed. */
 function planColumn(
   rules: TypeRules,
   before: RememberedColumn | undefined,

@@ -59,6 +59,7 @@ export async function ensureLedger(dialect: SqlDialect, session: SqlSession): Pr
     await writeEntry(dialect, session, 'turn', 'anybody', {})
 }
 
+/** Creates a table of the ledger unless it exists. */
 async function ensureTable(dialect: SqlDialect, session: SqlSession, table: LedgerTable): Promise<void> {
   const { types, names, changes } = dialect
   const there = () => countEntries(dialect, session, table)

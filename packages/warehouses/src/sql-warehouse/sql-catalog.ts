@@ -70,6 +70,7 @@ export function sqlCatalog({ dialect, run, withService, placeOf, atPlace }: SqlS
   }
 }
 
+/** Returns the tables at these places. Skips places without a table. */
 async function findTables(
   dialect: SqlDialect,
   session: SqlSession,

@@ -129,7 +129,7 @@ export interface DialectStatements {
   createView(place: TablePlace, text: string): SqlStatement[]
   /** Changes the text of an existing view: readers see the old one or the new one. Only with NON_TRANSACTIONAL publication. */
   changeView?(place: TablePlace, text: string): SqlStatement[]
-  /** Inserts the rows of a query into a table, column by column. */
+  /** Inserts the rows of a query into a table; the nth column of the query goes into the nth of `columns`. */
   insert(place: TablePlace, columns: readonly string[], query: string): SqlStatement[]
   /** Grants users of the client access: READ for a table that they may read, FILL for one that `load` also writes. */
   grant(place: TablePlace, to: 'READ' | 'FILL'): SqlStatement[]

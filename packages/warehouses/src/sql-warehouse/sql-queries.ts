@@ -99,6 +99,7 @@ export async function prepareQuery(
   return { ...found, text: trimStatementEnd(text) }
 }
 
+/** Returns the rows of a query within its limits of rows, bytes and seconds. */
 async function runUserQuery(dialect: SqlDialect, given: UserQuery, signal?: AbortSignal): Promise<QueryRows> {
   signal?.throwIfAborted()
   const { limits, values = [], schemas = [] } = given
@@ -378,6 +379,7 @@ interface PagedResult {
   limits: Omit<ReturnType<typeof resolvePageLimits>, 'seconds'>
 }
 
+/** Yields the rows page by page, after `offset` rows and up to `rows` in total. Throws if a page has too many bytes. */
 async function* pagesOf(
   dialect: SqlDialect,
   { text, columns, limits: { pageRows: size, rows, offset, bytes } }: PagedResult,

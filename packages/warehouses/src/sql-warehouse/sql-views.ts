@@ -70,6 +70,7 @@ export function sqlViews({ dialect, run, withService, placeOf, atPlace }: SqlSes
   }
 }
 
+/** Creates or replaces a view, and drops it at its old place. Returns the tables that it reads. */
 async function defineView(
   dialect: SqlDialect,
   view: ViewDefinition,
@@ -142,6 +143,7 @@ async function findViewsAt(
   return [...found.values()]
 }
 
+/** Throws VIEW_READS_ITSELF if the view would read itself. `kept` are all managed views; `reads` is what its new query reads. */
 function assertNoCycle(kept: readonly ManagedView[], view: TablePlace, reads: readonly TablePlace[]): void {
   const seen = new Set<ManagedView>()
   const reaches = (place: TablePlace): boolean => {

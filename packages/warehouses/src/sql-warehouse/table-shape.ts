@@ -76,6 +76,10 @@ export async function readShape(
   return relation && shapeOf(dialect, session, relation)
 }
 
+/**
+ * Returns a relation with its columns and its mark, which is the data that the ledger stores about the relation. Reads the mark
+ * if the caller does not pass the marks that it has read.
+ */
 export async function shapeOf(
   dialect: SqlDialect,
   session: SqlSession,

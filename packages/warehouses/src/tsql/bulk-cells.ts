@@ -106,6 +106,7 @@ function timestampWriter(width: 8 | 10): CellWriter {
 export const decimalBytes = (precision: number): number =>
   precision <= 9 ? 5 : precision <= 19 ? 9 : precision <= 28 ? 13 : 17
 
+/** Returns a function that writes a decimal with its length, its sign and its digits as a whole number. */
 function decimalWriter(type: SqlType): CellWriter {
   const [precision = 38, scale = 0] = digitsOf(type)
   const shape = { precision, scale, server: 'SQL Server' }
@@ -126,6 +127,7 @@ function decimalWriter(type: SqlType): CellWriter {
 /** Prefix of a value of unknown length: parts follow, each after its length, and a zero ends them. */
 const unknownLength = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
 
+/** Returns a function that writes a text. It throws MisfitCell if the text is longer than the column. */
 function writeText(type: SqlType): CellWriter {
   const [, most] = /\((\d+)\)$/.exec(type) ?? []
   if (most === undefined) return writeLongText

@@ -109,6 +109,7 @@ export function explainSqlServerError(error: unknown): ServerProblem | undefined
   return reply && { ...reply, sentence: (place) => reply.sentence(place, error.message) }
 }
 
+/** Returns how to report an error of the driver or the server; undefined if it is not one of theirs. */
 function replyTo(error: DriverError): ServerReply | undefined {
   const { code = '', number = 0, message } = error
   // Babelfish, which the tests use, keeps some messages of PostgreSQL, and has its own error numbers.

@@ -86,7 +86,10 @@ export async function finishSso(
   }
 }
 
-/** Redirects a problem to the interaction page. Rethrows internal errors, and all errors of a sign-in without a page. */
+/**
+ * Redirects the browser to the interaction page, which shows the problem. Rethrows internal errors, and all errors of a sign-in
+ * that did not start on that page.
+ */
 function redirectToInteraction(
   error: unknown,
   pending: PendingSignIn,

@@ -20,7 +20,7 @@ export async function createClient(
 /**
  * Replaces a client. Disabling a client ends the sessions of its users; the last client that a super admin can enter
  * stays enabled. A million sessions take too long for one transaction, so the service refuses these sessions as soon as
- * the client is disabled, and ends them after the transaction. Enabling the client first ends the remaining sessions.
+ * the client is disabled, and ends them after the transaction. Before a client is enabled again, its remaining sessions are ended.
  */
 export async function updateClient(
   uid: string,

@@ -62,6 +62,6 @@ async function assertMayPublish({
     .executeTakeFirst()
   if (!before)
     throw problems.forbidden(
-      'Only organisations with the domain PUBLIC_DATASET_CATALOG may publish datasets. Ask a super admin to set the domain of your organisation.',
+      'Only organisations with `domain` PUBLIC_DATASET_CATALOG may publish datasets. Ask a super admin to set `domain` of your organisation.',
     )
 }

@@ -66,45 +66,48 @@ async function updateOnce(input: SaveContext & { params: { uid: string } }): Pro
   const { db, body, caller, params, request } = input
   const before = await viewRecords.readToWrite(db, caller, params.uid, request.ifMatch)
   const planned = await inTransaction(db, (trx) => viewColumns(trx, body, before, input))
-  const was = await findViewPlace(db, before)
-  const now = { schema: planned.schema, name: planned.columns.view_name }
-  if (isDefinitionUnchanged(before, was, planned) && before.pending === null && !hasSelectAll(before.query))
-    return saveUpdate(input, before, was, undefined)
+  const oldPlace = await findViewPlace(db, before)
+  const newPlace = { schema: planned.schema, name: planned.columns.view_name }
+  if (isDefinitionUnchanged(before, oldPlace, planned) && before.pending === null && !hasSelectAll(before.query))
+    return saveUpdate(input, before, oldPlace, undefined)
   return runInSlot(input, async (signal) => {
     await assertNotRunning(db, before)
     const defined = { ...planned.columns, uid: before.uid, client: before.client }
     const made = await buildView(input, defined, planned.schema, signal)
-    return restoreOnFailure(input, defined, now, () => saveUpdate(input, before, was, made))
+    return restoreOnFailure(input, defined, newPlace, () => saveUpdate(input, before, oldPlace, made))
   })
 }
 
 function isDefinitionUnchanged(
   before: ViewRow,
-  was: TablePlace,
+  oldPlace: TablePlace,
   { columns, schema }: { columns: ViewColumns; schema: string },
 ): boolean {
   return (
-    was.schema === schema &&
+    oldPlace.schema === schema &&
     (['view_name', 'query', 'materialized'] as const).every((column) => before[column] === columns[column])
   )
 }
 
-/** Stores the changed view. `made` is the new view in the warehouse; undefined if only the stored row changes. */
+/**
+ * Stores the changed view. `made` is the new view in the warehouse; undefined if only the stored row changes. Returns undefined,
+ * without a change, if another request changed the view after `plannedFrom` was read.
+ */
 function saveUpdate(
   input: SaveContext & { params: { uid: string } },
-  read: ViewRow,
-  was: TablePlace,
+  plannedFrom: ViewRow,
+  oldPlace: TablePlace,
   made: BuiltView | undefined,
 ): Promise<ViewRow | undefined> {
   const { body, caller, params, request, write } = input
   return write(async (trx) => {
     const before = await viewRecords.lock(trx, caller, params.uid, request.ifMatch)
-    if (before.version !== read.version) throw new ConcurrentChange()
+    if (before.version !== plannedFrom.version) throw new ConcurrentChange()
     const { columns, schema } = await viewColumns(trx, body, before, input)
     if (made) await assertNotRunning(trx, before)
     const updated = await viewRecords.update(trx, caller, before, columns)
     const after = made ? await recordBuiltView(trx, input, updated, made) : updated
-    await renameSource(trx, caller.client, was, { schema, name: after.view_name })
+    await renameSource(trx, caller.client, oldPlace, { schema, name: after.view_name })
     request.audit(after.uid, { before: redactSecrets(before), after: redactSecrets(after) })
     return after
   }).catch((error: unknown) => {

@@ -21,7 +21,7 @@ export const mailSignatures = {
     id: 'mails.read',
     summary: 'Read an email',
     description:
-      'If no mail server is configured, the response contains the text for callers who hold every role of the recipient.',
+      'If no mail server is configured, the response contains the text of the email for callers who hold every role of the recipient.',
     method: 'get',
     path: '/mails/:uid',
     guard: manageUsers,

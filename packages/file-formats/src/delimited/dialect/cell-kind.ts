@@ -133,6 +133,10 @@ function isExponent(bytes: Uint8Array, from: number, to: number): boolean {
   return /^[-+]?[\d.,]+e[-+]?\d+$/i.test(text)
 }
 
+/**
+ * Returns whether a cell looks like a fragment that a wrong delimiter or quote left: a stray quote, a delimiter without a space
+ * after it, or a bracket without its pair.
+ */
 function isDebris(bytes: Uint8Array, from: number, to: number): boolean {
   const first = bytes[from]!
   const last = bytes[to - 1]!

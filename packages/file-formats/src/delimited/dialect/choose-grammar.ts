@@ -69,6 +69,7 @@ function areQuotesText(tried: readonly ParsedSample[], { delimiter }: DelimitedG
   return faults >= fewestFaults && faults > quoted
 }
 
+/** Returns whether nearly all fields after the first of a record have a space next to the delimiter before them. */
 function isPadded({ records, grammar }: ParsedSample): boolean {
   let fields = 0
   let padded = 0
@@ -143,6 +144,7 @@ interface ByteCounts {
   backslashed: Uint32Array
 }
 
+/** Returns how often each byte occurs in a sample, and how often next to quotes, spaces and backslashes. */
 function countBytes(sample: Uint8Array): ByteCounts {
   const seen: ByteCounts = {
     bytes: new Uint32Array(256),
@@ -217,6 +219,7 @@ const mostNotes = 5
 const lateStart = 0.45
 const labelledStart = 0.75
 
+/** Returns how well a grammar fits the sample, and the usual number of fields. */
 function scoreGrammar(parsed: ParsedSample): GrammarScore {
   const { records, grammar } = parsed
   if (records.length === 0) return { total: 0, width: 1 }
@@ -283,6 +286,7 @@ function startsWithLabels([first, second]: readonly SampleRecord[], width: numbe
   return first.kinds.every((kind) => kind === TEXT_CELL || kind === INDENTED_CELL) && second.kinds.some(isTyped)
 }
 
+/** Returns the average worth of the cells in records with `width` fields; empty cells do not count. */
 function cellQuality(records: readonly SampleRecord[], width: number): number {
   let sum = 0
   let cells = 0

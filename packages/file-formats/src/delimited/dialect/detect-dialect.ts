@@ -182,6 +182,7 @@ function columnOptions(labels: readonly string[], columns: readonly ColumnOption
   return placed
 }
 
+/** Returns the index of the column that the options name by index or label. Throws if the file has no such column, or several. */
 function columnIndex(column: ColumnOptions, labels: readonly string[]): number {
   const { index, label } = column
   if (index !== undefined) {

@@ -133,6 +133,9 @@ function emptyAtEnd(body: readonly SampleRecord[], width: number): number {
   return emptyInAll
 }
 
+/**
+ * Returns the index of the record with which the table starts: its header if it has one. `wide` is the usual number of fields.
+ */
 function tableStart(
   { records, blankLines }: ParsedSample,
   wide: number,

@@ -134,6 +134,7 @@ export function parseSample(
   return { grammar, records, blankLines, exhausted: at >= end }
 }
 
+/** Returns a scanned record with the kinds and positions of its fields, or without fields if its quotes are wrong. */
 function describeRecord(
   { starts, ends, marks, count }: RecordScanner,
   place: Pick<SampleRecord, 'from' | 'next' | 'line'>,

@@ -182,6 +182,7 @@ async function findDuplicateKey(
   return twice?.shown
 }
 
+/** Returns the change of one table that the publication proposes. A merge first writes the table that is to be published. */
 async function makeProposal(
   access: ClientAccess,
   publication: string,
@@ -283,6 +284,7 @@ export async function planTables(
   }
 }
 
+/** Returns how the publication will change the rows and columns of a table. */
 async function planLoadedTable(
   access: ClientAccess,
   loads: readonly ClickHouseStagedTable[],

@@ -97,6 +97,10 @@ interface RestoreDecision {
   database: string
 }
 
+/**
+ * Prepares the restored version of a table: the kept table, or an empty one if the last publication created the table. Returns the
+ * change that publishes it.
+ */
 async function makeProposal(
   access: ClientAccess,
   { run, attempt, publication, database }: RestoreDecision,
@@ -161,18 +165,18 @@ async function makeEmpty(access: ClientAccess, place: string, live: ClickHouseSh
   await executeStatement(access.service, createTable(place, live.columns, mark))
 }
 
+/** Returns how the columns change when the kept table replaces the live one. `stay` are added columns that are not dropped. */
 function changesOf(live: ClickHouseShape, kept: ClickHouseShape, stay: ReadonlySet<string>): TableChange[] {
-  const [now, before] = [live, kept].map(({ columns }) => new Map(columns.map((column) => [column.name, column]))) as [
-    Map<string, ClickHouseShape['columns'][number]>,
-    Map<string, ClickHouseShape['columns'][number]>,
-  ]
-  const dropped = [...now.keys()].filter((name) => !before.has(name) && !stay.has(name))
+  const [liveColumns, keptColumns] = [live, kept].map(
+    ({ columns }) => new Map(columns.map((column) => [column.name, column])),
+  ) as [Map<string, ClickHouseShape['columns'][number]>, Map<string, ClickHouseShape['columns'][number]>]
+  const dropped = [...liveColumns.keys()].filter((name) => !keptColumns.has(name) && !stay.has(name))
   return [
     ...dropped.map((column): TableChange => ({ kind: 'COLUMN_DROPPED', column })),
-    ...[...before.values()].flatMap(({ name, type }): TableChange[] => {
-      const there = now.get(name)
-      if (!there) return [{ kind: 'COLUMN_ADDED', column: name, to: type }]
-      return there.type === type ? [] : [{ kind: 'TYPE_CHANGED', column: name, from: there.type, to: type }]
+    ...[...keptColumns.values()].flatMap(({ name, type }): TableChange[] => {
+      const current = liveColumns.get(name)
+      if (!current) return [{ kind: 'COLUMN_ADDED', column: name, to: type }]
+      return current.type === type ? [] : [{ kind: 'TYPE_CHANGED', column: name, from: current.type, to: type }]
     }),
   ]
 }

@@ -63,6 +63,7 @@ async function runStatement(
   }
 }
 
+/** Returns the problem of a statement that failed. `named` is the statement as a message names it. */
 function statementProblem(error: unknown, named: string): unknown {
   const known = warehouseProblem(error, named)
   if (!(error instanceof ClickHouseError) || !(known instanceof WarehouseProblem)) return known

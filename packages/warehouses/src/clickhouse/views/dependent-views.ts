@@ -67,6 +67,7 @@ export async function recreateViews(access: ClientAccess, of: { run: string; att
   }
 }
 
+/** Recreates a view from its mark and drops its hidden copy. If it cannot be created, the copy returns to its place. */
 async function recreateView(access: ClientAccess, hidden: string, mark: ViewMark): Promise<void> {
   try {
     await replaceView(access, mark, { seconds: viewTimeoutSeconds }, AbortSignal.timeout(viewTimeoutSeconds * 2_000))

@@ -74,7 +74,7 @@ function describeChanges(all: readonly TableChange[]): string {
 
 const loadAdvice: ReaderAdvice = {
   pipeline:
-    'Correct the file or source, or set dataType of the column in csvOptions.columns (files); otherwise change or drop the view. Then run again.',
+    'Correct the file or source, or change or drop the view. For a file, you can also set dataType of the column in csvOptions.columns. Then run again.',
   dataset: 'Correct the file and upload it again, or change or drop the view.',
 }
 const restoreAdvice: ReaderAdvice = { pipeline: 'Change or drop the view and restore again.' }

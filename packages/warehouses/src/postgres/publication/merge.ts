@@ -149,6 +149,10 @@ async function readColumnNames(client: ClientBase, partition: string): Promise<R
   return new Set(shape?.columns.map(({ name }) => name))
 }
 
+/**
+ * Adds the rows and columns that the increment does not replace to the staging table. Returns the number of copied rows, and the
+ * run that published them.
+ */
 async function copyRowsToStaging(
   client: ClientBase,
   load: PostgresStagedTable,

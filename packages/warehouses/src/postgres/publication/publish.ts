@@ -129,6 +129,7 @@ async function waitUntilVisible(
   )
 }
 
+/** Publishes all loads in one transaction. Returns the earlier publication if another attempt has published the run. */
 async function swapAll(
   { pools, loads, read, retention, isCurrentAttempt, options }: PublishRequest,
   wait: number,

@@ -66,6 +66,7 @@ export function restoreKeptTables(restoring: RestoreRequest, signal: AbortSignal
   })
 }
 
+/** Restores the kept tables in one transaction. Returns no tables if an earlier attempt has published the run. */
 async function restoreAll(
   { pools, target, read, retention, isCurrentAttempt }: RestoreRequest,
   wait: number,
@@ -101,6 +102,9 @@ async function restoreAll(
   })
 }
 
+/**
+ * Locks a table, and returns the statements that restore its kept partition. Without a kept partition, the table becomes empty.
+ */
 async function planRestoredTable(
   client: ClientBase,
   run: string,

@@ -123,6 +123,7 @@ export function statementsOf(
   ]
 }
 
+/** Merges the increment into the published partition. Returns the swap with its remaining statements. */
 async function planMergeInPlace(
   client: ClientBase,
   swap: Omit<TableSwap, 'statements'>,

@@ -122,6 +122,7 @@ function executeStatement(client: PoolClient, text: string): Promise<void> {
 /** The codes of errors that stop a statement at a resource limit. */
 const limitCodes = new Set(['TOO_MANY_LOCKS', 'WAREHOUSE_FULL'])
 
+/** Returns the problem of a statement that failed. `named` is the statement as a message names it. */
 function statementProblem(error: unknown, named: string, statement: string): unknown {
   if (error instanceof WarehouseProblem && limitCodes.has(error.code))
     return transformationFailed(`${named} was stopped. ${error.message}`, error)

@@ -108,6 +108,7 @@ export function fenceRun(dialect: SqlDialect, run: string): Promise<Publication 
   return afterPendingPublications(dialect, ({ ledger }) => findPublication(dialect, ledger, run))
 }
 
+/** Publishes in one transaction, on servers with transactional DDL. Returns the earlier publication if the run has one. */
 async function publishInTransaction(
   dialect: SqlDialect,
   planned: readonly PlannedPublication[],
@@ -233,8 +234,8 @@ async function publishByDecision(
     if (published) return published
     await assertCurrentAttempt({ run, attempt }, isCurrentAttempt, signal)
     const decision = await makeDecision(dialect, sessions, planned, checkedViews, options)
-    // The commit may succeed without this process learning of it, so the staging tables count as published from now on. After a
-    // merge, the published table is another one, and the staging table is dropped.
+    // Set both before the commit, because it may succeed although its reply is lost. `published` keeps the staging table from being
+    // dropped. After a merge, another table is published, and the staging table is dropped.
     for (const { load, merged } of planned) {
       load.decided = true
       load.published = merged === undefined
@@ -243,8 +244,8 @@ async function publishByDecision(
     return undefined
   })
   if (earlier) return earlier
-  const aside = await lockAndApplyDecisions(dialect)
-  await runCleanup(() => dropRetiredTables(dialect, aside), options)
+  const replacedTables = await lockAndApplyDecisions(dialect)
+  await runCleanup(() => dropRetiredTables(dialect, replacedTables), options)
   const published = await withSession(dialect, { role: 'service' }, (session) => findPublication(dialect, session, run))
   if (!published) throw concurrentlyChanged(planned[0]!.load.place)
   return published
@@ -279,6 +280,7 @@ async function assertViewsAboveCompile(
   })
 }
 
+/** Returns the decision to publish: the renames of all tables, the changed marks, and the views to recreate. */
 async function makeDecision(
   dialect: SqlDialect,
   sessions: PublishSessions,

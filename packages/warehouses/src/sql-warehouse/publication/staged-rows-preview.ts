@@ -53,6 +53,7 @@ async function createPreviewView(
   await setMark(dialect, session, id, { kind: 'PASSING', until: Date.now() + previewLifetimeMs })
 }
 
+/** Returns a query for the rows that the table will have after the publication. */
 async function rowsAfterPublication(
   dialect: SqlDialect,
   session: SqlSession,

@@ -85,6 +85,7 @@ const withWriteKeywords = ({ tokensOf, opening }: SqlLanguage): SqlLanguage => (
   opening: new Set([...opening, 'into', 'update', 'delete', 'using', 'table']),
 })
 
+/** Returns the problem of a statement that failed. `named` is the statement as a message names it. */
 function statementProblem(dialect: SqlDialect, error: unknown, named: string): unknown {
   const known = toWarehouseProblem(dialect, error, named)
   if (known instanceof WarehouseProblem && (known.retryable || known.code === 'DISK_FULL')) return known

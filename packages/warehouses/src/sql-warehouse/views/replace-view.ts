@@ -78,6 +78,7 @@ export const createFilledTable = (
 
 type TailOf<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never
 
+/** Returns a hidden table with the rows of a materialised view, or without rows if the view is to be created empty. */
 async function tryCreateFilledTable(
   dialect: SqlDialect,
   { schema }: TablePlace,
