@@ -170,7 +170,7 @@ describe('readSystem', () => {
     }
     const { cursor } = await read(stream)
     const old = await read(stream, { mode: 'INCREMENTAL', cursor: { ...cursor, version: 1 } })
-    expect(old.whole).toEqual([expect.stringContaining('read once after the upgrade')])
+    expect(old.whole).toEqual([expect.stringContaining('all records are read once')])
     const reset = await read(stream, { mode: 'INCREMENTAL', cursor, reset: {} })
     expect(reset.whole).toEqual(['All records are read, because the cursor was reset.'])
     const from = '2026-03-01T00:00:00.000Z'

@@ -147,7 +147,7 @@ class ChunkDistributor implements Disposable {
     })
   }
 
-  /** Returns the connection with the fewest waiting chunks. Waits until it has room for another one. */
+  /** Returns the connection with the fewest waiting chunks. Waits until it can take another one. */
   async #leastLoaded(all: readonly CopyConnection[]): Promise<CopyConnection> {
     for (;;) {
       // Uses one connection while another client copies, because each connection is a process of the server.
