@@ -12,6 +12,9 @@ export interface DownloadBytes {
   read(from: number, signal: AbortSignal): AsyncIterable<Uint8Array>
 }
 
+/** Milliseconds without any data until the connection of a download is closed. */
+const silenceTimeoutMs = 120_000
+
 interface DownloadOptions {
   bytes: DownloadBytes
   mediaType: string
@@ -19,8 +22,10 @@ interface DownloadOptions {
   fileName: string
   /** The value of Content-Encoding; the ranges of a client then count encoded bytes. */
   encoding?: 'gzip' | undefined
-  /** Called once at the end of the response. `isDelivered` is true if the client received the last byte of the file. */
-  onClose(isDelivered: boolean): void
+  /** Whether the bytes are those of an earlier response, so that a Range header counts. Other responses start at the first byte. */
+  isContinued: boolean
+  /** Called once when the response has ended or the client has disconnected. */
+  onClose(): void
 }
 
 /** A file that a handler returns. A client that lost the connection can continue it with `Range` and `If-Range` (RFC 9110). */
@@ -36,33 +41,40 @@ export class FileDownload {
 export async function sendDownload(
   request: Request,
   response: Response,
-  { options: { bytes, mediaType, fileName, encoding, onClose } }: FileDownload,
+  { options: { bytes, mediaType, fileName, encoding, isContinued, onClose } }: FileDownload,
   { logger }: { logger: Pick<Logger, 'warn'> },
 ): Promise<void> {
   const disconnected = new AbortController()
-  let hasSentAll = false
+  let isClosed = false
   const close = () => {
+    if (isClosed) return
+    isClosed = true
+    request.socket.off('close', close)
     disconnected.abort()
-    onClose(hasSentAll && response.writableFinished)
+    onClose()
   }
-  if (response.closed) close()
-  else response.once('close', close)
+  // A response that waits behind another one of the same connection has no event of its own.
+  request.socket.once('close', close)
+  response.once('close', close)
+  if (response.closed || request.socket.destroyed) close()
   try {
     const etag = `"${bytes.id}"`
     response.set({
       'Content-Type': mediaType,
       'Content-Disposition': contentDisposition(fileName),
       ETag: etag,
-      'Accept-Ranges': 'bytes',
+      'Accept-Ranges': encoding ? 'none' : 'bytes',
+      // Proxies must not store the whole file before they send it.
+      'X-Accel-Buffering': 'no',
       'Cache-Control': 'private, no-cache',
       Vary: 'Accept, Accept-Encoding',
       ...(encoding && { 'Content-Encoding': encoding }),
     })
     if (request.method === 'HEAD') return void response.status(200).end()
-    const range = parseRange(request.headers.range, request.get('if-range'), etag)
+    const range = isContinued ? parseRange(request.headers.range, request.get('if-range'), etag) : undefined
     if (!range) {
       response.status(200)
-      hasSentAll = await sendBytes(response, bytes.read(0, disconnected.signal))
+      await sendBytes(response, bytes.read(0, disconnected.signal), disconnected.signal)
       return
     }
     const size = await bytes.size()
@@ -76,8 +88,8 @@ export async function sendDownload(
       'Content-Range': `bytes ${range.first}-${last}/${size}`,
       'Content-Length': String(last - range.first + 1),
     })
-    const hasSent = await sendBytes(response, bytes.read(range.first, disconnected.signal), last - range.first + 1)
-    hasSentAll = hasSent && last === size - 1
+    const chunks = bytes.read(range.first, disconnected.signal)
+    await sendBytes(response, chunks, disconnected.signal, last - range.first + 1)
   } catch (error) {
     if (!disconnected.signal.aborted) logger.warn({ err: error }, 'a download broke off')
     // Before the first byte, the error can still be answered with a problem.
@@ -90,22 +102,21 @@ export async function sendDownload(
   }
 }
 
-/** Returns whether all bytes were written; false if the client has disconnected. */
 async function sendBytes(
   response: Response,
   chunks: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
   limit = Number.POSITIVE_INFINITY,
-): Promise<boolean> {
+): Promise<void> {
+  response.req.socket.setTimeout(silenceTimeoutMs)
   let left = limit
   for await (const chunk of chunks) {
     const part = chunk.length > left ? chunk.subarray(0, left) : chunk
     left -= part.length
-    if (response.destroyed) return false
-    if (!response.write(part)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (!response.write(part)) await once(response, 'drain', { signal })
     if (left === 0) break
   }
   response.end()
-  return true
 }
 
 /** Parses a single range such as `bytes=100-`. Undefined for any other Range header, which a server may ignore (RFC 9110). */

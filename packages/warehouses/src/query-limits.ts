@@ -13,13 +13,11 @@ const waitMs = 15_000
 const overloadTitle = 'Too many queries are running in this warehouse. Try again in a moment.'
 
 /**
- * Limits the users' concurrent queries in this process, fairly per warehouse. A push holds its slot while its target is slow. An export
- * holds its slot until the last row is read.
+ * Limits the users' concurrent queries in this process, fairly per warehouse. A push holds its slot while its target is slow.
  */
 const querySemaphores = {
   queries: new Semaphore({ total: 12, each: 3, waiting: 100, waitMs, title: overloadTitle }),
   pushes: new Semaphore({ total: 16, each: 4, waiting: 100, waitMs, title: overloadTitle }),
-  exports: new Semaphore({ total: 8, each: 2, waiting: 100, waitMs, title: overloadTitle }),
 }
 
 /** Waits for a query slot of the warehouse `key`. Throws WAREHOUSE_BUSY after 15 seconds, and the signal's reason when it aborts. */

@@ -22,7 +22,7 @@ export interface QueryRunner {
   ): Promise<QueryRows>
   /**
    * Starts reading all rows of a table, a view or a query, as one snapshot and as text. The server is read as fast as the consumer
-   * takes the bytes, and the read blocks publications of the tables until it ends: the consumer must not wait for a user. Throws
+   * takes the bytes, and the read blocks publications of the tables until it ends: the consumer must not wait for a user, and limits the number of exports. Throws
    * TABLE_MISSING and the errors of `query`, except those about sizes; errors after the first row are thrown by `bytes`.
    */
   exportRows(source: ExportSource, format: RowTextFormat, signal: AbortSignal): Promise<RowExport>

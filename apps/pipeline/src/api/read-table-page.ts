@@ -40,6 +40,7 @@ export function answerRows(
       return {
         open: (...rest) => warehouse.queries.exportRows(source, ...rest),
         object,
+        place: { schema: table.schema, name: table.name },
         fileName: labels.displayName ?? table.name,
       }
     })

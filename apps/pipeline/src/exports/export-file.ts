@@ -14,8 +14,9 @@ import type { RunningExports } from './running-exports.ts'
 export interface ExportableRows {
   /** Starts reading all rows as text. Throws the problems of the source. */
   open(format: RowTextFormat, signal: AbortSignal): Promise<RowExport>
-  /** The uid of the object, for the audit. */
+  /** The uid of the object, for the audit; null for a table without one, which `place` names. */
   object: string | null
+  place?: { schema: string; name: string }
   /** The name of the file without its extension. */
   fileName: string
 }
@@ -24,6 +25,9 @@ export interface ExportChoice {
   format: Exclude<ExportFormat, 'json'>
   dialect: 'rfc4180' | 'excel'
 }
+
+/** Milliseconds after which TCP probes a silent client. */
+const keepAliveMs = 60_000
 
 /** Formats that are compressed for clients that accept gzip. The others are compressed by themselves. */
 const compressibleFormats: ReadonlySet<ExportFormat> = new Set(['csv', 'ndjson', 'arrow'])
@@ -59,8 +63,15 @@ export async function exportFile(
   const { socket } = request.stream
   socket.once('close', disconnect)
   if (socket.destroyed) disconnect()
+  // Only plain bytes can be continued: a client counts the decoded bytes that it has.
+  const ifRange = /^\s*"([^"]*)"\s*$/.exec(String(headers['if-range'] ?? ''))?.[1]
+  const canContinue = headers.range !== undefined && !encoding && (headers['if-range'] === undefined || ifRange)
+  const continued = canContinue ? exports.find(key, ifRange) : undefined
+  // The preparation may take longer than the server waits for data.
+  socket.setTimeout(0)
+  socket.setKeepAlive(true, keepAliveMs)
   const findOrStart = async () =>
-    (headers.range !== undefined && exports.find(key)) ||
+    continued ??
     (await exports.start({
       client: caller.client,
       key,
@@ -78,10 +89,11 @@ export async function exportFile(
       mediaType: choice.format === 'csv' ? 'text/csv; charset=utf-8; header=present' : exportMediaTypes[choice.format],
       fileName: `${rows.fileName}.${choice.format}`,
       encoding,
-      onClose: (isDelivered) => attached.detach(isDelivered),
+      isContinued: continued !== undefined,
+      onClose: () => attached.detach(),
     })
   } catch (error) {
-    attached.detach(true)
+    attached.detach()
     throw toProblem(error)
   }
 }
@@ -90,7 +102,7 @@ export async function exportFile(
 async function* readFile(
   { db, caller, request, operation }: ExportInput,
   { format, dialect }: ExportChoice,
-  { open, object }: ExportableRows,
+  { open, object, place }: ExportableRows,
   encoding: 'gzip' | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -112,7 +124,7 @@ async function* readFile(
       object,
       requestId: request.id,
       address: request.address,
-      details: { format, rows: opened?.rowCount() ?? 0, outcome },
+      details: { ...place, format, rows: opened?.rowCount() ?? 0, outcome },
     })
   }
 }

@@ -59,8 +59,8 @@ export class ExportSpool implements DownloadBytes, Disposable {
     // The number of a closed descriptor may belong to another file by now.
     if (this.#isClosed) throw new Error('The export has ended. Request it again.')
     this.#readers += 1
-    const aborted = Promise.withResolvers<void>()
-    signal.addEventListener('abort', () => aborted.resolve(), { once: true })
+    const wake = () => this.#notify()
+    signal.addEventListener('abort', wake, { once: true })
     try {
       for (let at = from; ; ) {
         signal.throwIfAborted()
@@ -72,9 +72,10 @@ export class ExportSpool implements DownloadBytes, Disposable {
         } else if (this.#outcome) {
           if ('error' in this.#outcome) throw this.#outcome.error
           return
-        } else await Promise.race([this.#changed.promise, aborted.promise])
+        } else await this.#changed.promise
       }
     } finally {
+      signal.removeEventListener('abort', wake)
       this.#readers -= 1
       this.#closeIfUnused()
     }

@@ -45,7 +45,7 @@ const startWith = (
 
 describe('a running export', () => {
   it('is read to its end at full speed, however slow its clients are', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 0 })
     const source = gatedSource(50)
     const started = await startWith(exports, source)
     const client = started.attach()
@@ -55,8 +55,8 @@ describe('a running export', () => {
     expect((await slow.next()).value!.length).toBeGreaterThan(0)
     expect(await late).toBe(30_000)
     await slow.return(undefined)
-    client.detach(true)
-    expect(exports.find('a')).toBeUndefined()
+    client.detach()
+    await until(() => exports.find('a', undefined) === undefined)
   })
 
   it('leaves no file in its directory', async () => {
@@ -70,14 +70,14 @@ describe('a running export', () => {
     const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 200 })
     const source = gatedSource(3)
     const started = await startWith(exports, source)
-    started.attach().detach(false)
-    expect(exports.find('a')).toBe(started)
-    const back = exports.find('a')!.attach()
+    started.attach().detach()
+    expect(exports.find('a', undefined)).toBe(started)
+    const back = exports.find('a', undefined)!.attach()
     await new Promise((resolve) => setTimeout(resolve, 400))
     expect(source.state.stopped).toBeUndefined()
-    back.detach(false)
+    back.detach()
     await until(() => source.state.stopped !== undefined)
-    expect(exports.find('a')).toBeUndefined()
+    expect(exports.find('a', undefined)).toBeUndefined()
     await expect(collect(started)).rejects.toThrow('The export has ended. Request it again.')
   })
 
@@ -95,7 +95,26 @@ describe('a running export', () => {
     disconnected.abort(reason)
     await expect(started).rejects.toBe(reason)
     await until(() => isStopped)
-    expect(exports.find('a')).toBeUndefined()
+    expect(exports.find('a', undefined)).toBeUndefined()
+  })
+
+  it('is not started for a client that has disconnected before', async () => {
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const reason = new Error('the client left')
+    const source = gatedSource(1)
+    const started = exports.start({ client: 'a', key: 'a', signal: AbortSignal.abort(reason), read: source.read })
+    await expect(started).rejects.toBe(reason)
+    expect(source.state.read).toBe(0)
+  })
+
+  it('is found by its key alone only while no other export has the same key', async () => {
+    const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
+    const first = await startWith(exports, gatedSource(1))
+    expect(exports.find('a', undefined)).toBe(first)
+    const second = await startWith(exports, gatedSource(1))
+    expect(exports.find('a', undefined)).toBeUndefined()
+    expect(exports.find('a', first.spool.id)).toBe(first)
+    expect(exports.find('a', second.spool.id)).toBe(second)
   })
 
   it('throws the error of its source to clients that read it, and at the start if there is no byte before it', async () => {
@@ -116,14 +135,17 @@ describe('a running export', () => {
 
 describe('the disk space of exports', () => {
   it('is shared by organisations, so that one alone gets half of it', async () => {
-    const exports = createRunningExports(directory, { diskBytes: 10_000, idleMs: 60_000 })
+    const exports = createRunningExports(directory, { diskBytes: 10_000, idleMs: 0 })
     const big = gatedSource(100)
     const started = await startWith(exports, big, 'a', 'first')
     big.more()
     await expect(collect(started)).rejects.toMatchObject({ status: 503, code: 'busy' })
     await expect(startWith(exports, gatedSource(1), 'a', 'second')).rejects.toMatchObject({ status: 503 })
     expect(await collect(await startWith(exports, gatedSource(1), 'b'))).toBe(1_000)
-    started.attach().detach(true)
-    expect(await collect(await startWith(exports, gatedSource(1), 'a', 'third'))).toBe(1_000)
+    started.attach().detach()
+    await until(async () => {
+      const again = await startWith(exports, gatedSource(1), 'a', 'third').catch(() => undefined)
+      return again && (await collect(again)) === 1_000
+    })
   })
 })

@@ -1,4 +1,5 @@
 import { Problem } from '@sluice/http-server'
+import { Semaphore } from '@sluice/process'
 import { ExportSpool } from './export-spool.ts'
 
 export interface ExportLimits {
@@ -11,17 +12,14 @@ export interface ExportLimits {
 /** An export. Its bytes are in a spool, or are being written to it. */
 export interface RunningExport {
   spool: ExportSpool
-  /**
-   * Counts a client until it detaches. The export ends when its last client has detached: at once if that client has all it needs,
-   * otherwise after `idleMs`.
-   */
-  attach(): { detach(isDone: boolean): void }
+  /** Counts a client until it detaches. The export ends `idleMs` after its last client has detached. */
+  attach(): { detach(): void }
 }
 
 interface ExportRequest {
   /** The uid of the client. */
   client: string
-  /** Identifies the caller, the rows and the format: a request with the same key continues the export. */
+  /** Identifies the caller, the rows and the format: a request with the same key can continue the export. */
   key: string
   /** Aborts when the client disconnects. It counts until the first byte; then clients attach and detach. */
   signal: AbortSignal
@@ -30,8 +28,12 @@ interface ExportRequest {
 }
 
 export interface RunningExports {
-  find(key: string): RunningExport | undefined
-  /** Starts an export. Throws the error of `read` if it fails before its first byte, and 503 if the disk share is used up. */
+  /** Returns the export with this id; without an id, the only export of the key. Undefined unless exactly one fits. */
+  find(key: string, id: string | undefined): RunningExport | undefined
+  /**
+   * Starts an export when the client has a free slot. Throws the error of `read` if it fails before its first byte, SemaphoreBusy
+   * after 15 seconds without a slot, and 503 if the disk share is used up.
+   */
   start(request: ExportRequest): Promise<RunningExport>
 }
 
@@ -40,9 +42,17 @@ export interface RunningExports {
  * table cannot replace it while it is being read. The client reads the spool at its own speed.
  */
 export function createRunningExports(directory: string, limits: ExportLimits): RunningExports {
-  const running = new Map<string, RunningExport>()
+  const running = new Map<string, Set<RunningExport>>()
   const bytesByClient = new Map<string, number>()
   let bytesOfAll = 0
+  /** Exports that read at the same time. Each may use a thread that encodes. */
+  const slots = new Semaphore({
+    total: 8,
+    each: 2,
+    waiting: 20,
+    waitMs: 15_000,
+    title: 'Too many exports of your organisation are being read.',
+  })
 
   function reserve(client: string, bytes: number): void {
     const own = (bytesByClient.get(client) ?? 0) + bytes
@@ -56,16 +66,37 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
     if (own > limits.diskBytes / 2 || bytesOfAll > limits.diskBytes) throw noSpace()
   }
 
+  function add(key: string, started: RunningExport): void {
+    const others = running.get(key)
+    if (others) others.add(started)
+    else running.set(key, new Set([started]))
+  }
+
+  function remove(key: string, ended: RunningExport): void {
+    const all = running.get(key)
+    all?.delete(ended)
+    if (all?.size === 0) running.delete(key)
+  }
+
   return {
-    find: (key) => running.get(key),
+    find(key, id) {
+      const all = [...(running.get(key) ?? [])]
+      const fitting = id === undefined ? all : all.filter(({ spool }) => spool.id === id)
+      return fitting.length === 1 ? fitting[0] : undefined
+    },
 
     async start({ client, key, signal, read }) {
+      signal.throwIfAborted()
       assertSpace(client)
-      const spool = openExportSpool(directory)
+      const slot = await slots.acquire(client, { signal })
+      const spool = openExportSpool(directory, slot)
       const stop = new AbortController()
       const first = Promise.withResolvers<void>()
+      // The rejection is handled below, but perhaps later than it happens.
+      first.promise.catch(() => {})
       let reservedBytes = 0
       let clients = 0
+      let hasEnded = false
       let timer: NodeJS.Timeout | undefined
 
       const fill = async () => {
@@ -82,12 +113,17 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
           first.resolve()
         } catch (error) {
           const reason = isDiskFull(error) ? noSpace() : error
+          remove(key, started)
           spool.fail(reason)
           first.reject(reason)
+        } finally {
+          slot[Symbol.dispose]()
         }
       }
       const end = () => {
-        if (running.get(key) === started) running.delete(key)
+        if (hasEnded) return
+        hasEnded = true
+        remove(key, started)
         stop.abort(new Error('No client reads the export any more.'))
         spool[Symbol.dispose]()
         // The writer may still be busy with its last bytes.
@@ -100,26 +136,23 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
           clearTimeout(timer)
           let isAttached = true
           return {
-            detach(isDone) {
+            detach() {
               if (!isAttached) return
               isAttached = false
               clients -= 1
-              if (clients > 0) return
-              if (isDone) end()
-              else timer = setTimeout(end, limits.idleMs).unref()
+              if (clients === 0) timer = setTimeout(end, limits.idleMs).unref()
             },
           }
         },
       }
-      running.set(key, started)
+      add(key, started)
       const filled = fill()
       const cancel = () => first.reject(signal.reason)
       signal.addEventListener('abort', cancel, { once: true })
       try {
-        signal.throwIfAborted()
         await first.promise
       } catch (error) {
-        end()
+        if (clients === 0) end()
         throw error
       } finally {
         signal.removeEventListener('abort', cancel)
@@ -130,10 +163,11 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
 }
 
 /** Throws 503 if the disk is full. */
-function openExportSpool(directory: string): ExportSpool {
+function openExportSpool(directory: string, slot: Disposable): ExportSpool {
   try {
     return new ExportSpool(directory)
   } catch (error) {
+    slot[Symbol.dispose]()
     throw isDiskFull(error) ? noSpace() : error
   }
 }

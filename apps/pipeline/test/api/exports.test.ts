@@ -117,7 +117,7 @@ describe('an export of loaded rows', () => {
       `attachment; filename="F_lle 2026.csv"; filename*=UTF-8''F%C3%A4lle%202026.csv`,
     )
     expect(body.toString()).toBe(csv.replaceAll('"', ''))
-    expect((await audited())[0]).toEqual({ format: 'csv', rows, outcome: 'OK' })
+    expect((await audited())[0]).toMatchObject({ format: 'csv', rows, outcome: 'OK', name: 'cases' })
   })
 
   it('loads back as the same table', async () => {
@@ -164,6 +164,15 @@ describe('an export of loaded rows', () => {
       expect.stringMatching(/^bytes 100000-\d+\/\d+$/),
     ])
     expect(Buffer.concat([first, rest.body]).toString()).toBe(csv.replaceAll('"', ''))
+  })
+
+  it('starts at its first byte again if nothing of it is left, and never continues compressed bytes', async () => {
+    const path = `${pipeline}/data?format=csv&dialect=rfc4180`
+    const again = await download(path, { range: 'bytes=100000-' })
+    expect([again.status, again.body.toString() === csv.replaceAll('"', '')]).toEqual([200, true])
+    const zipped = await download(path, { range: 'bytes=100-', 'accept-encoding': 'gzip' })
+    expect([zipped.status, zipped.headers['accept-ranges']]).toEqual([200, 'none'])
+    expect(gunzipSync(zipped.body).toString()).toBe(csv.replaceAll('"', ''))
   })
 
   it('is refused for an unknown format, a page of a file, and Excel without CSV', async () => {

@@ -1,6 +1,8 @@
-import type { CellText } from './exported-column.ts'
+import { type CellText, UnencodableValueError } from './exported-column.ts'
 
 const [quote, comma, lineFeed, carriageReturn] = [0x22, 0x2c, 0x0a, 0x0d]
+
+const maxFieldBytes = 64 * 1024 * 1024
 
 /**
  * Splits CSV that a warehouse has written (RFC 4180, valid UTF-8, no stray quotes) into cells. An empty field is NULL, and `""` is
@@ -11,7 +13,8 @@ export class CsvCells {
   #columns: CellText[][]
   #rows = 0
   /** The bytes of the field that is being read, from earlier chunks. */
-  #partialField: Buffer | undefined
+  #partialField: Buffer[] = []
+  #partialBytes = 0
   #column = 0
   #isQuoted = false
   #isInQuotes = false
@@ -28,7 +31,7 @@ export class CsvCells {
 
   /** Whether the last row is complete. */
   get isAtRowStart(): boolean {
-    return this.#column === 0 && this.#partialField === undefined
+    return this.#column === 0 && this.#partialBytes === 0
   }
 
   /** Returns the cells of all complete rows, column by column, and forgets them. */
@@ -64,16 +67,23 @@ export class CsvCells {
       }
     }
     const rest = chunk.subarray(start)
-    if (rest.length > 0)
-      this.#partialField = this.#partialField ? Buffer.concat([this.#partialField, rest]) : Buffer.from(rest)
+    if (rest.length > 0) {
+      this.#partialField.push(Buffer.from(rest))
+      this.#partialBytes += rest.length
+      if (this.#partialBytes > maxFieldBytes)
+        throw new UnencodableValueError(
+          'A value is larger than 64 MB, which this format cannot store. Export the rows as CSV, or make a view without the column.',
+        )
+    }
     return at
   }
 
   #endField(bytes: Buffer): void {
     let field = bytes
-    if (this.#partialField) {
-      field = Buffer.concat([this.#partialField, bytes])
-      this.#partialField = undefined
+    if (this.#partialBytes > 0) {
+      field = Buffer.concat([...this.#partialField, bytes])
+      this.#partialField = []
+      this.#partialBytes = 0
     }
     const end = !this.#isQuoted && field.at(-1) === carriageReturn ? field.length - 1 : field.length
     if (this.#column >= this.#width) throw new Error('Internal error: a row of an export has too many fields.')

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { ZipFile } from 'yazl'
 import { type CellText, type ExportedColumn, UnencodableValueError } from './exported-column.ts'
@@ -7,7 +8,7 @@ export const maxSheetRows = 1_048_576
 const maxSheetColumns = 16_384
 /** Characters of a cell (https://support.microsoft.com/office/excel-specifications-and-limits). */
 const maxCellLength = 32_767
-/** Excel keeps 15 significant digits of a number. Longer ones are stored as text, so that no digit is lost. */
+/** Excel keeps 15 significant digits of a number. Longer whole numbers, which may be codes, are stored as text. */
 const exactDigits = 15
 
 const numberTypes = new Set(['SMALLINT', 'INTEGER', 'BIGINT', 'DECIMAL', 'FLOAT', 'DOUBLE'])
@@ -67,10 +68,7 @@ export class WorkbookWriter {
 
   async #send(xml: string): Promise<void> {
     if (this.#sheet.write(xml)) return
-    await new Promise<void>((resolve, reject) => {
-      this.#sheet.once('drain', resolve)
-      this.#sheet.once('error', reject)
-    })
+    await once(this.#sheet, 'drain')
   }
 }
 
@@ -78,11 +76,11 @@ export class WorkbookWriter {
 function cellXml(cell: CellText, { name, dataType }: ExportedColumn): string {
   if (cell === null) return '<c/>'
   if (numberTypes.has(dataType)) {
-    const digits = cell.replace(/^-?0*\.?0*|[.+-]|e.*$/gi, '').length
-    return digits <= exactDigits && Number.isFinite(Number(cell)) ? `<c><v>${cell}</v></c>` : textCell(cell)
+    const isLongWhole = !/[.e]/i.test(cell) && cell.replace(/^-?0*/, '').length > exactDigits
+    return !isLongWhole && Number.isFinite(Number(cell)) ? `<c><v>${cell}</v></c>` : textCell(cell)
   }
   if (dataType === 'BOOLEAN') return `<c t="b"><v>${cell === 'true' ? 1 : 0}</v></c>`
-  if (dataType === 'DATE' || dataType === 'TIMESTAMP') {
+  if (dataType === 'DATE' || dataType === 'TIMESTAMP' || dataType === 'TIMESTAMPTZ') {
     const serial = serialDate(cell)
     if (serial !== undefined) return `<c s="${dataType === 'DATE' ? dateStyle : timestampStyle}"><v>${serial}</v></c>`
   }
@@ -98,7 +96,7 @@ const firstSerialDay = Date.UTC(1899, 11, 30)
 const firstExactDate = '1900-03-01'
 
 function serialDate(text: string): number | undefined {
-  const match = /^(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?)?$/.exec(text)
+  const match = /^(\d{4})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:\+00)?)?$/.exec(text)
   if (!match || text < firstExactDate) return undefined
   const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = ''] = match
   const milliseconds = Date.UTC(
@@ -109,7 +107,7 @@ function serialDate(text: string): number | undefined {
     Number(minute),
     Number(second),
   )
-  return (milliseconds + Number(fraction.padEnd(3, '0')) - firstSerialDay) / 86_400_000
+  return (milliseconds + Number(`0.${fraction || 0}`) * 1_000 - firstSerialDay) / 86_400_000
 }
 
 const textCell = (text: string): string =>

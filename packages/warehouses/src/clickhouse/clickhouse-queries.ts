@@ -57,8 +57,7 @@ export function clickHouseQueries({ access, ensureProvisioned, run }: ClickHouse
       await ensureProvisioned()
       yield* queryPages(access, request, pageRows, signal)
     },
-    exportRows: (source, format, signal) =>
-      run('the warehouse', () => exportRows(access, share, source, format, signal)),
+    exportRows: (source, format, signal) => run('the warehouse', () => exportRows(access, source, format, signal)),
     readTable: (schema, table, page, limits) =>
       run('the warehouse', () => readTable(access, { schema, table }, page, limits)),
     findAmbiguousTable: (request, preferred) => run('the warehouse', () => ambiguousTable(access, request, preferred)),
@@ -171,13 +170,11 @@ const batchRows = 2_000
 /** See `QueryRunner.exportRows`. The server sends cells, and this process writes them as text. */
 async function exportRows(
   access: ClientAccess,
-  share: string,
   source: ExportSource,
   rowFormat: RowTextFormat,
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
-  resources.use(await acquireQuery('exports', share, signal))
   const query = 'query' in source ? source.query : { text: '' }
   const { seconds } = resolvePageLimits(1, query.limits)
   const toProblem = (error: unknown) => {

@@ -1,5 +1,5 @@
 import { escapeIdentifier } from 'pg'
-import { acquireQuery, resolvePageLimits } from '../query-limits.ts'
+import { resolvePageLimits } from '../query-limits.ts'
 import type { ExportSource, RowExport, RowTextFormat } from '../query-runner.ts'
 import { canBeFormula, hasDecimalPoint, rowTextHeader } from '../rows/row-text.ts'
 import { type WarehouseColumn, WarehouseProblem } from '../warehouse.ts'
@@ -20,7 +20,6 @@ export async function exportRows(
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
-  resources.use(await acquireQuery('exports', access.database, signal))
   const query = 'query' in source ? source.query : { text: '' }
   const { seconds } = resolvePageLimits(1, query.limits)
   const session = resources.use(openQuerySession(access, query, { seconds, prefix: cursorPrefix, signal }))
@@ -88,7 +87,7 @@ function copyStatement(from: string, columns: readonly WarehouseColumn[], format
   }
   // No JSON text contains the control characters 1 and 2, so this CSV has neither quotes nor delimiters.
   const row = `select ${list} from ${from}`
-  return `copy (select replace(row_to_json(j)::text, e'\\n', ' ') from (${row}) as j) to stdout
+  return `copy (select translate(row_to_json(j)::text, e'\\n\\r', '  ') from (${row}) as j) to stdout
     (format csv, quote e'\\x01', delimiter e'\\x02')`
 }
 

@@ -60,8 +60,7 @@ export function sqlQueries({ dialect, run, placeOf }: SqlSessions): QueryRunner 
       await run('the warehouse', async () => {})
       yield* queryPages(dialect, request, pageRows, signal)
     },
-    exportRows: (source, format, signal) =>
-      run('the warehouse', () => exportRows(dialect, share, source, format, signal)),
+    exportRows: (source, format, signal) => run('the warehouse', () => exportRows(dialect, source, format, signal)),
     async readTable(schema, table, page, limits) {
       const place = placeOf(schema, table)
       return run(quotePlace(place), () => readTable(dialect, place, page, limits))
@@ -212,13 +211,11 @@ async function readTable(
 /** See `QueryRunner.exportRows`. The server sends cells in batches, and this process writes them as text. */
 async function exportRows(
   dialect: SqlDialect,
-  share: string,
   source: ExportSource,
   format: RowTextFormat,
   signal: AbortSignal,
 ): Promise<RowExport> {
   await using resources = new AsyncDisposableStack()
-  resources.use(await acquireQuery('exports', share, signal))
   const query = 'query' in source ? source.query : { text: '' }
   const { schemas = [] } = query
   const { seconds } = resolvePageLimits(1, query.limits)
