@@ -134,7 +134,7 @@ describe('signing keys', () => {
   })
 
   it('cause an error that names the cause when the key ring is a different one', async () => {
-    await expect(createSigningKeys(db, ring('b', 2)).current()).rejects.toThrow('add it to SECRET_KEYS')
+    await expect(createSigningKeys(db, ring('b', 2)).current()).rejects.toThrow('Add it to SECRET_KEYS')
     await expect(createSigningKeys(db, ring('a', 2)).current()).rejects.toThrow('cannot be decrypted')
   })
 })

@@ -38,7 +38,7 @@ it('the reseal command encrypts all secrets with the new key, so that the old ke
       env: { PATH: process.env['PATH'], IDENTITY_DATABASE_URL: database.url, SECRET_KEYS },
     })
   const wrong = await reseal(key('new', 2)).catch((error: { code: number; stdout: string }) => error)
-  expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining('sealed with key "old"') })
+  expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining('encrypted with key "old"') })
   const { stdout } = await reseal(`${key('new', 2)},${key('old', 1)}`)
   expect(stdout).toContain('signing_keys.private_key: 1 resealed')
   const after = await createSigningKeys(db, keyRing(key('new', 2))).current()

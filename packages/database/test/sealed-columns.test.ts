@@ -74,7 +74,7 @@ describe('resealing', () => {
     expect(await resealAll(db, both, [column], (line) => lines.push(line))).toBe(false)
     expect(lines).toEqual([
       'things.word: 2 resealed, 1 left',
-      expect.stringContaining('sealed with key "lost"'),
+      expect.stringContaining('encrypted with key "lost"'),
       expect.stringContaining('Keep the older keys: 1 values'),
     ])
     expect((await words())[1]!.word).toBe(lost)

@@ -184,7 +184,7 @@ describe('a connection test of a target', () => {
         'CONNECTION_REFUSED',
         /Nothing accepts connections/,
       ],
-      [{ url: 'https://no.such.host.invalid', ...credentials }, 'HOST_UNKNOWN', /name/],
+      [{ url: 'https://no.such.host.invalid', ...credentials }, 'HOST_UNKNOWN', /does not exist/],
       [{ url: 'http://169.254.169.254/latest', ...credentials }, 'ADDRESS_NOT_ALLOWED', /link-local/],
       [{ url: 'https://10.1.2.3', ...credentials }, 'ADDRESS_NOT_ALLOWED', /private/],
       [{ url: `https://127.0.0.1:${port}`, ...credentials }, 'CERTIFICATE_NOT_TRUSTED', /certificate/],

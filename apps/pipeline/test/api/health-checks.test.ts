@@ -55,7 +55,7 @@ describe('a stored secret whose key is not in SECRET_KEYS', () => {
     const { body } = await asking.get(`/schemas/${id}/tables`).expect(503)
     expect(body).toMatchObject({ code: 'unavailable', detail: expect.stringContaining('SECRET_KEYS') })
     expect(JSON.stringify(body)).not.toContain('lost')
-    expect(service.log()).toContain('sealed with key \\"lost\\"')
+    expect(service.log()).toContain('encrypted with key \\"lost\\"')
     const { http, close } = await service.serve()
     const { body: health } = await http.get('/health/ready').expect(200)
     expect(health).toMatchObject({ status: 'UP', parts: { secrets: 'DOWN', warehouse: 'UP' } })

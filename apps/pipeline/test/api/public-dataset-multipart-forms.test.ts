@@ -152,7 +152,7 @@ describe('the permission to publish datasets', () => {
         .field({ key: newKey(), name: 'People' })
         .attach('file', Buffer.from(rows), 'a.csv')
     const { body } = await send(person).expect(403)
-    expect(body.detail).toContain('the domain PUBLIC_DATASET_CATALOG')
+    expect(body.detail).toContain('`domain` PUBLIC_DATASET_CATALOG')
     await send(superAdmin).expect(201)
 
     await stack.db.insertInto('dataset_publishers').values({ client: client.id }).execute()

@@ -149,6 +149,6 @@ describe('warehouses of organisations', () => {
     const client = randomUUID()
     await another().open(client)
     await using warehouses = another({ keyRing: keyRing(`other:${randomBytes(32).toString('base64')}`) })
-    await expect(warehouses.open(client)).rejects.toThrow(/add it to SECRET_KEYS/)
+    await expect(warehouses.open(client)).rejects.toThrow(/Add it to SECRET_KEYS/)
   })
 })

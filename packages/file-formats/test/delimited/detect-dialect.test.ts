@@ -61,7 +61,7 @@ describe('configured and detected dialect options', () => {
     [{ columns: [{ index: 3 }] }, /name column 4, but the file has only 3/],
     [{ columns: [{ label: 'Name' }] }, /name the column "Name", which the file does not have/],
     [{ columns: [{ index: 1, label: 'id' }] }, /say that column 2 is called "id"; the file calls it "name"/],
-    [{ columns: [{ index: 1 }, { label: 'name' }] }, /Two of the columns/],
+    [{ columns: [{ index: 1 }, { label: 'name' }] }, /Two columns of the options/],
   ])('%j is rejected', (options, message) => {
     expect(refusal(text, options)).toMatch(message)
   })

@@ -36,18 +36,14 @@ const list = (count: number): object[] => Array.from({ length: count }, () => ({
 
 describe('a record that expands when it is flattened', () => {
   it.each<[string, object, string]>([
-    ['a name of a field', { id: 1, ['k'.repeat(501)]: 'x' }, 'name is longer than 500'],
+    ['a name of a field', { id: 1, ['k'.repeat(501)]: 'x' }, 'name longer than 500'],
     [
       'a name of a group, which each of its rows repeats',
       { id: 1, ['k'.repeat(1_000_000)]: list(2) },
       'longer than 500',
     ],
-    ['a path', JSON.parse(`${`{"${'k'.repeat(400)}":`.repeat(6)}1${'}'.repeat(6)}`), 'path is longer than 2000'],
-    [
-      'the id of a row',
-      JSON.parse(`${`{"${'k'.repeat(400)}":[`.repeat(6)}{}${']}'.repeat(6)}`),
-      'id is longer than 2000',
-    ],
+    ['a path', JSON.parse(`${`{"${'k'.repeat(400)}":`.repeat(6)}1${'}'.repeat(6)}`), 'path longer than 2000'],
+    ['the id of a row', JSON.parse(`${`{"${'k'.repeat(400)}":[`.repeat(6)}{}${']}'.repeat(6)}`), 'id longer than 2000'],
   ])('is rejected for %s that is too long', (_what, record, reason) => {
     expect(() => flattenRecord(record, 1)).toThrow(
       expect.objectContaining({ message: expect.stringContaining(reason) }),
