@@ -132,7 +132,7 @@ describe('without an allow-list', () => {
   )
 
   it('refuses a URL with a password', async () => {
-    expect(await problemOf('https://a:b@public.example.org/')).toMatch(/no password/)
+    expect(await problemOf('https://a:b@public.example.org/')).toMatch(/must not contain a username or password/)
   })
 })
 

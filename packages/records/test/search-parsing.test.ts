@@ -134,7 +134,7 @@ describe('a filter', () => {
     ['name:in', 'needs a value'],
     ['name:null:', 'must end after "null", which takes no value'],
     ['tags:!empty:x', 'must end after "!empty", which takes no value'],
-    ['name:like:', 'needs some text'],
+    ['name:like:', 'needs a text to search for'],
     ['name:token:', 'needs at least one letter'],
     ['name:token: -_%', 'needs at least one letter'],
     [

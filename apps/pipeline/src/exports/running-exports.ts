@@ -149,6 +149,8 @@ export function createRunningExports(directory: string, limits: ExportLimits): R
       const filled = fill()
       const cancel = () => first.reject(signal.reason)
       signal.addEventListener('abort', cancel, { once: true })
+      // The client may have disconnected while the export waited for its slot.
+      if (signal.aborted) cancel()
       try {
         await first.promise
       } catch (error) {
