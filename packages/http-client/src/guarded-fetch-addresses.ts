@@ -51,9 +51,9 @@ const inRange = (address: ParsedAddress, [range, bits]: [ParsedAddress, number])
   address.kind() === range.kind() && address.match(range, bits)
 
 /**
- * Returns a setting: hosts (`idp.internal`, `idp.internal:8443`) and ranges (`10.20.0.0/16`, `fd00::/8`) with commas
- * between that outgoing requests may reach although they are not public, by http as well. A single address is a range
- * of one, and with a port (`10.20.0.7:8443`) that port of it.
+ * Returns a setting: a comma-separated list of hosts (`idp.internal`, `idp.internal:8443`), addresses (`10.20.0.7`) and ranges
+ * (`10.20.0.0/16`, `fd00::/8`). Outgoing requests may reach them although they are not public, also by http. With a port
+ * (`10.20.0.7:8443`), only that port is allowed.
  */
 export const outgoingAllowed = (): Setting<OutgoingAllowList> => ({
   fallback: parseAllowList([]),

@@ -117,7 +117,7 @@ describe('a running export', () => {
     expect(exports.find('a', second.spool.id)).toBe(second)
   })
 
-  it('throws the error of its source to clients that read it, and at the start if there is no byte before it', async () => {
+  it('throws the error of its source: at the start before the first byte, afterwards to the clients that read it', async () => {
     const exports = createRunningExports(directory, { diskBytes: 1e9, idleMs: 60_000 })
     const failure = new Error('the warehouse went away')
     async function* failing(bytes: number) {

@@ -22,8 +22,8 @@ export async function findStagedLoads(db: Kysely<DB>, { id }: Pick<Claim, 'id'>)
 }
 
 /**
- * Stores the staged loads of an attempt. Returns false, and stores nothing, if the attempt has lost the lease. Because
- * of the lock on the run, a later attempt either finds this row, or this row is never written.
+ * Stores the staged loads of an attempt. Returns false, and stores nothing, if the attempt has lost the lease. The lock on
+ * the run ensures that this row is never written after a later attempt has looked for it.
  */
 export async function keepStagedLoads(
   db: Kysely<DB>,

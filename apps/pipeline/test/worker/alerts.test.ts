@@ -472,7 +472,7 @@ describe('delivery of an alert', () => {
     await until(async () => (await alerts())[0]!.given_up_at)
   })
 
-  it('waits if there is no mail server, and refuses a webhook address that is not allowed', async () => {
+  it('waits without a mail server, and refuses a webhook address that is not allowed', async () => {
     const pipeline = await alerted('ada@example.org')
     await ended(pipeline)
     {

@@ -55,7 +55,7 @@ describe('drop of a deleted table or schema', () => {
     expect((await inside.query('select from pg_namespace where nspname = $1', [pipeline.schema])).rowCount).toBe(0)
   })
 
-  it('removes the drop record without creating a warehouse if there is none', async () => {
+  it('removes the drop record of an organisation without a warehouse, and creates no warehouse', async () => {
     const pipeline = await stack.pipeline()
     await note(pipeline)
     expect(await executeDueDrops(stack.db, stack.warehouses, fail, pipeline.client)).toBe(1)

@@ -166,7 +166,7 @@ const bhimaResources: Readonly<Record<ResourceKind, BhimaResource>> = {
     columns: [...toColumns('TEXT', 'document_uuid', 'depot_uuid'), ...toColumns('TIMESTAMPTZ', 'date')],
     dayParameters: dateParameters,
   },
-  // There is no key: the uuid of a movement is that of its lot, which can have many movements.
+  // Movements have no key: their uuid is that of the lot, and a lot can have many movements.
   STOCK_LOT_MOVEMENTS: {
     path: 'stock/lots/movements',
     key: [],

@@ -23,9 +23,9 @@ export interface ObjectIncrement {
 }
 
 /**
- * Returns the changes since the load that stored the cursor, or undefined if a full load is necessary: if there is no cursor, if
- * the settings changed since then, if an object was deleted, if the key names one object (it is no pattern) that changed, or if
- * the number of rows of a changed object is unknown. Throws the errors of `selectObjects`.
+ * Returns the changes since the load that stored the cursor. Undefined if a full load is necessary: the cursor is absent, the
+ * settings have changed, an object was deleted, the number of rows of a changed object is unknown, or the key is not a pattern and
+ * its single object has changed. Throws the errors of `selectObjects`.
  */
 export async function findIncrement(
   reading: ObjectReading,

@@ -22,8 +22,8 @@ interface EncodeOptions {
 }
 
 /**
- * Encodes rows as a file in a thread of its own, which reads no further than the consumer. Throws UnencodableValueError, the error
- * of `rows`, and the signal's reason.
+ * Encodes rows as a file in a thread of its own, and reads rows only as fast as the consumer takes the bytes. Throws
+ * UnencodableValueError, the error that `rows` throws, or the signal's reason.
  */
 export async function* encodeInThread(
   { format, columns, rows, batchBytes = defaultBatchBytes }: EncodeOptions,

@@ -72,7 +72,7 @@ describe('the delimited reader', () => {
     ])
   })
 
-  it('starts with the first record if there is no header', async () => {
+  it('starts with the first record of a file without a header', async () => {
     const whole = await read('\n1,x\n2,y,z\n', { delimiter: 'COMMA', headerRow: false })
     expect(whole.columns.map(({ label, dataType }) => [label, dataType])).toEqual([
       ['column_1', 'SMALLINT'],

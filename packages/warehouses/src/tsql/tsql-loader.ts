@@ -66,8 +66,8 @@ export async function bulkLoad(
 }
 
 /**
- * Yields the chunks of a source. After an abort, throws the signal's reason instead of the next chunk, so that the load
- * of a slow source ends before it has filled a batch.
+ * Yields the chunks of a source. After an abort, throws the signal's reason instead of the next chunk, so that
+ * cancelling a slow load does not wait for a full batch.
  */
 async function* stopOnAbort<Chunk>(stopped: AbortSignal, chunks: AsyncIterable<Chunk>): AsyncGenerator<Chunk> {
   for await (const chunk of chunks) {

@@ -79,7 +79,7 @@ async function keepTables(
 
 /**
  * Removes the kept tables of the publication that replaced this table from the list of kept tables, and returns them.
- * Returns undefined if there are none.
+ * Undefined if the list has none of them.
  */
 export async function takeKeptTables(
   client: ClientBase,

@@ -136,7 +136,7 @@ describe('the size limit of the database of an organisation', () => {
     expect(await rowsOf()).toBe(4096)
   })
 
-  it('ends a dry run if there is no space for a copy of its rows', async () => {
+  it('ends a dry run if the database lacks space for a copy of its rows', async () => {
     await using warehouse = await opened(12 * mega)
     {
       await using load = await stage(warehouse, { table, columns: two }, large(9))
