@@ -29,8 +29,8 @@ beforeEach(() => {
   hostile.misbehaviour = {}
 })
 
-/** A client of a provider, with a user who signs in there. */
-async function at(provider: TestProvider) {
+/** Creates an organisation that uses the provider, and a user who signs in there. */
+async function createUserAt(provider: TestProvider) {
   const config = await clientOf(service, provider.issuer)
   const ssoId = randomUUID()
   provider.person = { sub: ssoId }
@@ -39,11 +39,11 @@ async function at(provider: TestProvider) {
 }
 
 const now = () => Math.floor(Date.now() / 1000)
-const plain = (claims: object) => Buffer.from(JSON.stringify(claims)).toString('base64url')
+const base64Json = (claims: object) => Buffer.from(JSON.stringify(claims)).toString('base64url')
 
-describe('a provider', () => {
-  it('that calls itself something else is not used', async () => {
-    const { code } = await at(hostile)
+describe('a federated sign-in', () => {
+  it('is refused if the metadata of the provider names another issuer', async () => {
+    const { code } = await createUserAt(hostile)
     hostile.misbehaviour = { metadata: { issuer: honest.issuer } }
     const answer = await service.http.get(`/api/v1/auth/sso/${code}`)
     expect([answer.status, answer.body.code]).toEqual([502, 'sso-provider-failed'])
@@ -52,21 +52,21 @@ describe('a provider', () => {
 
   it.each<[string, Misbehaviour]>([
     ['of another issuer', { claims: (claims) => ({ ...claims, iss: 'https://other.example.org' }) }],
-    ['of its own issuer with a slash more', { claims: (claims) => ({ ...claims, iss: `${claims.iss}/` }) }],
+    ['of its own issuer with a slash appended', { claims: (claims) => ({ ...claims, iss: `${claims.iss}/` }) }],
     ['without a nonce', { claims: ({ nonce: _nonce, ...claims }) => claims }],
     ['with another nonce', { claims: (claims) => ({ ...claims, nonce: 'another' }) }],
     ['for another application', { claims: (claims) => ({ ...claims, aud: 'another' }) }],
     [
-      'for several, issued to another',
+      'for several applications, issued to another',
       { claims: (claims) => ({ ...claims, aud: [claims.aud, 'another'], azp: 'another' }) },
     ],
     ['without a subject', { claims: ({ sub: _sub, ...claims }) => claims }],
     ['that has expired', { claims: (claims) => ({ ...claims, exp: now() - 60 }) }],
     ['that never expires', { claims: ({ exp: _exp, ...claims }) => claims }],
-    ['that is not signed', { token: (claims) => `${plain({ alg: 'none' })}.${plain(claims)}.` }],
+    ['without a signature', { token: (claims) => `${base64Json({ alg: 'none' })}.${base64Json(claims)}.` }],
     [
-      'signed with what is no secret',
-      { token: (claims) => `${plain({ alg: 'HS256' })}.${plain(claims)}.${'A'.repeat(43)}` },
+      'with an invalid HS256 signature',
+      { token: (claims) => `${base64Json({ alg: 'HS256' })}.${base64Json(claims)}.${'A'.repeat(43)}` },
     ],
     [
       'signed with a key that it does not publish',
@@ -75,7 +75,7 @@ describe('a provider', () => {
       },
     ],
     [
-      'signed with another key under the name of a published one',
+      'signed with another key and the key id of a published one',
       {
         token: async (claims) => {
           const { private: key } = await honest.newKey()
@@ -83,17 +83,17 @@ describe('a provider', () => {
         },
       },
     ],
-    ['that is none', { token: () => 'nonsense' }],
-  ])('is not believed a token %s', async (_which, misbehaviour) => {
-    const { code } = await at(honest)
+    ['that is no JWT', { token: () => 'nonsense' }],
+  ])('is refused with an ID token %s', async (_which, misbehaviour) => {
+    const { code } = await createUserAt(honest)
     honest.misbehaviour = misbehaviour
     const answer = await signInThrough(service, code)
     expect([answer.status, answer.body.code]).toEqual([502, 'sso-provider-failed'])
     expect(answer.body).not.toHaveProperty('accessToken')
   })
 
-  it('that answers endlessly or not at all holds nobody up for long', async () => {
-    const { code } = await at(honest)
+  it('ends with 502 if the token endpoint responds endlessly or not at all', async () => {
+    const { code } = await createUserAt(honest)
     await begin(service, code)
     for (const answer of [
       (_: unknown, response: { write(text: string): void }) =>
@@ -105,16 +105,16 @@ describe('a provider', () => {
       honest.misbehaviour = {
         answer: (request, response) => (request.url === '/token' ? (answer(request, response), true) : false),
       }
-      // Neither would ever end by itself.
+      // Without a limit of size and time, neither request would ever end.
       expect((await comeBack(service, back, cookie)).status).toBe(502)
       honest.misbehaviour = {}
     }
   })
 })
 
-describe('an answer for another provider', () => {
-  it('is refused by the issuer that it names (RFC 9207), also when it names none although it could', async () => {
-    const { code } = await at(honest)
+describe('an authorization response', () => {
+  it('is refused if its issuer (RFC 9207) is another one, or missing although the provider supports it', async () => {
+    const { code } = await createUserAt(honest)
     for (const iss of [hostile.issuer, `${honest.issuer}/`, undefined]) {
       honest.misbehaviour = { back: { iss } }
       const answer = await signInThrough(service, code)
@@ -122,13 +122,13 @@ describe('an answer for another provider', () => {
     }
   })
 
-  it('is refused by the way back, which each provider has for itself, so no code goes to a wrong one', async () => {
-    const [good, bad] = [await at(honest), await at(hostile)]
+  it('is refused if another provider sent it, by the redirect URI, and its code is sent to no provider', async () => {
+    const [good, bad] = [await createUserAt(honest), await createUserAt(hostile)]
     honest.misbehaviour = {
       metadata: { authorization_response_iss_parameter_supported: false },
       back: { iss: undefined },
     }
-    // The hostile provider sends its visitor on to the honest one, with the state of the sign-in at itself.
+    // The hostile provider redirects the browser to the honest one, with the state of its own sign-in.
     const atHostile = await begin(service, bad.code)
     const atHonest = new URL((await begin(service, good.code)).location)
     atHonest.searchParams.set('state', new URL(atHostile.location).searchParams.get('state')!)
@@ -140,7 +140,7 @@ describe('an answer for another provider', () => {
   })
 
   it('is refused with the code of another sign-in', async () => {
-    const { code } = await at(honest)
+    const { code } = await createUserAt(honest)
     const [mine, theirs] = [await begin(service, code), await begin(service, code)]
     const [back, other] = [new URL(await followed(mine.location)), new URL(await followed(theirs.location))]
     back.searchParams.set('code', other.searchParams.get('code')!)
