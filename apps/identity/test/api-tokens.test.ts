@@ -163,7 +163,7 @@ describe('API token management', () => {
       insert into api_tokens (user_id, name, roles, token_hash, expires_at)
       select u.id, 'Old', '{}', sha256(convert_to(u.uid::text || n, 'UTF8')), now() + interval '1 day'
       from users u, generate_series(1, 97) n where u.uid = ${person.uid}`.execute(service.db)
-    // Whose passwords nobody waits for here.
+    // Single sign-on users need no password here, whose check takes long.
     await sql`update users set sso_auth = true, password_hash = null where uid = ${person.uid}`.execute(service.db)
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => person.post(own).send({ name: 'One', roles: [], expires: inDays(1) })),

@@ -111,7 +111,7 @@ describe('signing keys', () => {
     expect(kid).not.toBe(before.kid)
     for (const reader of [keys, createSigningKeys(db, ring('a', 1))])
       expect((await reader.published()).keys.map((key) => key.kid)).toEqual([before.kid, kid])
-    // Two processes that find none at once.
+    // Two processes find no current key at the same time.
     await sql`update signing_keys set state = 'PREVIOUS'`.execute(db)
     const both = [1, 2].map(() => createSigningKeys(db, ring('a', 1)))
     const [one, two] = await Promise.all(both.map((made) => made.current()))

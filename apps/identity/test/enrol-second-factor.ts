@@ -4,7 +4,7 @@ import { goodPassword, type Service } from './app-under-test.ts'
 
 type Person = Awaited<ReturnType<Service['as']>>
 
-/** The code of a seed as RFC 6238 has it, so many steps from now. Written here once more, so that both have to be right. */
+/** The code of a seed (RFC 6238), `ahead` time steps from now. An implementation independent of the service's own. */
 export function codeOf(seed: string, ahead = 0): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + ahead))
@@ -21,7 +21,7 @@ function base32(text: string): Buffer {
   return Buffer.from(bytes.map((byte) => Number.parseInt(byte, 2)))
 }
 
-/** Gives somebody a second factor, and makes the code of this moment good once more. */
+/** Enrols a second factor for a user, and makes the current code valid again. */
 export async function enrol(service: Service, person: Person) {
   const { body } = await person.post('/users/me/second-factor').send({ password: goodPassword }).expect(200)
   const seed = body.secret as string
@@ -39,7 +39,7 @@ export async function forgetUsedCode(service: Service, { uid }: { uid: string })
   )
 }
 
-/** Somebody new whose password was right just now. */
+/** Creates a user with a second factor, and a ticket from a sign-in with the right password. */
 export async function halfSignedIn(service: Service) {
   const person = await service.as([])
   const factor = await enrol(service, person)

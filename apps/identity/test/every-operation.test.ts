@@ -47,8 +47,8 @@ const callerWith = (held: readonly Role[], client?: string): Promise<Caller> => 
 }
 /** Operations that change their caller, end its sessions, or count its attempts. */
 const affectsCaller = ({ id, guard }: OperationSignature) => guard === 'in-person' || id.startsWith('session.')
-/** A caller who may do everything. */
-const rightful = async (signature: OperationSignature) => {
+/** A caller who passes the guard of the operation. */
+const allowedCaller = async (signature: OperationSignature) => {
   if (signature.guard === 'service') return service.service()
   const held = ['ROLE_SUPER_ADMIN'] as const
   return affectsCaller(signature) ? service.as(held, admin.client) : callerWith(held, admin.client)

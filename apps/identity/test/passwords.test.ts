@@ -24,8 +24,8 @@ const answerAll = async () => {
 }
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer)
 const mailsTo = async (user: string) => (await admin.get(`/mails?filter=user.id:eq:${user}`).expect(200)).body
-/** The token of the newest mail that somebody else could hand over. */
-async function mailedTo(user: string): Promise<string> {
+/** The token in the newest mail to a user, which an administrator can read. */
+async function mailedToken(user: string): Promise<string> {
   const { body } = await admin.get(`/mails/${(await mailsTo(user))[0].id}`).expect(200)
   return tokenIn(body.text)
 }
@@ -86,11 +86,11 @@ describe('password reset', () => {
 
   it('is limited to three requests a minute per name and thirty per network, also when concurrent', async () => {
     const { username } = await someone()
-    const count = async (asked: PromiseLike<{ status: number }>[]) =>
-      (await Promise.all(asked)).filter(({ status }) => status === 204).length
+    const count = async (requests: PromiseLike<{ status: number }>[]) =>
+      (await Promise.all(requests)).filter(({ status }) => status === 204).length
     expect(await count(Array.from({ length: 20 }, () => forgot(username)))).toBe(3)
     expect(await count(Array.from({ length: 60 }, (_, at) => forgot(`nobody-${at}`, '198.19.7.1')))).toBe(30)
-    // Signing in is another matter.
+    // The limit does not apply to sign-ins.
     await service.signIn(username)
   })
 
@@ -127,7 +127,7 @@ describe('password reset for an address shared by several users', () => {
     for (let each = 0; each < 3; each++) await forgot('victim@example.org').expect(204)
     await answerAll()
     expect(await resets(victim)).toBe(3)
-    // Ten an hour for all users of a client together.
+    // The limit is ten mails an hour for all users of a client with this address.
     expect((await Promise.all(foreign.map(resets))).reduce((one, other) => one + other)).toBe(10)
   })
 
@@ -159,7 +159,7 @@ describe('administrators', () => {
     const refused = tries.filter(({ status }) => status === 429)
     expect(refused).toHaveLength(3)
     for (const { headers } of refused) expect(Number(headers['retry-after'])).toBeGreaterThan(3000)
-    // What one organisation sends keeps no other from inviting the same person.
+    // The limit of one organisation does not apply to another that invites the same address.
     await other.post('/users/invite').send(userBody({ email })).expect(201)
     await sql`update mails set created_at = now() - interval '61 minutes' where recipient = ${email}`.execute(
       service.db,

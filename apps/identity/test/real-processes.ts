@@ -14,19 +14,19 @@ type Environment = Record<string, string>
 
 const apps = join(import.meta.dirname, '../..')
 
-/** Both services as people run them, each part a process of its own. */
+/** Both services as separate processes, as in production. */
 export interface Installation extends AsyncDisposable {
-  /** Addresses of the processes of the identity service, which share a database. */
+  /** The URLs of the processes of the identity service, which share a database. */
   identity: string[]
-  /** Empty where it was not asked for. */
+  /** The URL of the pipeline service, or an empty string if it was not started. */
   pipeline: string
-  /** The first admin's name is `admin`, the password `goodPassword`. */
+  /** The first admin has the username `admin` and the password `goodPassword`. */
   identityDatabase: string
-  /** Runs a command of the identity service, and answers what it printed. */
+  /** Runs a command of the identity service, and returns its output. */
   command(file: string, ...flags: string[]): Promise<string>
 }
 
-/** Starts so many processes of the identity service, and one of the pipeline's if it is wanted. */
+/** Starts processes of the identity service, and optionally one of the pipeline service. */
 export async function startInstallation({ identities = 1, pipeline = false } = {}): Promise<Installation> {
   await using ends = new AsyncDisposableStack()
   const database = ends.use(await testDatabase({ migrations: join(apps, 'identity/migrations') }))
@@ -66,7 +66,7 @@ export async function startInstallation({ identities = 1, pipeline = false } = {
   }
 }
 
-/** Without a worker: what is asked here loads nothing. */
+/** Starts the pipeline service without a worker, because these tests run no loads. */
 async function startPipeline(shared: Environment, ends: AsyncDisposableStack): Promise<string> {
   const database = ends.use(await testDatabase())
   const files = await mkdtemp(join(tmpdir(), 'sluice-pipeline-'))
@@ -124,7 +124,7 @@ async function ready({ code, output }: Program, url: string): Promise<void> {
   }
 }
 
-/** One request below `/api/v1`, with a body as JSON. */
+/** Sends a request with a JSON body to a path below `/api/v1`. */
 export async function ask(
   url: string,
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',

@@ -14,11 +14,11 @@ type Person = Awaited<ReturnType<Service['as']>>
 const report = async (by: Pick<Person, 'get'>, path: string): Promise<TabularResult> =>
   (await by.get(`/reports/${path}`).expect(200)).body
 
-/** The rows as people and programs would read them: by the header's column. */
+/** The rows as objects, with the columns of the headers as keys. */
 const objects = ({ headers, rows }: TabularResult) =>
   rows.map((row) => Object.fromEntries(headers.map(({ column }, index) => [column, row[index]])))
 
-const fits: Partial<Record<ReportHeader['valueType'], (cell: unknown) => boolean>> = {
+const isOfType: Partial<Record<ReportHeader['valueType'], (cell: unknown) => boolean>> = {
   BIGINT: Number.isSafeInteger,
   SMALLINT: Number.isSafeInteger,
   BOOLEAN: (cell) => typeof cell === 'boolean',
@@ -29,7 +29,7 @@ const fits: Partial<Record<ReportHeader['valueType'], (cell: unknown) => boolean
   JSONB: (cell) => typeof cell === 'object',
 }
 
-/** What must hold of every tabular result. */
+/** Checks the rules for every tabular result. */
 function checkShape({ rows, visibleRows, headers, visibleHeaders, metaColumnIndexes, ...sizes }: TabularResult): void {
   expect(sizes).toMatchObject({ height: rows.length, width: headers.length, visibleWidth: visibleHeaders.length })
   const visible = headers.flatMap(({ hidden }, index) => (hidden ? [] : [index]))
@@ -40,7 +40,7 @@ function checkShape({ rows, visibleRows, headers, visibleHeaders, metaColumnInde
   for (const row of rows) {
     expect(row).toHaveLength(headers.length)
     for (const [index, { column, valueType }] of headers.entries())
-      expect([column, row[index], row[index] === null || fits[valueType]!(row[index])]).toEqual([
+      expect([column, row[index], row[index] === null || isOfType[valueType]!(row[index])]).toEqual([
         column,
         row[index],
         true,
@@ -124,7 +124,7 @@ describe('the audit report', () => {
     const mine = await report(auditor, `audit?${since}&filter=object.id:eq:${made.body.id}&query=create`)
     expect(mine.metaData['pager']).toMatchObject({ total: 1 })
     await auditor.get('/reports/audit?order=details:asc').expect(400)
-    // The number of a row would tell how much others do.
+    // Row numbers are hidden, because they reveal how many entries other organisations have.
     expect(mine.headers.map(({ column }) => column)).not.toContain('id')
     await auditor.get('/reports/audit?filter=id:gt:1').expect(400)
   })

@@ -36,7 +36,7 @@ describe('the last super admin', () => {
   it('cannot be deleted, demoted, deactivated or disabled with the organisation', async () => {
     await using only = await alone()
     const { admin } = only
-    // Others who could not act do not count.
+    // Super admins who cannot sign in now do not count.
     await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INACTIVE' })
     await only.user({ client: admin.client, roles: ['ROLE_SUPER_ADMIN'], status: 'INVITATION' })
     await only.user({ client: await only.client({ disabled: true }), roles: ['ROLE_SUPER_ADMIN'] })
@@ -78,7 +78,7 @@ describe('the last super admin', () => {
     const second = await only.as(['ROLE_SUPER_ADMIN'])
     await second.put(`/users/${admin.uid}`).send(single).expect(200)
     await second.delete(`/users/${second.uid}`).expect(422)
-    // Whoever could not have acted may go.
+    // A super admin without a password does not count as the last one, so this user can be deleted.
     await second.delete(`/users/${admin.uid}`).expect(204)
   })
 

@@ -9,13 +9,13 @@ const { login, complete } = scene
 
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted()
 
-/** Asks anew where the clock went on to the next code meanwhile. */
-async function withinOneStep(ask: () => Promise<() => void>): Promise<void> {
+/** Repeats `run` until it stays within one time step, and then calls the check that `run` returned. */
+async function withinOneStep(run: () => Promise<() => void>): Promise<void> {
   const step = () => Math.floor(Date.now() / 30_000)
   for (;;) {
     const before = step()
-    const judge = await ask()
-    if (step() === before) return judge()
+    const check = await run()
+    if (step() === before) return check()
   }
 }
 
@@ -90,7 +90,7 @@ describe('a recovery code', () => {
         await complete(await ticketOf(scene.service, person), withOne.replaceAll('1', 'l')).expect(200)
         return
       }
-      // Few sets of codes lack one of the digits.
+      // These codes lack 0 or 1, which is rare. Try another set.
       const renewed = await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(200)
       codes = renewed.body.recoveryCodes
     }

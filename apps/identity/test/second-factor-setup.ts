@@ -1,10 +1,10 @@
 import { afterAll, beforeAll } from '@jest/globals'
 import { goodPassword, startService, type Service } from './app-under-test.ts'
 
-/** Where people have their own second factor. */
+/** The path of the caller's own second factor. */
 export const own = '/users/me/second-factor'
 
-/** A service for all tests of a file, to be signed in to in two steps. */
+/** Starts a service for all tests of a file, with functions for both steps of a sign-in. */
 export function signingInTwice() {
   let service: Service
   beforeAll(async () => {

@@ -10,7 +10,7 @@ afterAll(() => service.stop())
 
 const off = { managerEnabled: false, routesEnabled: false, pipelinesEnabled: false }
 
-/** The session of somebody with these roles, start page and switches of the client. */
+/** Signs in a new user of a new client, and returns the session. */
 async function session(roles: Role[], startPage: string, switches: Partial<ClientBody> = {}, analytics = false) {
   const client = await service.client(switches)
   const { username } = await service.user({ client, roles, startPage, analytics })

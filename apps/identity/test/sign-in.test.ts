@@ -68,7 +68,7 @@ describe('POST /auth/login', () => {
       unknown.push(await time(`nobody-${round}`))
     }
     const median = (times: number[]) => times.toSorted((a, b) => a - b)[2]!
-    // Without the decoy it would be a tenth.
+    // Without the dummy hash, it would take a tenth of the time.
     expect(median(unknown)).toBeGreaterThan(median(known) / 3)
   })
 

@@ -29,7 +29,7 @@ describe('an application config', () => {
     expect(read).toEqual(made)
     const list = await admin.get(`/sso-client-configs?filter=ssoClientId:eq:${sent.ssoClientId}`).expect(200)
     expect([list.body, list.headers['x-total-count']]).toEqual([[made], '1'])
-    // What one GETs one can PUT, and it keeps the secret.
+    // The response of GET can be sent with PUT, which keeps the secret.
     const { body: changed } = await admin
       .put(pathOf(made))
       .send({ ...read, clientName: 'Figures' })
@@ -81,7 +81,7 @@ describe('an application config', () => {
       .expect(200)
     await token(sent.ssoClientId, sent.clientSecret!).expect(401)
     await token(sent.ssoClientId, fresh).expect(200)
-    // Acting for itself needs one.
+    // The client credentials grant needs a secret.
     const { body: problem } = await admin
       .put(pathOf(made))
       .send({ ...sent, clientSecret: '' })
@@ -164,7 +164,7 @@ describe('the roles of an application', () => {
 
   it('can be granted only by users who hold them', async () => {
     const caller = await manager(['ROLE_MANAGE_VIEW'])
-    // MANAGE holds SEE.
+    // ROLE_MANAGE_VIEW includes ROLE_SEE_VIEW.
     await caller
       .post('/sso-client-configs')
       .send(applicationBody({ scopes: ['openid', 'ROLE_SEE_VIEW'] }))
@@ -206,7 +206,7 @@ describe('the roles of an application', () => {
       .post('/sso-client-configs')
       .send(applicationBody({ scopes: ['openid'], client: { id: here.client } }))
       .expect(422)
-    // The client in the path is the application's, for super admins as well.
+    // The client in the path must be the client of the application, even for super admins.
     await admin.put(`/clients/${admin.client}/sso-client-configs/${made.id}`).send(sent).expect(404)
     await admin.put(`/clients/${randomUUID()}/sso-client-configs/${made.id}`).send(sent).expect(404)
     await admin

@@ -184,7 +184,7 @@ describe('the provider test', () => {
   it('returns the issuer, redirect URI and algorithms of a working provider', async () => {
     const id = await made()
     expect(await result(id)).toMatchObject({
-      // Nothing but that the stand-in has no TLS.
+      // The only warning is that the test provider has no TLS.
       status: 'WARNING',
       errorCode: 'SSO_DOUBTFUL',
       message: expect.stringContaining('without TLS'),

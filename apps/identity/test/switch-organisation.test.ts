@@ -23,7 +23,7 @@ describe('a super admin who switches the organisation', () => {
     expect(body).toMatchObject({
       activeClient: { id: other },
       client: { id: other, integrationRoutesEnabled: false },
-      // What can be reached follows the client that is acted for; whose user it is does not.
+      // Access to services follows the active client. The client of the user stays the same.
       activeUser: { client: { id: admin.client }, hasManagerAccess: true, hasRouteAccess: false },
       user: { pipelinesEnabled: false, hasIntegrationRouteAccess: false, auths: ['ROLE_SUPER_ADMIN'] },
       forwardTo: 'SERVICE_MANAGER',

@@ -72,10 +72,10 @@ describe('user search', () => {
       'twoFactorAuth',
     ]
     const filter = [...names, ...more].map((name) => `${name}:null`)
-    const ofClients = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_CLIENT'])
+    const clientManager = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_CLIENT'])
     for (const some of [filter.slice(0, 12), filter.slice(12)])
-      await ofClients.post('/users/search').send({ filter: some, paging: {} }).expect(200)
-    // Clients are searched by whoever may see them.
+      await clientManager.post('/users/search').send({ filter: some, paging: {} }).expect(200)
+    // Properties of clients need a role that can see clients.
     const refused = await admin
       .get('/users?filter=client.code:like:a&filter=client.id:null&order=client.name')
       .expect(400)

@@ -9,7 +9,7 @@ import { startService, userBody, type Service } from '../app-under-test.ts'
 
 export const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
 
-/** A server of mail on this machine, which wants nobody to sign in unless told otherwise. */
+/** The settings of an SMTP server on this machine, without credentials by default. */
 export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({
   host: '127.0.0.1',
   port,
@@ -21,7 +21,7 @@ export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => 
 
 type Send = ReturnType<typeof createSmtpSender>
 
-/** A service for all tests of a file, whose mails are posted when a test says so, and to servers of its own. */
+/** Starts a service for all tests of a file. A test sends its queued mails, and starts the SMTP server, itself. */
 export function posting() {
   let service: Service
   let admin: Awaited<ReturnType<Service['as']>>
@@ -50,20 +50,20 @@ export function posting() {
     get admin() {
       return admin
     },
-    /** Started for the test that asks for it. */
+    /** Starts an SMTP server, which stops after the test. */
     async server(options: Parameters<typeof startSmtp>[0] = {}) {
       const started = await startSmtp(options)
       open.push(started)
       return started
     },
-    /** What was logged while mails were posted. */
+    /** The log lines of the sending of mails. */
     lines,
     parts,
     post: (port: number, more: Partial<Parameters<typeof createSmtpSender>[0]> = {}) =>
       sendQueuedMails(parts(createSmtpSender({ server: at(port), from, ...more }))),
     invite: async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body,
     mails: async () => (await admin.get('/mails').expect(200)).body,
-    /** What waits is to be tried now. */
+    /** Makes all queued mails due now. */
     due: () => sql`update mails set next_try_at = now() where state = 'QUEUED'`.execute(service.db),
   }
 }

@@ -20,8 +20,8 @@ afterAll(async () => {
   await service.stop()
 })
 
-/** From an application over our sign-in page to the provider, and back to our pages. */
-async function toTheProviderAndBack() {
+/** Starts a sign-in to an application, follows the link to the provider, and returns to Sluice. */
+async function signInAtProvider() {
   const { url, finish } = await party.begin()
   const browser = party.browser()
   const page = await browser.open(url)
@@ -34,9 +34,9 @@ async function toTheProviderAndBack() {
 it('signs users in to an application through the provider of their organisation', async () => {
   provider.person = { sub: 'grace' }
   const user = await ssoUser(service, { client: party.organisation, ssoId: 'grace', roles: ['ROLE_SEE_VIEW'] })
-  const { browser, finish, page } = await toTheProviderAndBack()
-  const back = page.html.includes('value="allow"') ? await browser.submit(page, { decision: 'allow' }) : page
-  const tokens = await finish(back)
+  const { browser, finish, page } = await signInAtProvider()
+  const callback = page.html.includes('value="allow"') ? await browser.submit(page, { decision: 'allow' }) : page
+  const tokens = await finish(callback)
   expect(decodeJwt(tokens.id_token!).sub).toBe(user.uid)
   const { rows } = await sql`
     select from sessions s join users u on u.id = s.user_id where u.uid = ${user.uid} and s.ended_at is null`.execute(
@@ -47,7 +47,7 @@ it('signs users in to an application through the provider of their organisation'
 
 it('returns to the sign-in page with an error when the provider authenticates an unknown user', async () => {
   provider.person = { sub: 'nobody' }
-  const { page } = await toTheProviderAndBack()
+  const { page } = await signInAtProvider()
   expect([page.status, page.url.pathname]).toEqual([401, expect.stringMatching(/^\/interaction\/[\w-]+\/federated$/)])
   expect(page.html).toContain('name="password"')
 })

@@ -77,7 +77,7 @@ describeUnless(missing)('LemonLDAP::NG as the provider of an organisation', () =
     expect([answer.status, answer.body.code]).toEqual([401, 'sign-in-failed'])
   })
 
-  it('may rotate its keys', async () => {
+  it('signs in users after it has rotated its keys', async () => {
     await lemonldap.start({ redirectUri })
     expect((await signIn('dwho')).status).toBe(200)
   })

@@ -53,7 +53,7 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
     const late = await ticketOf()
     await sql`update sso_tickets set expires_at = now() - interval '1 second'`.execute(service.db)
     expect(await takeHandover(service.db, late, 'page-1', facts)).toBeUndefined()
-    // What was opened for the other two is of use to nobody.
+    // The sessions of the two rejected tickets were ended.
     expect(await open()).toBe(1)
     const { rows } = await sql`
       select from audit where operation = 'oidc.endSession' and actor = ${user.uid} and request_id = 'a-request'`.execute(

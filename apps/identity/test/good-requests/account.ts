@@ -3,7 +3,7 @@ import { goodPassword } from '../app-under-test.ts'
 import { codeOf, enrol } from '../enrol-second-factor.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
-/** What people do about their own ways to sign in, and administrators about those of others. */
+/** Requests that change how a user signs in, by the user or by an administrator. */
 export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
   const token = () => ({ name: 'Nightly', roles: [], expires: inDays(30), password: goodPassword })

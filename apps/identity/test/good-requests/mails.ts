@@ -3,15 +3,15 @@ import { goodPassword, userBody } from '../app-under-test.ts'
 import { linkFor } from '../mailed-links.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
-/** Invitations, forgotten passwords, and the mails that go with them. */
+/** Requests for invitations, password resets and their mails. */
 export const mailRequests = ({ service, admin }: Stage): GoodRequests => {
-  /** Each with an address of their own: there is an end to what one is mailed. */
-  const reached = async ({ uid, username }: { uid: string; username: string }) => {
+  /** Gives a user a unique mail address, because the mails to one address are limited. */
+  const withOwnAddress = async ({ uid, username }: { uid: string; username: string }) => {
     await sql`update users set email = ${`${username}@example.org`} where uid = ${uid}`.execute(service.db)
     return uid
   }
-  const someone = async () => reached(await service.user({ client: admin.client }))
-  const invited = async () => reached(await service.user({ client: admin.client, status: 'INVITATION' }))
+  const someone = async () => withOwnAddress(await service.user({ client: admin.client }))
+  const invited = async () => withOwnAddress(await service.user({ client: admin.client, status: 'INVITATION' }))
   const password = 'another-fine-phrase-7'
   return {
     'users.invite': async () => ({ body: userBody({ auths: ['ROLE_SEE_VIEW'] }) }),

@@ -12,7 +12,7 @@ const body = (client: string): SsoProviderConfigBody => ({
   client: { id: client },
 })
 
-/** Provider configs, and signing in through one. */
+/** Requests for provider configs and federated sign-ins. */
 export const ssoProviderConfigRequests = ({ service }: Stage): GoodRequests => {
   let started: Promise<TestProvider> | undefined
   const provider = () => (started ??= startTestProvider())

@@ -40,7 +40,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
   })
   afterAll(() => ends.disposeAsync())
 
-  /** Two sites, one browser: what one leads away from, the other opens. */
+  /** A browser for both sites. It follows redirects from one to the other. */
   function visitor() {
     const here = new Browser({ published: issuer, actual: issuer })
     const there = new Browser({ published: site, actual: site })

@@ -126,7 +126,7 @@ describe('an interaction', () => {
     for (const path of ['', '/code', '/federated?ticket=x'])
       expect((await stranger.open(`${page.url.pathname}${path}`)).html).toContain('This sign-in is no longer valid')
     const { page: theirs } = await open(stranger)
-    // With the form of one and the cookies of the other.
+    // A browser with the form of one interaction and the cookies of another.
     const mixed = new Browser({ published, actual: party.actual })
     mixed.cookies.push(...stranger.cookies)
     const user = await party.user()
@@ -151,7 +151,7 @@ describe('an interaction', () => {
   it('ignores or refuses a consent, code or ticket before the sign-in', async () => {
     const user = await party.user()
     const { browser, page } = await open()
-    // Consent before anybody is signed in leads back to the sign-in.
+    // A consent before the sign-in returns to the sign-in page.
     const skipped = await browser.submit(
       { ...page, html: page.html.replace('/login"', '/consent"') },
       { decision: 'allow' },
@@ -183,7 +183,7 @@ describe('a second factor', () => {
     expect(await sessionsOf(elsewhere.uid)).toBe(before)
     const noted = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
     expect(noted).toContainEqual({ outcome: 'of another organisation' })
-    // Both are still good where they belong.
+    // The ticket and the code stay valid for a sign-in in their own organisation.
     await service.http.post('/api/v1/auth/login/code').send({ ticket, code: factor.code() }).expect(200)
   })
 

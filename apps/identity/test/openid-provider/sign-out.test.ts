@@ -100,7 +100,7 @@ describe('sign-out', () => {
     const { browser } = await party.signIn(first.username)
     const { url, finish } = await party.begin({ prompt: 'login' })
     let page = await browser.submit(await browser.open(url), { username: second.username, password: goodPassword })
-    // A page that sends itself; without scripts there is a button.
+    // This page submits its form with a script, and has a button for browsers without scripts.
     expect(page.headers.get('content-security-policy')).toMatch(/script-src 'self' 'sha256-/)
     page = await browser.submit(page, {})
     page = await browser.submit(page, { decision: 'allow' })

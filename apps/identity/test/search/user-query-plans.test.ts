@@ -49,7 +49,7 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** What PostgreSQL did for the statement that finds a page and its total. */
+/** Runs a search, and returns the query plan of the statement that finds the page and its total. */
 async function planOf(
   request: Partial<SearchRequest>,
   by: { client?: string; roles?: Role[]; of?: typeof userRecords } = {},
@@ -85,7 +85,7 @@ async function planOf(
     scans: nodes.filter((node) => node['Node Type'].includes('Seq Scan')).map((node) => node['Relation Name']),
     indexes: [...new Set(users.map((node) => node['Index Name']).filter(Boolean))],
     nodes,
-    /** Rows of users that were looked at, for the page and for the total. */
+    /** The number of `users` rows that were read for the page and the total. */
     read: users
       .filter((node) => node['Node Type'] !== 'Bitmap Index Scan')
       .reduce(
@@ -100,7 +100,7 @@ async function planOf(
   }
 }
 
-/** The cursor of a place that nobody has walked to. */
+/** The cursor after a row with these sort keys, without reading the pages before it. */
 const cursorOf = (order: SearchRequest['order'], keys: string[]) =>
   searchPlan(
     { order, paging: {} },
@@ -140,7 +140,7 @@ describe('user search in an organisation with 100,000 users', () => {
     ['users_client_name', undefined, ['zoë zzz', 'ffffffff-0000-4000-8000-000000000000']],
     ['users_client_created', ['created:desc'], ['2023-01-02T00:00:00', 'ffffffff-0000-4000-8000-000000000000']],
   ])('reads as few rows for the last page as for the first through %s', async (index, order, keys) => {
-    // The cursor of a row near the end, as a page before it would have given it.
+    // The made-up cursor must have as many keys as a real one.
     const { headers } = await planOf({ order })
     const [payload = ''] = headers['X-Next-Cursor']!.split('.')
     expect(JSON.parse(Buffer.from(payload, 'base64url').toString())).toHaveLength(1 + keys.length)
@@ -274,7 +274,7 @@ describe('user search beside an organisation with 100,000 users', () => {
     ]
     for (const [index, order] of orders) {
       const { scans, indexes, read, headers } = await planOf({ order }, { roles })
-      // Counting is done among the tallies, which are few.
+      // The total is read from the small table of tallies.
       expect([scans.filter((name) => name !== 'user_tallies'), indexes]).toEqual([[], [index]])
       expect(read).toBeLessThan(120)
       expect(headers['X-Total-Count']).toBe('100100')

@@ -4,7 +4,7 @@ import { goodPassword, startService, type Service } from '../app-under-test.ts'
 import type { Browser, Page } from '../openid-provider/browser.ts'
 import { published, relyingParty } from '../openid-provider/relying-party.ts'
 
-/** Check 11, on the pages of a sign-in that an application began: login, consent and sign-out. */
+/** Check 11 on the pages of the OpenID Provider: sign-in, consent and sign-out. */
 
 let service: Service
 let party: Awaited<ReturnType<typeof relyingParty>>

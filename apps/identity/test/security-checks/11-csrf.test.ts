@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { startService, type Service } from '../app-under-test.ts'
 import { linkFor, originOf, visitor } from '../pages/page-client.ts'
 
-/** Check 11: forms can be sent by nobody but the pages they are on, and looking at pages changes nothing. */
+/** Check 11: only a page of Sluice can submit its form, and GET requests change nothing. */
 
 let service: Service
 beforeAll(async () => {
@@ -14,8 +14,8 @@ afterAll(() => service.stop())
 const password = 'seven otters fold the map'
 const chosen = { password, repeat: password }
 
-/** Somebody with a link to a new password, and the page for it open. */
-async function onThePage() {
+/** Creates a user with a password reset link, and opens its page. */
+async function openResetPage() {
   const user = await service.user({ client: await service.client() })
   const path = await linkFor(service, user.uid, 'PASSWORD_RESET')
   const browser = visitor(service)
@@ -26,7 +26,7 @@ async function onThePage() {
   return { browser, path, hash, before: await hash() }
 }
 
-const refusedWithAPage = ({
+const expectRefusalPage = ({
   status,
   headers,
   text,
@@ -87,7 +87,7 @@ describe('a form from another origin', () => {
     const other = await onThePage()
     const tokens = ['', 'x', '.', `${'A'.repeat(16)}.${'A'.repeat(43)}`, other.browser.hidden()['csrf'] ?? '']
     for (const csrf of tokens) refusedWithAPage(await browser.post('/account/password', { csrf, ...chosen }))
-    // A refusal shows no form: the hidden fields of the page are gone with it.
+    // The page of a refusal has no form, so the hidden fields cannot be sent again.
     expect(await hash()).toBe(before)
   })
 

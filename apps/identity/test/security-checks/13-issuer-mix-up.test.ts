@@ -133,10 +133,10 @@ describe('an authorization response', () => {
     const atHonest = new URL((await begin(service, good.code)).location)
     atHonest.searchParams.set('state', new URL(atHostile.location).searchParams.get('state')!)
     const back = await followed(atHonest.href)
-    hostile.asked.length = 0
+    hostile.requestedPaths.length = 0
     const answer = await comeBack(service, back, atHostile.cookie)
     expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
-    expect(hostile.asked).toEqual([])
+    expect(hostile.requestedPaths).toEqual([])
   })
 
   it('is refused with the code of another sign-in', async () => {

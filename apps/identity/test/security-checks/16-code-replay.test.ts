@@ -33,7 +33,7 @@ const challenge = async () =>
   Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(verifier))).toString('base64url')
 const [redirectUri = ''] = application.redirectUris
 
-/** Signs the admin in and comes back with a code, asking the processes in turn. */
+/** Signs the admin in to an application, and returns the authorization code. */
 async function newCode(
   browser = new Browser({ published: installation.identity[0]!, actual: installation.identity[1]! }),
   as = application,

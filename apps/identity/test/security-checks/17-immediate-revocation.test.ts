@@ -27,8 +27,8 @@ async function done(method: 'POST' | 'PUT' | 'DELETE', path: string, given: { to
 
 const roles: Role[] = ['ROLE_SEE_SCHEMA', 'ROLE_SEE_VIEW']
 
-/** Somebody of a client of their own with everything that can let them in: session, API token, half a sign-in. */
-async function somebody() {
+/** Creates a user of a new client with a session, an API token and a second-factor ticket. */
+async function createPerson() {
   const client = await done('POST', '/clients', { token: admin, body: clientBody() })
   const body = userBody({ password: goodPassword, auths: roles, client: { id: client.id } })
   const user = await done('POST', '/users', { token: admin, body })
@@ -57,31 +57,31 @@ async function somebody() {
     code: () => codeOf(begun.secret, 1),
   }
 }
-type Somebody = Awaited<ReturnType<typeof somebody>>
+type Person = Awaited<ReturnType<typeof createPerson>>
 
-/** What takes somebody's ways in away, and what their API token is answered from then on. */
-const reasons: Record<string, { bite(person: Somebody): Promise<unknown>; tokenStatus: number }> = {
-  deactivated: {
-    bite: ({ user }) => done('PUT', `/users/${user.id}/status`, { token: admin, body: { status: 'INACTIVE' } }),
+/** Events that end the access of a user, and the status that the API token gets afterwards. */
+const events: Record<string, { trigger(person: Person): Promise<unknown>; tokenStatus: number }> = {
+  'the user is deactivated': {
+    trigger: ({ user }) => done('PUT', `/users/${user.id}/status`, { token: admin, body: { status: 'INACTIVE' } }),
     tokenStatus: 401,
   },
-  'client disabled': {
-    bite: ({ client }) => done('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
+  'the organisation is disabled': {
+    trigger: ({ client }) => done('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
     tokenStatus: 401,
   },
-  'role removed': {
-    bite: ({ user, body: { password: _kept, ...body } }) =>
+  'a role is removed': {
+    trigger: ({ user, body: { password: _kept, ...body } }) =>
       done('PUT', `/users/${user.id}`, { token: admin, body: { ...body, auths: ['ROLE_SEE_VIEW'] } }),
-    // It goes on with what is left.
+    // The API token stays valid with the remaining roles.
     tokenStatus: 403,
   },
-  'password changed': {
-    bite: ({ user, body }) =>
+  'the password is changed': {
+    trigger: ({ user, body }) =>
       done('PUT', `/users/${user.id}`, { token: admin, body: { ...body, password: 'another-fine-phrase' } }),
     tokenStatus: 401,
   },
-  'session and token ended by an administrator': {
-    async bite({ user }) {
+  'an administrator ends the session and the token': {
+    async trigger({ user }) {
       await done('DELETE', `/users/${user.id}/sessions`, { token: admin })
       const { body } = await ask(identity, 'GET', `/users/${user.id}/api-tokens`, { token: admin })
       for (const { id } of body) await done('DELETE', `/users/${user.id}/api-tokens/${id}`, { token: admin })
@@ -92,17 +92,17 @@ const reasons: Record<string, { bite(person: Somebody): Promise<unknown>; tokenS
 
 const schemas = async (token: string) => (await ask(installation.pipeline, 'GET', '/schemas', { token })).status
 
-it.each(Object.entries(reasons))(
-  '%s: nothing new is given out at once, and nothing old opens a door within ten seconds',
-  async (_reason, { bite, tokenStatus }) => {
-    const [person, staying] = [await somebody(), await somebody()]
+it.each(Object.entries(events))(
+  'when %s, the identity service refuses access immediately and the pipeline service within ten seconds',
+  async (_event, { trigger, tokenStatus }) => {
+    const [person, unaffected] = [await createPerson(), await createPerson()]
     const { accessToken, refreshToken } = person.tokens
-    for (const token of [accessToken, person.apiToken, staying.apiToken]) expect(await schemas(token)).toBe(200)
+    for (const token of [accessToken, person.apiToken, unaffected.apiToken]) expect(await schemas(token)).toBe(200)
 
-    await bite(person)
+    await trigger(person)
     const since = Date.now()
 
-    // Here at once.
+    // In the identity service.
     expect((await ask(identity, 'POST', '/auth/refresh', { body: { refreshToken } })).status).toBe(401)
     expect((await ask(identity, 'GET', '/users/me', { token: accessToken })).status).toBe(401)
     const me = await ask(identity, 'GET', '/users/me', { token: person.apiToken })
@@ -110,9 +110,9 @@ it.each(Object.entries(reasons))(
     const half = { ticket: person.ticket, code: person.code() }
     expect((await ask(identity, 'POST', '/auth/login/code', { body: half })).status).toBe(401)
 
-    // There within ten seconds.
-    const there = async () => `${await schemas(accessToken)} ${await schemas(person.apiToken)}`
-    expect(await lastOtherAnswerMs(there, `401 ${tokenStatus}`, since)).toBeLessThan(10_000)
-    expect([await schemas(staying.tokens.accessToken), await schemas(staying.apiToken)]).toEqual([200, 200])
+    // In the pipeline service.
+    const statuses = async () => `${await schemas(accessToken)} ${await schemas(person.apiToken)}`
+    expect(await lastOtherAnswerMs(statuses, `401 ${tokenStatus}`, since)).toBeLessThan(10_000)
+    expect([await schemas(unaffected.tokens.accessToken), await schemas(unaffected.apiToken)]).toEqual([200, 200])
   },
 )
