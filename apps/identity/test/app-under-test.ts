@@ -88,15 +88,15 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
     /** Counted events of applications. `flush` writes them to the audit log. */
     tally,
     signIn,
-    bearing: (token: string) => bearing(http, token),
-    service: () => bearing(http, serviceSecret),
+    withToken: (token: string) => withToken(http, token),
+    service: () => withToken(http, serviceSecret),
     client: (body: Partial<ClientBody> = {}) => insertClient(db, clientBody(body)),
     user: (about: NewUser) => insertUser(db, about),
     /** Creates a user with these roles and signs in. The user belongs to a new client by default. */
     async as(roles: readonly Role[], client?: string) {
       const user = await insertUser(db, { roles, client: client ?? (await insertClient(db, clientBody())) })
       const tokens = await signIn(user.username)
-      return { ...user, tokens, ...bearing(http, tokens.accessToken) }
+      return { ...user, tokens, ...withToken(http, tokens.accessToken) }
     },
     async stop() {
       await new Promise((resolve) => server.close(resolve))
@@ -106,7 +106,7 @@ export async function startService(changes: Partial<Config> = {}, dbOf = (db: Ky
   }
 }
 
-function bearing(http: ReturnType<typeof supertest>, token: string) {
+function withToken(http: ReturnType<typeof supertest>, token: string) {
   const send = (method: 'get' | 'post' | 'put' | 'delete') => (path: string) =>
     http[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`)
   return { get: send('get'), post: send('post'), put: send('put'), delete: send('delete') }
@@ -151,7 +151,7 @@ async function insertUser(db: Kysely<DB>, about: NewUser) {
 }
 
 /** Forwards every access to the database that `current` returns at that time. */
-export const switchable = (current: () => Kysely<DB>): Kysely<DB> =>
+export const switchableDatabase = (current: () => Kysely<DB>): Kysely<DB> =>
   new Proxy(current(), {
     get(_target, name) {
       const value: unknown = Reflect.get(current(), name)

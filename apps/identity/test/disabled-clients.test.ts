@@ -101,10 +101,10 @@ it('an enabled organisation gets its API tokens and invitations back, but not it
   const reset = await linkTo(person.uid, 'PASSWORD_RESET')
   const invitation = await linkTo(invited.uid, 'INVITATION')
   const ticket = await issueTicket(service.db, id)
-  const made = await transaction(service.db, (trx) =>
+  const created = await transaction(service.db, (trx) =>
     addApiToken(trx, id, { name: 'nightly', roles: [], expires: new Date(Date.now() + 3_600_000) }),
   )
-  const script = service.bearing(made!.token)
+  const script = service.withToken(created!.token)
   await script.get('/users/me').expect(200)
 
   await enable(person.client, false)
@@ -116,7 +116,7 @@ it('an enabled organisation gets its API tokens and invitations back, but not it
   await enable(person.client, true)
 
   for (const tokens of [person.tokens, elsewhere]) {
-    await service.bearing(tokens.accessToken).get('/users/me').expect(401)
+    await service.withToken(tokens.accessToken).get('/users/me').expect(401)
     await service.http.post('/api/v1/auth/refresh').send({ refreshToken: tokens.refreshToken }).expect(401)
   }
   const password = randomBytes(12).toString('hex')

@@ -72,7 +72,7 @@ describe('the operations of the API', () => {
 describe.each(table)('%s', (id, signature) => {
   it('returns the response of its contract for a valid request', async () => {
     const { uid, params, query = '', body, by } = await good[id]!()
-    const caller = by ?? (await rightful(signature))
+    const caller = by ?? (await allowedCaller(signature))
     const answer = await caller[signature.method](`${at(signature, uid, params)}${query}`).send(body)
     expect([answer.status, answer.body.detail]).toEqual([signature.status, undefined])
     if (signature.response)
@@ -92,7 +92,7 @@ describe.each(table)('%s', (id, signature) => {
 
 describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))('%s', (_id, signature) => {
   it('returns 406 without any effect when Accept excludes its media type', async () => {
-    const caller = await rightful(signature)
+    const caller = await allowedCaller(signature)
     const answer = await caller[signature.method](at(signature)).set('Accept', 'text/csv').expect(406)
     expect(answer.body.code).toBe('not-acceptable')
   })
@@ -101,7 +101,7 @@ describe.each(table.filter(([, { response, leadsOn }]) => response && !leadsOn))
 describe.each(withoutQuery)('%s', (id, signature) => {
   it('rejects an unknown query parameter with 400', async () => {
     const { uid, params, body, by } = await good[id]!()
-    const caller = by ?? (await rightful(signature))
+    const caller = by ?? (await allowedCaller(signature))
     const answer = await caller[signature.method](`${at(signature, uid, params)}?colour=red`)
       .send(body)
       .expect(400)
@@ -117,7 +117,7 @@ describe.each(guarded)('%s', (_id, signature) => {
       .send(body)
       .expect(401)
       .expect('content-type', /problem\+json/)
-    await service.bearing('not.a.token')[signature.method](url).send(body).expect(401)
+    await service.withToken('not.a.token')[signature.method](url).send(body).expect(401)
     const other = signature.guard === 'service' ? admin : service.service()
     await other[signature.method](url).send(body).expect(401)
   })
@@ -154,7 +154,7 @@ describe.each(withId)('%s', (id, signature) => {
 
 describe.each(withBody)('%s', (_id, signature) => {
   const send = async (body: unknown) => {
-    const caller = await rightful(signature)
+    const caller = await allowedCaller(signature)
     return caller[signature.method](at(signature)).set('content-type', 'application/json').send(JSON.stringify(body))
   }
 

@@ -28,7 +28,7 @@ it('a session stays open while it is refreshed in time, and ends otherwise', asy
   const { body: last } = await refresh(next).expect(200)
   await leftAlone(last, 8 * 60)
   await refresh(last).expect(401)
-  await service.bearing(last.accessToken).get('/users/me').expect(401)
+  await service.withToken(last.accessToken).get('/users/me').expect(401)
 })
 
 it('an idle session is in no session list and cannot be ended again', async () => {

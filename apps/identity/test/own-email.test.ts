@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { answerPasswordReset } from '../src/sign-in/password/password-reset-requests.ts'
 import { auditOf, goodPassword, startService, type Service } from './app-under-test.ts'
 import { linkFor } from './mailed-links.ts'
-import { enrol } from './enrol-second-factor.ts'
+import { enrolSecondFactor } from './enrol-second-factor.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -48,7 +48,7 @@ it('requires proof for a change of the own address, notifies the old address, an
 
 it('accepts a second-factor code as proof, and rejects API tokens and single sign-on users', async () => {
   const person = await service.as([])
-  const { code } = await enrol(service, person)
+  const { code } = await enrolSecondFactor(service, person)
   await change(person, { email: 'coded@example.org', code: code() }).expect(204)
 
   const expires = new Date(Date.now() + 86_400_000).toISOString()
@@ -57,7 +57,7 @@ it('accepts a second-factor code as proof, and rejects API tokens and single sig
     .send({ name: 'T', roles: [], expires, password: goodPassword })
     .expect(201)
   const body = { email: 'other@example.org', password: goodPassword }
-  await change(service.bearing(token.body.token), body).expect(403)
+  await change(service.withToken(token.body.token), body).expect(403)
   await sql`update users set sso_auth = true, password_hash = null where uid = ${person.uid}`.execute(service.db)
   await change(person, body).expect(422)
 })

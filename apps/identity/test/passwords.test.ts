@@ -41,12 +41,12 @@ describe('password reset', () => {
     const { refreshToken, accessToken } = await service.signIn(user.username)
     await forgot(user.username).expect(204)
     await answerAll()
-    const token = await mailedTo(user.uid)
+    const token = await mailedToken(user.uid)
 
     expect(pointers((await reset({ token, password: 'Password12345' }).expect(422)).body)).toEqual(['/password'])
     await reset({ token, password }).expect(204)
     await refresh(refreshToken).expect(401)
-    await service.bearing(accessToken).get('/users/me').expect(401)
+    await service.withToken(accessToken).get('/users/me').expect(401)
     await service.signIn(user.username, password)
     expect(pointers((await reset({ token, password: `${password}-2` }).expect(422)).body)).toEqual(['/token'])
     expect((await mailsTo(user.uid))[0]).toMatchObject({ kind: 'PASSWORD_CHANGED', recipient: user.email })
@@ -56,7 +56,7 @@ describe('password reset', () => {
     const user = await someone()
     await forgot(user.email.toUpperCase()).expect(204)
     await answerAll()
-    await reset({ token: await mailedTo(user.uid), password }).expect(204)
+    await reset({ token: await mailedToken(user.uid), password }).expect(204)
   })
 
   it('gives the same response for an unknown user, and mails nothing', async () => {
@@ -222,7 +222,7 @@ describe('a password reset link', () => {
     const { uid, username } = await someone()
     await admin.post(`/users/${uid}/password-reset`).expect(204)
     await service.signIn(username)
-    await reset({ token: await mailedTo(uid), password }).expect(204)
+    await reset({ token: await mailedToken(uid), password }).expect(204)
     const start = (user: string) => admin.post(`/users/${user}/password-reset`)
     const { client } = admin
     await start((await service.user({ client, roles: ['ROLE_MANAGE_SCHEMA'] })).uid).expect(403)
@@ -249,7 +249,7 @@ describe('a change of the own password', () => {
 
     await me.get('/users/me').expect(200)
     await refresh(me.tokens.refreshToken).expect(200)
-    await service.bearing(other.accessToken).get('/users/me').expect(401)
+    await service.withToken(other.accessToken).get('/users/me').expect(401)
     await refresh(other.refreshToken).expect(401)
     await reset({ token, password: `${password}-2` }).expect(422)
     await service.signIn(me.username, password)
@@ -266,7 +266,7 @@ describe('a change of the own password', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
   })
 
-  it('cannot be made with the operation for administrators', async () => {
+  it('is refused by the operation for administrators', async () => {
     const loose = await startService()
     try {
       const boss = await loose.as(['ROLE_MANAGE_USER'])

@@ -20,9 +20,9 @@ const body: SsoProviderConfigBody = { provider: 'GENERIC', clientDomain: 'http:/
 /** A role that `author` lacks and `granter` holds. */
 const auths: Role[] = ['ROLE_MANAGE_SCHEMA']
 beforeEach(async () => {
-  chooser = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG', 'ROLE_SEE_VIEW'])
-  strong = await service.as(['ROLE_SUPER_ADMIN'], chooser.client)
-  config = (await chooser.post('/sso-provider-configs').send(body).expect(201)).body.id
+  author = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG', 'ROLE_SEE_VIEW'])
+  granter = await service.as(['ROLE_SUPER_ADMIN'], author.client)
+  config = (await author.post('/sso-provider-configs').send(body).expect(201)).body.id
 })
 
 const ssoUserBody = (changes: object = {}) => userBody({ ssoAuth: true, auths, ...changes })
@@ -36,22 +36,22 @@ const grants: Record<string, { pointer: string; grant: () => Promise<{ status: n
   update: {
     pointer: '/auths',
     async grant() {
-      const { uid, username } = await someone({ ssoAuth: true, roles: ['ROLE_SEE_VIEW'] })
-      return strong.put(`/users/${uid}`).send(single({ username }))
+      const { uid, username } = await createUser({ ssoAuth: true, roles: ['ROLE_SEE_VIEW'] })
+      return granter.put(`/users/${uid}`).send(ssoUserBody({ username }))
     },
   },
   copy: {
     pointer: '/auths',
     async grant() {
-      const { uid } = await someone({ roles: auths })
-      return strong.post(`/users/${uid}/copies`).send(single())
+      const { uid } = await createUser({ roles: auths })
+      return granter.post(`/users/${uid}/copies`).send(ssoUserBody())
     },
   },
   'single sign-on': {
     pointer: '/ssoAuth',
     async grant() {
-      const { uid, username } = await someone({ roles: auths })
-      return strong.put(`/users/${uid}`).send(single({ username }))
+      const { uid, username } = await createUser({ roles: auths })
+      return granter.put(`/users/${uid}`).send(ssoUserBody({ username }))
     },
   },
 }
@@ -61,34 +61,34 @@ describe.each(Object.entries(grants))('granting a role by %s to users of a provi
     const refused = await grant()
     expect([refused.status, refused.body.errors?.[0].pointer]).toEqual([422, pointer])
     expect(refused.body.detail).toContain('ROLE_MANAGE_SCHEMA')
-    await strong.put(`/sso-provider-configs/${config}`).send(body).expect(200)
+    await granter.put(`/sso-provider-configs/${config}`).send(body).expect(200)
     expect([200, 201]).toContain((await grant()).status)
   })
 })
 
 it('grants roles that the author of the provider config holds, and any role to users without single sign-on', async () => {
-  await strong
+  await granter
     .post('/users')
-    .send(single({ auths: ['ROLE_SEE_VIEW'] }))
+    .send(ssoUserBody({ auths: ['ROLE_SEE_VIEW'] }))
     .expect(201)
-  await strong.post('/users/invite').send(userBody({ auths })).expect(201)
-  const { uid, username } = await someone({ ssoAuth: true, roles: auths })
+  await granter.post('/users/invite').send(userBody({ auths })).expect(201)
+  const { uid, username } = await createUser({ ssoAuth: true, roles: auths })
   // An update may keep a role that it could not grant.
-  await strong
+  await granter
     .put(`/users/${uid}`)
-    .send(single({ username, name: 'Renamed' }))
+    .send(ssoUserBody({ username, name: 'Renamed' }))
     .expect(200)
 })
 
 it.each([
-  ['loses the role', () => sql`update users set roles = '{}' where uid = ${chooser.uid}`.execute(service.db)],
-  ['is deactivated', () => sql`update users set status = 'INACTIVE' where uid = ${chooser.uid}`.execute(service.db)],
-  ['is deleted', () => strong.delete(`/users/${chooser.uid}`).expect(204)],
+  ['loses the role', () => sql`update users set roles = '{}' where uid = ${author.uid}`.execute(service.db)],
+  ['is deactivated', () => sql`update users set status = 'INACTIVE' where uid = ${author.uid}`.execute(service.db)],
+  ['is deleted', () => granter.delete(`/users/${author.uid}`).expect(204)],
 ])('refuses every role when the author of the provider config %s', async (_what, changed) => {
   await changed()
-  await strong
+  await granter
     .post('/users')
-    .send(single({ auths: ['ROLE_SEE_VIEW'] }))
+    .send(ssoUserBody({ auths: ['ROLE_SEE_VIEW'] }))
     .expect(422)
 })
 

@@ -24,7 +24,7 @@ describe('a refresh token', () => {
     const third = (await refresh(second.refreshToken).expect(200)).body as TokenPair
     expect(sessionOf(third)).toBe(sessionOf(tokens))
     expect(third.refreshTokenExpires).toBe(tokens.refreshTokenExpires)
-    await service.bearing(third.accessToken).get('/users/me').expect(200)
+    await service.withToken(third.accessToken).get('/users/me').expect(200)
 
     await sql`update sessions set expires_at = now() where uid = ${sessionOf(third)}`.execute(service.db)
     await refresh(third.refreshToken).expect(401)
@@ -45,7 +45,7 @@ describe('a refresh token', () => {
     await graceIsOver()
     await refresh(tokens.refreshToken).expect(401)
     await refresh(thief.refreshToken).expect(401)
-    await service.bearing(thief.accessToken).get('/users/me').expect(401)
+    await service.withToken(thief.accessToken).get('/users/me').expect(401)
     const outcomes = (await auditOf(service.db, sessionOf(tokens))).map(({ details }) => details['outcome'])
     expect(outcomes).toEqual(['reused', 'ended'])
   })

@@ -105,7 +105,7 @@ describe('the user access report', () => {
 describe('the audit report', () => {
   it('shows actor, operation, time and address of each entry, newest first', async () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG', 'ROLE_MANAGE_USER'])
-    const made = await auditor.post('/users').set('x-forwarded-for', '203.0.113.7').send(userBody()).expect(201)
+    const created = await auditor.post('/users').set('x-forwarded-for', '203.0.113.7').send(userBody()).expect(201)
     const found = await report(auditor, 'audit')
     checkShape(found)
     expect(objects(found)[0]).toMatchObject({
@@ -113,15 +113,15 @@ describe('the audit report', () => {
       'user.id': auditor.uid,
       operation: 'users.create',
       summary: 'Create a user',
-      'object.id': made.body.id,
-      'object.name': made.body.username,
+      'object.id': created.body.id,
+      'object.name': created.body.username,
       outcome: 'done',
       address: '203.0.113.7',
-      requestId: made.headers['x-request-id'],
-      details: { after: { username: made.body.username } },
+      requestId: created.headers['x-request-id'],
+      details: { after: { username: created.body.username } },
     })
     const since = `filter=at:ge:${new Date(Date.now() - 60_000).toISOString()}`
-    const mine = await report(auditor, `audit?${since}&filter=object.id:eq:${made.body.id}&query=create`)
+    const mine = await report(auditor, `audit?${since}&filter=object.id:eq:${created.body.id}&query=create`)
     expect(mine.metaData['pager']).toMatchObject({ total: 1 })
     await auditor.get('/reports/audit?order=details:asc').expect(400)
     // Row numbers are hidden, because they reveal how many entries other organisations have.
@@ -146,11 +146,11 @@ describe('the audit report', () => {
     const auditor = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const stranger = await service.as(['ROLE_SEE_AUDIT_LOG'])
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
-    const made = await admin
+    const created = await admin
       .post('/users')
       .send(userBody({ client: { id: auditor.client } }))
       .expect(201)
-    await admin.delete(`/users/${made.body.id}/sessions`).expect(204)
+    await admin.delete(`/users/${created.body.id}/sessions`).expect(204)
     await admin.put('/session/client').send({ clientId: auditor.client }).expect(200)
     await admin.post('/auth/logout').expect(204)
     const operations = async (by: Person) => objects(await report(by, 'audit')).map((row) => row['operation'])
@@ -163,7 +163,7 @@ describe('the audit report', () => {
     ])
     expect(await operations(stranger)).toEqual(['auth.login'])
     const other = await service.as(['ROLE_SUPER_ADMIN'])
-    const all = await report(other, `audit?filter=object.id:eq:${made.body.id}`)
+    const all = await report(other, `audit?filter=object.id:eq:${created.body.id}`)
     expect(all).toMatchObject({ height: 2, subtitle: 'All clients' })
   })
 

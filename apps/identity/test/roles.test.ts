@@ -93,7 +93,7 @@ describe('the last super admin', () => {
     expect(answers.filter(({ status }) => status >= 500)).toEqual([])
     const left = await Promise.all(admins.map(({ username }) => only.signIn(username).catch(() => undefined)))
     const sessions = await Promise.all(
-      left.map((tokens) => tokens && only.bearing(tokens.accessToken).get('/users/me')),
+      left.map((tokens) => tokens && only.withToken(tokens.accessToken).get('/users/me')),
     )
     expect(sessions.filter((me) => me?.body.auths?.includes('ROLE_SUPER_ADMIN'))).toHaveLength(1)
   })

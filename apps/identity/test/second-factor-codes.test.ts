@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { goodPassword } from './app-under-test.ts'
-import { own, signingInTwice } from './second-factor-setup.ts'
-import { enrol, forgetUsedCode, halfSignedIn, ticketOf } from './enrol-second-factor.ts'
+import { own, startSecondFactorService } from './second-factor-setup.ts'
+import { enrolSecondFactor, resetUsedCode, createUserWithTicket, requestTicket } from './enrol-second-factor.ts'
 
-const scene = signingInTwice()
+const scene = startSecondFactorService()
 const { login, complete } = scene
 
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted()
@@ -28,7 +28,7 @@ describe('a second-factor code', () => {
       [3, 401],
     ] as const) {
       await withinOneStep(async () => {
-        const { ticket, code } = await halfSignedIn(scene.service)
+        const { ticket, code } = await createUserWithTicket(scene.service)
         const { status: answered } = await complete(ticket, code(ahead))
         return () => expect(answered).toBe(status)
       })
@@ -36,8 +36,8 @@ describe('a second-factor code', () => {
   })
 
   it('signs in once when used concurrently, and invalidates older codes', async () => {
-    const { person, ticket, code } = await halfSignedIn(scene.service)
-    const tickets = [ticket, ...(await Promise.all([1, 2, 3].map(() => ticketOf(scene.service, person))))]
+    const { person, ticket, code } = await createUserWithTicket(scene.service)
+    const tickets = [ticket, ...(await Promise.all([1, 2, 3].map(() => requestTicket(scene.service, person))))]
     const answers = await Promise.all(tickets.map((each) => complete(each, code())))
     expect(statuses(answers)).toEqual([200, 401, 401, 401])
     const unused = tickets.find((_each, index) => answers[index]!.status === 401)!
@@ -45,7 +45,7 @@ describe('a second-factor code', () => {
   })
 
   it('causes the same error for a wrong code and an unknown ticket', async () => {
-    const { ticket } = await halfSignedIn(scene.service)
+    const { ticket } = await createUserWithTicket(scene.service)
     const [wrong, madeUp] = [
       await complete(ticket, '\u0661\u0662\u0663\u0664\u0665\u0666'),
       await complete(`slt_${'x'.repeat(43)}`, '123456'),
@@ -56,16 +56,16 @@ describe('a second-factor code', () => {
   })
 
   it('is accepted with spaces', async () => {
-    const { ticket, code } = await halfSignedIn(scene.service)
+    const { ticket, code } = await createUserWithTicket(scene.service)
     await complete(ticket, code().replace(/(...)(...)/, '$1 $2')).expect(200)
   })
 })
 
 describe('a recovery code', () => {
   it('signs in once, in any case and with or without hyphens', async () => {
-    const { person, ticket, recoveryCodes } = await halfSignedIn(scene.service)
+    const { person, ticket, recoveryCodes } = await createUserWithTicket(scene.service)
     const [first, second] = recoveryCodes
-    const tickets = [ticket, await ticketOf(scene.service, person), await ticketOf(scene.service, person)]
+    const tickets = [ticket, await requestTicket(scene.service, person), await requestTicket(scene.service, person)]
     const answers = await Promise.all(tickets.map((each) => complete(each, first!)))
     expect(statuses(answers)).toEqual([200, 401, 401])
     const open = tickets.find((_each, index) => answers[index]!.status === 401)!
@@ -79,15 +79,15 @@ describe('a recovery code', () => {
   })
 
   it('has 125 random bits, and is accepted with commonly confused characters', async () => {
-    const { person, recoveryCodes } = await halfSignedIn(scene.service)
+    const { person, recoveryCodes } = await createUserWithTicket(scene.service)
     for (let codes = recoveryCodes; ; ) {
       for (const code of codes)
         expect(code).toMatch(/^[\dabcdefghjkmnpqrstvwxyz]{5}(-[\dabcdefghjkmnpqrstvwxyz]{5}){4}$/)
       const withZero = codes.find((code) => code.includes('0'))
       const withOne = codes.find((code) => code.includes('1') && code !== withZero)
       if (withZero && withOne) {
-        await complete(await ticketOf(scene.service, person), withZero.replaceAll('0', 'O')).expect(200)
-        await complete(await ticketOf(scene.service, person), withOne.replaceAll('1', 'l')).expect(200)
+        await complete(await requestTicket(scene.service, person), withZero.replaceAll('0', 'O')).expect(200)
+        await complete(await requestTicket(scene.service, person), withOne.replaceAll('1', 'l')).expect(200)
         return
       }
       // These codes lack 0 or 1, which is rare. Try another set.
@@ -97,10 +97,10 @@ describe('a recovery code', () => {
   })
 
   it('is invalid after new codes are issued or the second factor is removed', async () => {
-    const { person, recoveryCodes, code } = await halfSignedIn(scene.service)
+    const { person, recoveryCodes, code } = await createUserWithTicket(scene.service)
     const renewed = await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(200)
-    await complete(await ticketOf(scene.service, person), recoveryCodes[0]!).expect(401)
-    await complete(await ticketOf(scene.service, person), renewed.body.recoveryCodes[0]).expect(200)
+    await complete(await requestTicket(scene.service, person), recoveryCodes[0]!).expect(401)
+    await complete(await requestTicket(scene.service, person), renewed.body.recoveryCodes[0]).expect(200)
     await person.delete(own).send({ code: code() }).expect(204)
     await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(409)
   })
@@ -108,7 +108,7 @@ describe('a recovery code', () => {
 
 describe('a second-factor ticket', () => {
   it('opens one session when used concurrently with different codes', async () => {
-    const { ticket, code, recoveryCodes } = await halfSignedIn(scene.service)
+    const { ticket, code, recoveryCodes } = await createUserWithTicket(scene.service)
     const codes = [code(), ...recoveryCodes.slice(0, 3)]
     expect(statuses(await Promise.all(codes.map((each) => complete(ticket, each))))).toEqual([200, 401, 401, 401])
   })
@@ -131,7 +131,7 @@ describe('a second-factor ticket', () => {
       },
     }
     for (const [name, end] of Object.entries(ends)) {
-      const { person, ticket, code } = await halfSignedIn(scene.service)
+      const { person, ticket, code } = await createUserWithTicket(scene.service)
       await end(person)
       expect([name, (await complete(ticket, code())).status]).toEqual([name, 401])
     }
@@ -139,7 +139,7 @@ describe('a second-factor ticket', () => {
 
   it('is not issued to a user who may not sign in, with a right or wrong password', async () => {
     const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
-    const { person } = await halfSignedIn(scene.service)
+    const { person } = await createUserWithTicket(scene.service)
     await admin.put(`/users/${person.uid}/status`).send({ status: 'INACTIVE' }).expect(200)
     const [right, wrong] = [await login(person.username), await login(person.username, 'not-the-right-one')]
     expect([right.status, right.body.detail]).toEqual([401, wrong.body.detail])
@@ -148,11 +148,11 @@ describe('a second-factor ticket', () => {
 
 it('a code used for enrolment is rejected for the following sign-in', async () => {
   const person = await scene.service.as([])
-  const { code } = await enrol(scene.service, person)
-  const ticket = await ticketOf(scene.service, person)
+  const { code } = await enrolSecondFactor(scene.service, person)
+  const ticket = await requestTicket(scene.service, person)
   const used = code()
   await complete(ticket, used).expect(200)
-  await complete(await ticketOf(scene.service, person), used).expect(401)
-  await forgetUsedCode(scene.service, person)
-  await complete(await ticketOf(scene.service, person), code()).expect(200)
+  await complete(await requestTicket(scene.service, person), used).expect(401)
+  await resetUsedCode(scene.service, person)
+  await complete(await requestTicket(scene.service, person), code()).expect(200)
 })

@@ -5,7 +5,7 @@ import { goodPassword, startService, type Service } from './app-under-test.ts'
 export const own = '/users/me/second-factor'
 
 /** Starts a service for all tests of a file, with functions for both steps of a sign-in. */
-export function signingInTwice() {
+export function startSecondFactorService() {
   let service: Service
   beforeAll(async () => {
     service = await startService({ ADMIN_SETS_PASSWORDS: true })

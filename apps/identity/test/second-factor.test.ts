@@ -3,10 +3,10 @@ import { sql } from 'kysely'
 import type { User } from '@sluice/contracts'
 import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 import { auditOf, goodPassword } from './app-under-test.ts'
-import { own, signingInTwice } from './second-factor-setup.ts'
-import { codeOf, enrol, halfSignedIn } from './enrol-second-factor.ts'
+import { own, startSecondFactorService } from './second-factor-setup.ts'
+import { totpCode, enrolSecondFactor, createUserWithTicket } from './enrol-second-factor.ts'
 
-const scene = signingInTwice()
+const scene = startSecondFactorService()
 const { login, complete } = scene
 
 describe('a second factor', () => {
@@ -19,14 +19,14 @@ describe('a second factor', () => {
 
     await person
       .put(own)
-      .send({ code: '000000' === codeOf(begun.body.secret) ? '000001' : '000000' })
+      .send({ code: '000000' === totpCode(begun.body.secret) ? '000001' : '000000' })
       .expect(422)
     expect(await auditOf(scene.service.db, person.uid)).toContainEqual(
       expect.objectContaining({ operation: 'account.confirmSecondFactor', details: { outcome: 'wrong code' } }),
     )
     const confirmed = await person
       .put(own)
-      .send({ code: codeOf(begun.body.secret) })
+      .send({ code: totpCode(begun.body.secret) })
       .expect(200)
     expect(new Set(confirmed.body.recoveryCodes).size).toBe(10)
     expect((await person.get(own).expect(200)).body).toEqual({
@@ -37,8 +37,8 @@ describe('a second factor', () => {
 
     const demand = await login(person.username).expect(200)
     expect(demand.body).toEqual({ secondFactor: { ticket: expect.any(String), methods: ['TOTP', 'RECOVERY_CODE'] } })
-    const { body } = await complete(demand.body.secondFactor.ticket, codeOf(begun.body.secret, 1)).expect(200)
-    await scene.service.bearing(body.accessToken).get('/users/me').expect(200)
+    const { body } = await complete(demand.body.secondFactor.ticket, totpCode(begun.body.secret, 1)).expect(200)
+    await scene.service.withToken(body.accessToken).get('/users/me').expect(200)
     expect(await auditOf(scene.service.db, person.uid)).toContainEqual(
       expect.objectContaining({ operation: 'auth.login', details: { outcome: 'second factor wanted' } }),
     )
@@ -47,7 +47,7 @@ describe('a second factor', () => {
   it('is shown on the user, and is searchable', async () => {
     const admin = await scene.service.as(['ROLE_MANAGE_USER'])
     const person = await scene.service.as([], admin.client)
-    await enrol(scene.service, person)
+    await enrolSecondFactor(scene.service, person)
     const { body } = await admin.get('/users?filter=twoFactorAuth:eq:true').expect(200)
     expect(body.map(({ id, twoFactorAuth }: User) => [id, twoFactorAuth])).toEqual([[person.uid, true]])
   })
@@ -56,7 +56,7 @@ describe('a second factor', () => {
     const person = await scene.service.as([])
     const { body } = await person.post(own).send({ password: 'not-the-right-one' }).expect(422)
     expect(body.errors[0].pointer).toBe('/password')
-    const { code } = await enrol(scene.service, person)
+    const { code } = await enrolSecondFactor(scene.service, person)
     await person.post(own).send({ password: goodPassword }).expect(409)
     await person.delete(own).send({ code: '123' }).expect(400)
     await person.delete(own).send({ code: 'wrong-code' }).expect(422)
@@ -70,13 +70,13 @@ describe('a second factor', () => {
     const client = await scene.service.client({ name: '\u4e2d'.repeat(255) })
     const { username } = await scene.service.user({ client, username: '\u6587'.repeat(100) })
     const { accessToken } = await scene.service.signIn(username)
-    const { body } = await scene.service.bearing(accessToken).post(own).send({ password: goodPassword }).expect(200)
+    const { body } = await scene.service.withToken(accessToken).post(own).send({ password: goodPassword }).expect(200)
     expect(body.uri.length).toBeLessThan(2000)
   })
 
   it('is removed when the user is switched to single sign-on', async () => {
     const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
-    const { person } = await halfSignedIn(scene.service)
+    const { person } = await createUserWithTicket(scene.service)
     const { body } = await admin.get(`/users/${person.uid}`).expect(200)
     const updated = await admin
       .put(`/users/${person.uid}`)
@@ -92,7 +92,7 @@ describe('a second factor', () => {
 
   it('limits guesses at its removal, and writes an audit entry for each guess', async () => {
     const person = await scene.service.as([])
-    const { code } = await enrol(scene.service, person)
+    const { code } = await enrolSecondFactor(scene.service, person)
     for (let at = 0; at < 5; at++)
       await person
         .delete(own)
@@ -110,7 +110,7 @@ describe('a second factor', () => {
   })
 
   it('is stored encrypted, and its recovery codes and tickets are stored as hashes', async () => {
-    const { seed, recoveryCodes, ticket } = await halfSignedIn(scene.service)
+    const { seed, recoveryCodes, ticket } = await createUserWithTicket(scene.service)
     const { rows } = await sql<{ row: string }>`
       select f::text as row from second_factors f union all select r::text from recovery_codes r
       union all select t::text from second_factor_tickets t union all select a::text from audit a`.execute(
@@ -129,15 +129,15 @@ describe('an administrator', () => {
       scene.service.as(['ROLE_SEE_VIEW'], admin.client),
       scene.service.as(['ROLE_MANAGE_VIEW'], admin.client),
     ])
-    for (const person of [weaker, stronger, admin]) await enrol(scene.service, person)
+    for (const person of [weaker, stronger, admin]) await enrolSecondFactor(scene.service, person)
     const remove = (uid: string, by: Pick<typeof admin, 'delete'> = admin) => by.delete(`/users/${uid}/second-factor`)
     await remove(stronger.uid).expect(403)
     await remove(admin.uid).expect(403)
     const expires = new Date(Date.now() + 86_400_000).toISOString()
-    const made = await admin
+    const created = await admin
       .post('/users/me/api-tokens')
       .send({ name: 'x', roles: ['ROLE_MANAGE_USER'], expires, password: goodPassword })
-    await remove(weaker.uid, scene.service.bearing(made.body.token)).expect(403)
+    await remove(weaker.uid, scene.service.withToken(created.body.token)).expect(403)
     await remove(weaker.uid).expect(204)
     expect((await login(weaker.username)).body).toHaveProperty('accessToken')
     expect(
@@ -149,7 +149,7 @@ describe('an administrator', () => {
 describe('the operator command', () => {
   it('removes the second factor of any user, and writes an audit entry', async () => {
     const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
-    await enrol(scene.service, admin)
+    await enrolSecondFactor(scene.service, admin)
     expect(await removeSecondFactorOf(scene.service.db, admin.username.toUpperCase())).toBe(true)
     expect(await removeSecondFactorOf(scene.service.db, admin.username)).toBe(false)
     await expect(removeSecondFactorOf(scene.service.db, 'nobody-here')).rejects.toThrow('does not exist')
@@ -164,7 +164,7 @@ describe('the operator command', () => {
 it('mails the user when their second factor is enrolled or removed', async () => {
   const admin = await scene.service.as(['ROLE_SUPER_ADMIN'])
   const person = await scene.service.as([], admin.client)
-  await enrol(scene.service, person)
+  await enrolSecondFactor(scene.service, person)
   await admin.delete(`/users/${person.uid}/second-factor`).expect(204)
   await admin.delete(`/users/${person.uid}/second-factor`).expect(204)
   const { rows } = await sql<{ kind: string }>`

@@ -23,7 +23,7 @@ describe('POST /auth/login', () => {
       expiresIn: 300,
       refreshToken: expect.stringMatching(/^slr_[\w-]{43}$/),
     })
-    const session = await service.bearing(tokens.accessToken).get('/session').expect(200)
+    const session = await service.withToken(tokens.accessToken).get('/session').expect(200)
     expect(session.body.activeUser.id).toBe(uid)
     await login(username.replace('u', 'ｕ'), goodPassword).expect(200)
   })
@@ -141,7 +141,7 @@ describe('an access token', () => {
     const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
     const none = `${encode({ alg: 'none', typ: 'at+jwt' })}.${encode(claims)}.`
     for (const token of [await forged({ kid }), await forged({ kid: "' or 1=1" }), await forged({}), none])
-      await service.bearing(token).get('/users/me').expect(401)
+      await service.withToken(token).get('/users/me').expect(401)
   })
 
   it('is refused after its user is deactivated, its organisation disabled or its role removed', async () => {

@@ -51,12 +51,12 @@ describe('a user body', () => {
   })
 
   it('accepts null for optional properties, and e-mail addresses of international domains', async () => {
-    const { body: made } = await admin
+    const { body: created } = await admin
       .post('/users')
       .send({ ...userBody({ email: 'é@dömäin.org' }), ssoId: null, translations: null, fileAccessInstances: null })
       .expect(201)
-    expect(made).toMatchObject({ email: 'é@dömäin.org', translations: [], fileAccessInstances: [] })
-    expect(made).not.toHaveProperty('ssoId')
+    expect(created).toMatchObject({ email: 'é@dömäin.org', translations: [], fileAccessInstances: [] })
+    expect(created).not.toHaveProperty('ssoId')
     expect(
       pointers(
         (

@@ -22,7 +22,7 @@ export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => 
 type Send = ReturnType<typeof createSmtpSender>
 
 /** Starts a service for all tests of a file. A test sends its queued mails, and starts the SMTP server, itself. */
-export function posting() {
+export function startMailService() {
   let service: Service
   let admin: Awaited<ReturnType<Service['as']>>
   beforeAll(async () => {

@@ -7,9 +7,9 @@ import type { DB } from '../../src/database.ts'
 import { runMaintenanceOnce } from '../../src/maintenance/maintenance.ts'
 import { claimMails, startMailSender, sendQueuedMails } from '../../src/email/send-queued-mails.ts'
 import { tokenIn } from '../mailed-links.ts'
-import { at, from, posting } from './mail-service-setup.ts'
+import { at, from, startMailService } from './mail-service-setup.ts'
 
-const scene = posting()
+const scene = startMailService()
 const { server, lines, parts, post, invite, mails, due } = scene
 
 describe('a queued mail', () => {
@@ -213,9 +213,9 @@ describe('concurrent mail processes', () => {
       },
     })
     await invite()
-    const posting = startMailSender(parts(createSmtpSender({ server: at(port), from })))
+    const mailSender = startMailSender(parts(createSmtpSender({ server: at(port), from })))
     await under
-    await posting.stop()
+    await mailSender.stop()
     expect(received).toHaveLength(1)
     expect(await mails()).toMatchObject([{ state: 'SENT' }])
   })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { smtpRefusal, selfSigned } from '@sluice/testing/smtp'
-import { at, posting } from './mail-service-setup.ts'
+import { at, startMailService } from './mail-service-setup.ts'
 
-const { server, post, invite, mails, due } = posting()
+const { server, post, invite, mails, due } = startMailService()
 
 describe('the SMTP connection', () => {
   const certificate = selfSigned()

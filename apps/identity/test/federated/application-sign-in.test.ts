@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Service } from '../app-under-test.ts'
 import { relyingParty } from '../openid-provider/relying-party.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
-import { configOf, followed, ssoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
+import { insertProviderConfig, followRedirect, createSsoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
 
 let service: Service
 let provider: TestProvider
@@ -13,7 +13,7 @@ beforeAll(async () => {
   service = await startServiceBesideProviders()
   provider = await startTestProvider()
   party = await relyingParty(service)
-  await configOf(service, party.organisation, provider.issuer)
+  await insertProviderConfig(service, party.organisation, provider.issuer)
 })
 afterAll(async () => {
   await provider.stop()
@@ -28,12 +28,12 @@ async function signInAtProvider() {
   const [, link = ''] = /href="([^"]*\/auth\/sso\/[^"]*)"/.exec(page.html) ?? []
   const atProvider = await browser.open(link.replaceAll('&amp;', '&'))
   expect(atProvider.url.origin).toBe(provider.issuer)
-  return { browser, finish, page: await browser.open(await followed(atProvider.url.href)) }
+  return { browser, finish, page: await browser.open(await followRedirect(atProvider.url.href)) }
 }
 
 it('signs users in to an application through the provider of their organisation', async () => {
   provider.person = { sub: 'grace' }
-  const user = await ssoUser(service, { client: party.organisation, ssoId: 'grace', roles: ['ROLE_SEE_VIEW'] })
+  const user = await createSsoUser(service, { client: party.organisation, ssoId: 'grace', roles: ['ROLE_SEE_VIEW'] })
   const { browser, finish, page } = await signInAtProvider()
   const callback = page.html.includes('value="allow"') ? await browser.submit(page, { decision: 'allow' }) : page
   const tokens = await finish(callback)

@@ -17,14 +17,14 @@ interface At {
 }
 
 /** Creates a client whose users sign in at `issuer`. */
-export async function clientOf(service: Service, issuer: string, at: At = {}) {
+export async function createClientAt(service: Service, issuer: string, at: At = {}) {
   const { code } = clientBody()
   const client = await service.client({ code })
-  return { client, code, config: await configOf(service, client, issuer, at) }
+  return { client, code, config: await insertProviderConfig(service, client, issuer, at) }
 }
 
 /** Inserts a provider config, and returns its id. */
-export async function configOf(
+export async function insertProviderConfig(
   service: Service,
   client: string,
   issuer: string,
@@ -39,7 +39,7 @@ export async function configOf(
 }
 
 /** Creates a single sign-on user with this ssoId. */
-export async function ssoUser(service: Service, about: NewUser & { ssoId: string; email?: string }) {
+export async function createSsoUser(service: Service, about: NewUser & { ssoId: string; email?: string }) {
   const user = await service.user({ ssoAuth: true, ...about })
   const { ssoId, email = 'test@example.org' } = about
   await sql`update users set sso_id = ${ssoId}, email = ${email} where uid = ${user.uid}`.execute(service.db)
@@ -49,14 +49,14 @@ export async function ssoUser(service: Service, about: NewUser & { ssoId: string
 const pathOf = (url: string) => new URL(url).pathname + new URL(url).search
 
 /** Starts a sign-in. Returns the authorization URL of the provider and the cookie of the browser. */
-export async function begin(service: Service, code: string, { query = '', cookie: before = '' } = {}) {
+export async function startSignIn(service: Service, code: string, { query = '', cookie: before = '' } = {}) {
   const answer = await service.http.get(`/api/v1/auth/sso/${code}${query}`).set('cookie', before).expect(302)
   const [cookie = ''] = answer.headers['set-cookie'] as unknown as string[]
   return { location: answer.headers.location as string, setCookie: cookie, cookie: cookie.split(';')[0]! }
 }
 
 /** Opens an interaction page. Returns the query of its link to a provider and the cookie of the browser. */
-export async function pageOpen(service: Service, interaction: string) {
+export async function openInteractionPage(service: Service, interaction: string) {
   const id = createHash('sha256').update(interaction).digest()
   await sql`
     insert into oidc_models (model, id_hash, payload, expires_at)
@@ -70,35 +70,35 @@ export async function pageOpen(service: Service, interaction: string) {
 }
 
 /** Requests the authorization URL of the provider, and returns the callback URL that it redirects to. */
-export async function followed(location: string): Promise<string> {
+export async function followRedirect(location: string): Promise<string> {
   const answer = await fetch(location, { redirect: 'manual' })
   return answer.headers.get('location')!
 }
 
 /** Requests the callback URL, as a browser does after the redirect of the provider. */
-export const comeBack = (service: Service, url: string, cookie: string) =>
+export const requestCallback = (service: Service, url: string, cookie: string) =>
   service.http.get(pathOf(url)).set('cookie', cookie)
 
 /** Signs in at the provider: start, redirect and callback. */
-export async function signInThrough(service: Service, code: string, from: Parameters<typeof begin>[2] = {}) {
-  const { location, cookie } = await begin(service, code, from)
-  return comeBack(service, await followed(location), cookie)
+export async function signInAtProvider(service: Service, code: string, from: Parameters<typeof startSignIn>[2] = {}) {
+  const { location, cookie } = await startSignIn(service, code, from)
+  return requestCallback(service, await followRedirect(location), cookie)
 }
 
 /** Creates a client with a user, and makes the provider authenticate this user from now on. */
-export async function somebodyAt(
+export async function createFederatedUser(
   service: Service,
   provider: TestProvider,
-  about: Partial<Parameters<typeof ssoUser>[1]> = {},
+  about: Partial<Parameters<typeof createSsoUser>[1]> = {},
 ) {
-  const at = await clientOf(service, provider.issuer)
+  const at = await createClientAt(service, provider.issuer)
   const ssoId = randomUUID()
   provider.person = { sub: ssoId }
-  return { ...at, ssoId, user: await ssoUser(service, { client: at.client, ssoId, ...about }) }
+  return { ...at, ssoId, user: await createSsoUser(service, { client: at.client, ssoId, ...about }) }
 }
 
 /** Throttles callbacks from one network. Returns an address of the network, and a function that ends the wait. */
-export async function networkThatWaits(service: Service) {
+export async function throttleNetwork(service: Service) {
   const key = 'sso:198.51.100.0/24'
   await sql`
     insert into sign_in_attempts (key, failures, last_at, blocked_until)
@@ -106,6 +106,6 @@ export async function networkThatWaits(service: Service) {
     on conflict (key) do update set blocked_until = excluded.blocked_until`.execute(service.db)
   return {
     address: '198.51.100.7',
-    ends: () => sql`delete from sign_in_attempts where key = ${key}`.execute(service.db),
+    endWait: () => sql`delete from sign_in_attempts where key = ${key}`.execute(service.db),
   }
 }

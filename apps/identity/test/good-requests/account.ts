@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose'
 import { goodPassword } from '../app-under-test.ts'
-import { codeOf, enrol } from '../enrol-second-factor.ts'
+import { totpCode, enrolSecondFactor } from '../enrol-second-factor.ts'
 import type { GoodRequests, Stage } from './good-requests.ts'
 
 /** Requests that change how a user signs in, by the user or by an administrator. */
@@ -20,16 +20,16 @@ export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
     'account.confirmSecondFactor': async () => {
       const by = await somebody()
       const { body } = await by.post('/users/me/second-factor').send({ password: goodPassword }).expect(200)
-      return { by, body: { code: codeOf(body.secret) } }
+      return { by, body: { code: totpCode(body.secret) } }
     },
     'account.removeSecondFactor': async () => {
       const by = await somebody()
-      const { code } = await enrol(service, by)
+      const { code } = await enrolSecondFactor(service, by)
       return { by, body: { code: code() } }
     },
     'account.renewRecoveryCodes': async () => {
       const by = await somebody()
-      await enrol(service, by)
+      await enrolSecondFactor(service, by)
       return { by, body: { password: goodPassword } }
     },
     'account.listApiTokens': async () => {
@@ -51,7 +51,7 @@ export const accountRequests = ({ service, admin }: Stage): GoodRequests => {
 
     'users.removeSecondFactor': async () => {
       const person = await somebody()
-      await enrol(service, person)
+      await enrolSecondFactor(service, person)
       return { uid: person.uid }
     },
     'users.listApiTokens': async () => {

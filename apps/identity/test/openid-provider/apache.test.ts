@@ -41,7 +41,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
   afterAll(() => ends.disposeAsync())
 
   /** A browser for both sites. It follows redirects from one to the other. */
-  function visitor() {
+  function createBrowser() {
     const here = new Browser({ published: issuer, actual: issuer })
     const there = new Browser({ published: site, actual: site })
     const follow = async (page: Page): Promise<Page> => {
@@ -57,7 +57,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
 
   it('shows its protected page and receives the username after a sign-in with consent', async () => {
     const user = await service.user({ client })
-    const { visit, submit } = visitor()
+    const { visit, submit } = createBrowser()
     const form = await visit('/protected/')
     expect(form.html).toContain('name="password"')
     const question = await submit(form, { username: user.username, password: goodPassword })
@@ -73,7 +73,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
 
   it('does not show its protected page if the user denies consent', async () => {
     const user = await service.user({ client })
-    const { visit, submit } = visitor()
+    const { visit, submit } = createBrowser()
     const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })
     const page = await submit(question, { decision: 'deny' })
     expect(page.html).not.toContain('the protected page')
@@ -83,7 +83,7 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
 
   it('requires a new sign-in after a sign-out through Apache', async () => {
     const user = await service.user({ client })
-    const { visit, submit } = visitor()
+    const { visit, submit } = createBrowser()
     const question = await submit(await visit('/protected/'), { username: user.username, password: goodPassword })
     await submit(question, { decision: 'allow' })
     const left = await visit(`/protected/callback?logout=${encodeURIComponent(`${site}/`)}`)

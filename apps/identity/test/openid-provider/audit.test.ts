@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { createAuditTally } from '../../src/openid-provider/audit-event-counter.ts'
-import { startService, switchable, type Service } from '../app-under-test.ts'
+import { startService, switchableDatabase, type Service } from '../app-under-test.ts'
 import { relyingParty } from './relying-party.ts'
 
 let service: Service
@@ -149,7 +149,7 @@ describe('the event counter of the audit log', () => {
     const down = connect<DB>('postgres://nobody@127.0.0.1:1/none', { name: 'down' })
     let db = down.db
     const tally = createAuditTally(
-      switchable(() => db),
+      switchableDatabase(() => db),
       logger,
     )
     for (let index = 0; index < 3_000; index++)

@@ -52,7 +52,7 @@ describe('a token for the services of Sluice', () => {
     const question = await browser.submit(await browser.open(url), { username: user.username, password: goodPassword })
     expect(question.html).toContain('see your account details: name, username, e-mail address, roles, groups')
     const tokens = await finish(await browser.submit(question, { decision: 'allow' }))
-    const { body } = await service.bearing(tokens.access_token).get('/session').expect(200)
+    const { body } = await service.withToken(tokens.access_token).get('/session').expect(200)
     expect(body.user.id).toBe(user.uid)
   })
 
@@ -62,7 +62,7 @@ describe('a token for the services of Sluice', () => {
     const { tokens } = await application.signIn(user.username, { scope: 'openid profile ROLE_SEE_VIEW' })
     const { config } = application
     const less = await client.refreshTokenGrant(config, tokens.refresh_token!, { scope: 'openid profile' })
-    await service.bearing(less.access_token).get('/users/me').expect(401)
+    await service.withToken(less.access_token).get('/users/me').expect(401)
     expect(await client.fetchUserInfo(config, less.access_token, user.uid)).toMatchObject({ name: 'Test' })
   })
 
@@ -70,8 +70,8 @@ describe('a token for the services of Sluice', () => {
     const application = await createApplication(['openid', 'ROLE_SEE_VIEW'])
     const user = await application.user()
     const { tokens } = await application.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
-    await service.bearing(tokens.access_token).post('/auth/logout').expect(403)
-    await service.bearing(tokens.access_token).get('/users/me').expect(200)
+    await service.withToken(tokens.access_token).post('/auth/logout').expect(403)
+    await service.withToken(tokens.access_token).get('/users/me').expect(200)
   })
 })
 

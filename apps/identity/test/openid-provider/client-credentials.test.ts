@@ -32,7 +32,7 @@ describe('an application with the client credentials grant', () => {
       tenant: admin.client,
     })
     expect(tokens.scope.split(' ').toSorted()).toEqual(['ROLE_MANAGE_USER_GROUP', 'ROLE_SEE_VIEW'])
-    const application = service.bearing(tokens.access_token)
+    const application = service.withToken(tokens.access_token)
     const group = { name: 'Made by a program', code: 'made' }
     const { body: created } = await application.post('/user-groups').send(group).expect(201)
     expect(created.client.id).toBe(admin.client)

@@ -68,7 +68,7 @@ describe('the OpenID Provider', () => {
     const info = await client.fetchUserInfo(party.config, tokens.access_token, user.uid)
     expect(info).toMatchObject({ sub: user.uid, preferred_username: user.username })
     // This access token is valid for UserInfo only.
-    await service.bearing(tokens.access_token).get('/users/me').expect(401)
+    await service.withToken(tokens.access_token).get('/users/me').expect(401)
 
     const again = await party.begin()
     const page = await browser.open(again.url)
@@ -89,7 +89,7 @@ describe('the OpenID Provider', () => {
       tenant: party.organisation,
       sid: expect.any(String),
     })
-    const application = service.bearing(tokens.access_token)
+    const application = service.withToken(tokens.access_token)
     const { body: me } = await application.get('/users/me').expect(200)
     expect(me.username).toBe(user.username)
     // Only the application has ROLE_MANAGE_USER_GROUP, and only the user has ROLE_MANAGE_USER.
@@ -107,7 +107,7 @@ describe('the OpenID Provider', () => {
     const { tokens } = await party.signIn(user.username, { scope: 'openid ROLE_SEE_VIEW' })
     const next = await client.refreshTokenGrant(party.config, tokens.refresh_token!)
     expect(next.refresh_token).not.toBe(tokens.refresh_token)
-    await service.bearing(next.access_token).get('/users/me').expect(200)
+    await service.withToken(next.access_token).get('/users/me').expect(200)
     await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({
       error: 'invalid_grant',
     })
@@ -155,7 +155,7 @@ describe('the OpenID Provider', () => {
       },
     ])
     // The application cannot withdraw the consent.
-    await service.bearing(tokens.access_token).delete(`/users/me/applications/${party.application.id}`).expect(403)
+    await service.withToken(tokens.access_token).delete(`/users/me/applications/${party.application.id}`).expect(403)
     await user.delete(`/users/me/applications/${party.application.id}`).expect(204)
     await user.delete(`/users/me/applications/${party.application.id}`).expect(404)
     await expect(client.refreshTokenGrant(party.config, tokens.refresh_token!)).rejects.toMatchObject({

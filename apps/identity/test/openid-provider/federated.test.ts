@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { sealSecret } from '../../src/sign-in/federated/provider-config.ts'
 import type { Service } from '../app-under-test.ts'
 import { registered, startTestProvider, type TestProvider } from '../federated/test-provider.ts'
-import { followed, ssoUser, startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
+import { followRedirect, createSsoUser, startServiceBesideProviders } from '../federated/federated-sign-in-setup.ts'
 import type { Browser, Page } from './browser.ts'
 import { relyingParty } from './relying-party.ts'
 
@@ -41,7 +41,7 @@ const providerLink = (page: Page): string => {
 /** Follows the link on the sign-in page to the provider, and the redirect back. */
 const signInAtProvider = async (browser: Browser, page: Page): Promise<Page> => {
   const { url } = await browser.open(providerLink(page))
-  return browser.open(await followed(url.href))
+  return browser.open(await followRedirect(url.href))
 }
 const openSessions = async (uid: string) =>
   (
@@ -53,7 +53,7 @@ const openSessions = async (uid: string) =>
 it('a user of the provider signs in to an application, with consent and one session', async () => {
   const ssoId = randomUUID()
   provider.person = { sub: ssoId }
-  const user = await ssoUser(service, { client: party.organisation, ssoId, roles: ['ROLE_SEE_VIEW'] })
+  const user = await createSsoUser(service, { client: party.organisation, ssoId, roles: ['ROLE_SEE_VIEW'] })
   const browser = party.browser()
   const { url, finish } = await party.begin({ scope: 'openid ROLE_SEE_VIEW' })
   const page = await browser.open(url)
@@ -62,7 +62,7 @@ it('a user of the provider signs in to an application, with consent and one sess
   expect(question.html).toContain('value="allow"')
   const tokens = await finish(await browser.submit(question, { decision: 'allow' }))
   expect(tokens.claims()!.sub).toBe(user.uid)
-  await service.bearing(tokens.access_token).get('/users/me').expect(200)
+  await service.withToken(tokens.access_token).get('/users/me').expect(200)
   expect(await openSessions(user.uid)).toBe(1)
 })
 
@@ -79,13 +79,13 @@ it('an unknown user of the provider gets the sign-in page with an error', async 
 it('a ticket is refused in another browser, and is invalid afterwards', async () => {
   const ssoId = randomUUID()
   provider.person = { sub: ssoId }
-  const user = await ssoUser(service, { client: party.organisation, ssoId })
+  const user = await createSsoUser(service, { client: party.organisation, ssoId })
   const victim = party.browser()
   const victimPage = await victim.open((await party.begin()).url)
   const attacker = party.browser()
   const attackerPage = await attacker.open((await party.begin()).url)
   const { url } = await attacker.open(providerLink(attackerPage))
-  const callback = new URL(await followed(url.href))
+  const callback = new URL(await followRedirect(url.href))
   // Not with the browser, which would follow the redirect and use the ticket.
   const answer = await service.http
     .get(callback.pathname + callback.search)

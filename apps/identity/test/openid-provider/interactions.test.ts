@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
-import { enrol } from '../enrol-second-factor.ts'
+import { enrolSecondFactor } from '../enrol-second-factor.ts'
 import { Browser } from './browser.ts'
 import { published, relyingParty } from './relying-party.ts'
 
@@ -169,17 +169,17 @@ describe('an interaction', () => {
 describe('a second factor', () => {
   it('refuses a ticket and a code of another organisation with 401', async () => {
     const elsewhere = await service.as(['ROLE_SEE_VIEW'])
-    const factor = await enrol(service, elsewhere)
+    const factor = await enrolSecondFactor(service, elsewhere)
     const before = await sessionsOf(elsewhere.uid)
     const { username } = elsewhere
     const login = await service.http.post('/api/v1/auth/login').send({ username, password: goodPassword }).expect(200)
     const { ticket } = login.body.secondFactor
     const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
-    await enrol(service, user)
+    await enrolSecondFactor(service, user)
     const { browser, page } = await open()
-    const asked = await browser.submit(page, { username: user.username, password: goodPassword })
+    const consent = await browser.submit(page, { username: user.username, password: goodPassword })
     browser.cookies.find(({ name }) => name === 'sluice-second-factor')!.value = ticket
-    expect((await browser.submit(asked, { code: factor.code() })).status).toBe(401)
+    expect((await browser.submit(consent, { code: factor.code() })).status).toBe(401)
     expect(await sessionsOf(elsewhere.uid)).toBe(before)
     const noted = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
     expect(noted).toContainEqual({ outcome: 'of another organisation' })
@@ -189,7 +189,7 @@ describe('a second factor', () => {
 
   it('is required on a separate page before a session is created', async () => {
     const user = await service.as(['ROLE_SEE_VIEW'], party.organisation)
-    const factor = await enrol(service, user)
+    const factor = await enrolSecondFactor(service, user)
     const before = await sessionsOf(user.uid)
     const { browser, page, finish } = await open()
     const code = await browser.submit(page, { username: user.username, password: goodPassword })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { auditOf, goodPassword, startService, type Service } from '../app-under-test.ts'
-import { linkFor, visitor } from './page-client.ts'
+import { linkFor, createFormBrowser } from './page-client.ts'
 
 let service: Service
 let client: string
@@ -33,7 +33,7 @@ describe('an invitation', () => {
     const { uid, username, path } = await invited()
     const before = await stateOf(uid)
     for (let times = 0; times < 3; times++) {
-      const { text, headers } = await visitor(service)
+      const { text, headers } = await createFormBrowser(service)
         .get(path)
         .then((response) => response)
       expect(text).toContain('Weather &quot;&amp;&quot; &lt;b&gt;Water&lt;/b&gt;')
@@ -46,7 +46,7 @@ describe('an invitation', () => {
 
   it('is accepted once with a password, and redirects to a URL without the token', async () => {
     const { uid, username, path } = await invited()
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const form = browser.hidden()
     const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
@@ -69,7 +69,7 @@ describe('an invitation', () => {
 
   it('is accepted without a password by a user with single sign-on', async () => {
     const { uid, path } = await invited(true)
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     const page = await browser.get(path)
     expect(page.text).not.toContain('type="password"')
     const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
@@ -79,7 +79,7 @@ describe('an invitation', () => {
   })
 
   it('cannot be used as a password reset, and a password reset not as an invitation', async () => {
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     const [invitation, reset] = [(await invited()).path, (await forgetful()).path]
     expect((await browser.get(invitation.replace('invitation', 'password'))).status).toBe(404)
     expect((await browser.get(reset.replace('password', 'invitation'))).status).toBe(404)
@@ -89,7 +89,7 @@ describe('an invitation', () => {
 describe('a password reset', () => {
   it('changes the password, once', async () => {
     const { uid, username, path } = await forgetful()
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const answer = await browser.post('/account/password', { password: newPassword, repeat: newPassword })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/password-changed'])
@@ -121,7 +121,7 @@ describe('a password reset', () => {
     async (_what, password, repeat, words, field) => {
       const { uid, path } = await forgetful()
       const before = await stateOf(uid)
-      const browser = visitor(service)
+      const browser = createFormBrowser(service)
       await browser.get(path)
       const { status, text } = await browser.post('/account/password', { password, repeat })
       expect(status).toBe(422)
@@ -140,7 +140,7 @@ describe('a password reset', () => {
 
   it('counts code points, not UTF-16 units', async () => {
     const { path } = await forgetful()
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const eleven = '🦦'.repeat(11)
     expect((await browser.post('/account/password', { password: eleven, repeat: eleven })).status).toBe(422)
@@ -161,8 +161,8 @@ describe('a link that does not work', () => {
   }
 
   it.each(Object.entries(bad))('gets the page with the next step: %s', async (_what, query) => {
-    const invitation = await visitor(service).get(`/account/invitation${query}`)
-    const reset = await visitor(service).get(`/account/password${query}`)
+    const invitation = await createFormBrowser(service).get(`/account/invitation${query}`)
+    const reset = await createFormBrowser(service).get(`/account/password${query}`)
     expect([invitation.status, reset.status]).toEqual([404, 404])
     expect(invitation.text).toContain('ask the person who invited you')
     expect(reset.text).toContain('href="/account/forgot-password"')
@@ -170,16 +170,16 @@ describe('a link that does not work', () => {
 
   it('gets the same page if it has expired', async () => {
     const { uid, path } = await invited()
-    const madeUp = await visitor(service).get('/account/invitation?token=sll_made-up')
+    const madeUp = await createFormBrowser(service).get('/account/invitation?token=sll_made-up')
     await sql`update links set expires_at = now() - interval '1 second'
       where user_id = (select id from users where uid = ${uid})`.execute(service.db)
-    expect((await visitor(service).get(path)).text).toBe(madeUp.text)
+    expect((await createFormBrowser(service).get(path)).text).toBe(madeUp.text)
   })
 
   it('does not work if the client is disabled', async () => {
     const { path } = await invited()
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
-    expect((await visitor(service).get(path)).status).toBe(404)
+    expect((await createFormBrowser(service).get(path)).status).toBe(404)
     await sql`update clients set disabled = false where uid = ${client}`.execute(service.db)
   })
 })
@@ -191,7 +191,7 @@ describe('a forgotten password', () => {
     ['somebody who signs in elsewhere', async () => (await service.user({ client, ssoAuth: true })).username],
   ])('is answered the same: %s', async (_who, usernameOf) => {
     const username = await usernameOf()
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     expect((await browser.get('/account/forgot-password')).text).toContain('autocomplete="username"')
     const answer = await browser.post('/account/forgot-password', { username })
     expect([answer.status, answer.headers.location]).toEqual([303, '/account/forgot-password-sent'])
@@ -201,7 +201,7 @@ describe('a forgotten password', () => {
   })
 
   it('shows an error for an empty or too long username', async () => {
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     await browser.get('/account/forgot-password')
     const empty = await browser.post('/account/forgot-password', { username: '  ' })
     const long = await browser.post('/account/forgot-password', { username: 'x'.repeat(300) })
@@ -210,7 +210,7 @@ describe('a forgotten password', () => {
   })
 
   it('is throttled after a few attempts', async () => {
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     const answers = []
     for (let tries = 0; tries < 6; tries++) {
       await browser.get('/account/forgot-password')
@@ -260,7 +260,7 @@ it('uses the path of the public address in links and redirects', async () => {
 describe('an invalid request to a page', () => {
   it('gets a page: too large, too many fields, a repeated field, a NUL', async () => {
     const { path } = await forgetful()
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     await browser.get(path)
     const send = (body: string, type = 'application/x-www-form-urlencoded') =>
       service.http.post('/account/password').set({ cookie: browser.cookie(), 'content-type': type }).send(body)
@@ -283,7 +283,7 @@ describe('an invalid request to a page', () => {
 
   it('writes no token and no password to the log', async () => {
     const { path } = await forgetful()
-    const browser = visitor(service)
+    const browser = createFormBrowser(service)
     await browser.get(path)
     await browser.post('/account/password', { password: newPassword, repeat: newPassword })
     const log = service.lines.join('')

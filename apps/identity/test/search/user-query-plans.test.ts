@@ -13,13 +13,13 @@ import type { DB } from '../../src/database.ts'
 import { migrationsFolder } from '../../src/migrations.ts'
 
 const [large, small] = [randomUUID(), randomUUID()]
-const asked: CompiledQuery[] = []
+const queries: CompiledQuery[] = []
 let database: TestDatabase
 let db: Kysely<DB>
 beforeAll(async () => {
   database = await testDatabase({ migrations: migrationsFolder })
   const pool = new pg.Pool({ connectionString: database.url, max: 1 })
-  db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), log: ({ query }) => void asked.push(query) })
+  db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }), log: ({ query }) => void queries.push(query) })
   await sql`
     insert into clients (uid, name, code, billing_code, disabled, domain, manager_enabled, routes_enabled, pipelines_enabled, enterprise_enabled)
     select coalesce((array[${large}, ${small}]::uuid[])[n], gen_random_uuid()), 'Client ' || n, 'C' || n, 'B', false, 'REGULAR', true, true, true, true
@@ -65,7 +65,7 @@ async function planOf(
     userGroups: [],
     session: '',
   } as const
-  asked.length = 0
+  queries.length = 0
   const { headers } = await of.search(
     db,
     { db, caller, request: { locales: [] } } as unknown as IdentityRequestContext,
@@ -74,7 +74,7 @@ async function planOf(
       ...request,
     },
   )
-  const { sql: text, parameters } = asked[0]!
+  const { sql: text, parameters } = queries[0]!
   const { rows } = await db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
     CompiledQuery.raw(`explain (analyze, timing off, format json) ${text}`, [...parameters]),
   )
@@ -245,7 +245,7 @@ describe('user search in an organisation with 100,000 users', () => {
     const other = sql`select uid from users where client = ${large} and search_text not like '%berg%' limit 1`
     await sql`update users set name = 'Ulla Bergman' where uid = (${other})`.execute(db)
     const after = await planOf(request)
-    expect(asked.length).toBeGreaterThan(1)
+    expect(queries.length).toBeGreaterThan(1)
     expect(Number(after.headers['X-Total-Count']) - Number(first.headers['X-Total-Count'])).toBe(1)
   })
 })

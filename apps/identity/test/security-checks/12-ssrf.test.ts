@@ -6,7 +6,7 @@ import { createFederation, outgoingLimits } from '../../src/sign-in/federated/pr
 import { testProvider } from '../../src/sign-in/federated/check-provider.ts'
 import type { ProviderConfig } from '../../src/sign-in/federated/provider-config.ts'
 import { startService, type Service } from '../app-under-test.ts'
-import { clientOf } from '../federated/federated-sign-in-setup.ts'
+import { createClientAt } from '../federated/federated-sign-in-setup.ts'
 
 /** Connections to `inside`, a server on an internal address. There must be none. */
 let connections = 0
@@ -78,7 +78,7 @@ describe('a provider with an internal address', () => {
 
   it.each(internalHosts)('is not contacted by a sign-in or a test if it is already stored: %s', async (host) => {
     const manager = await service.as(['ROLE_MANAGE_SSO_PROVIDER_CONFIG', 'ROLE_SUPER_ADMIN'])
-    const { code, config } = await clientOf(service, `https://${host}:${insidePort}/`)
+    const { code, config } = await createClientAt(service, `https://${host}:${insidePort}/`)
     const started = await service.http.get(`/api/v1/auth/sso/${code}`)
     expect([started.status, started.body.code]).toEqual([422, 'sso-address-refused'])
     const { body } = await manager.post(`/sso-provider-configs/${config}/test`).expect(200)

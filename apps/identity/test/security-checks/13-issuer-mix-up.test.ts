@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Service } from '../app-under-test.ts'
 import { startTestProvider, type Misbehaviour, type TestProvider } from '../federated/test-provider.ts'
 import {
-  begin,
-  clientOf,
-  comeBack,
-  followed,
-  signInThrough,
-  ssoUser,
+  startSignIn,
+  createClientAt,
+  requestCallback,
+  followRedirect,
+  signInAtProvider,
+  createSsoUser,
   startServiceBesideProviders,
 } from '../federated/federated-sign-in-setup.ts'
 
@@ -31,10 +31,10 @@ beforeEach(() => {
 
 /** Creates an organisation that uses the provider, and a user who signs in there. */
 async function createUserAt(provider: TestProvider) {
-  const config = await clientOf(service, provider.issuer)
+  const config = await createClientAt(service, provider.issuer)
   const ssoId = randomUUID()
   provider.person = { sub: ssoId }
-  await ssoUser(service, { client: config.client, ssoId })
+  await createSsoUser(service, { client: config.client, ssoId })
   return config
 }
 
@@ -87,26 +87,26 @@ describe('a federated sign-in', () => {
   ])('is refused with an ID token %s', async (_which, misbehaviour) => {
     const { code } = await createUserAt(honest)
     honest.misbehaviour = misbehaviour
-    const answer = await signInThrough(service, code)
+    const answer = await signInAtProvider(service, code)
     expect([answer.status, answer.body.code]).toEqual([502, 'sso-provider-failed'])
     expect(answer.body).not.toHaveProperty('accessToken')
   })
 
   it('ends with 502 if the token endpoint responds endlessly or not at all', async () => {
     const { code } = await createUserAt(honest)
-    await begin(service, code)
+    await startSignIn(service, code)
     for (const answer of [
       (_: unknown, response: { write(text: string): void }) =>
         void setInterval(() => response.write('x'.repeat(9_000)), 1).unref(),
       () => undefined,
     ]) {
-      const { location, cookie } = await begin(service, code)
-      const back = await followed(location)
+      const { location, cookie } = await startSignIn(service, code)
+      const back = await followRedirect(location)
       honest.misbehaviour = {
         answer: (request, response) => (request.url === '/token' ? (answer(request, response), true) : false),
       }
       // Without a limit of size and time, neither request would ever end.
-      expect((await comeBack(service, back, cookie)).status).toBe(502)
+      expect((await requestCallback(service, back, cookie)).status).toBe(502)
       honest.misbehaviour = {}
     }
   })
@@ -117,7 +117,7 @@ describe('an authorization response', () => {
     const { code } = await createUserAt(honest)
     for (const iss of [hostile.issuer, `${honest.issuer}/`, undefined]) {
       honest.misbehaviour = { back: { iss } }
-      const answer = await signInThrough(service, code)
+      const answer = await signInAtProvider(service, code)
       expect([answer.status, answer.body.code]).toEqual([502, 'sso-provider-failed'])
     }
   })
@@ -129,21 +129,21 @@ describe('an authorization response', () => {
       back: { iss: undefined },
     }
     // The hostile provider redirects the browser to the honest one, with the state of its own sign-in.
-    const atHostile = await begin(service, bad.code)
-    const atHonest = new URL((await begin(service, good.code)).location)
+    const atHostile = await startSignIn(service, bad.code)
+    const atHonest = new URL((await startSignIn(service, good.code)).location)
     atHonest.searchParams.set('state', new URL(atHostile.location).searchParams.get('state')!)
-    const back = await followed(atHonest.href)
+    const back = await followRedirect(atHonest.href)
     hostile.requestedPaths.length = 0
-    const answer = await comeBack(service, back, atHostile.cookie)
+    const answer = await requestCallback(service, back, atHostile.cookie)
     expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
     expect(hostile.requestedPaths).toEqual([])
   })
 
   it('is refused with the code of another sign-in', async () => {
     const { code } = await createUserAt(honest)
-    const [mine, theirs] = [await begin(service, code), await begin(service, code)]
-    const [back, other] = [new URL(await followed(mine.location)), new URL(await followed(theirs.location))]
+    const [mine, theirs] = [await startSignIn(service, code), await startSignIn(service, code)]
+    const [back, other] = [new URL(await followRedirect(mine.location)), new URL(await followRedirect(theirs.location))]
     back.searchParams.set('code', other.searchParams.get('code')!)
-    expect((await comeBack(service, back.href, mine.cookie)).body.code).toBe('sso-denied')
+    expect((await requestCallback(service, back.href, mine.cookie)).body.code).toBe('sso-denied')
   })
 })

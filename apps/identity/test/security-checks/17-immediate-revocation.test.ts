@@ -4,7 +4,7 @@ import type { Role, TokenPair } from '@sluice/contracts'
 import { clientBody, goodPassword, userBody } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
 import { ask, startInstallation, type Installation } from '../real-processes.ts'
-import { codeOf } from '../enrol-second-factor.ts'
+import { totpCode } from '../enrol-second-factor.ts'
 
 let installation: Installation
 let identity: string
@@ -36,7 +36,7 @@ async function createPerson() {
   const tokens: TokenPair = await done('POST', '/auth/login', login)
   const { accessToken: token } = tokens
   const begun = await done('POST', '/users/me/second-factor', { token, body: { password: goodPassword } })
-  await done('PUT', '/users/me/second-factor', { token, body: { code: codeOf(begun.secret) } })
+  await done('PUT', '/users/me/second-factor', { token, body: { code: totpCode(begun.secret) } })
   const apiToken = await done('POST', '/users/me/api-tokens', {
     token,
     body: {
@@ -54,7 +54,7 @@ async function createPerson() {
     tokens,
     apiToken: apiToken.token as string,
     ticket: half.secondFactor.ticket as string,
-    code: () => codeOf(begun.secret, 1),
+    code: () => totpCode(begun.secret, 1),
   }
 }
 type Person = Awaited<ReturnType<typeof createPerson>>

@@ -44,7 +44,7 @@ it('a user signs in with another case or composition of the username, whose stor
   const { body } = await create('Ñandú').expect(201)
   expect(body.username).toBe('Ñandú')
   const tokens = await service.signIn('n\u0303ANDU\u0301')
-  expect((await service.bearing(tokens.accessToken).get('/users/me')).body.username).toBe('Ñandú')
+  expect((await service.withToken(tokens.accessToken).get('/users/me')).body.username).toBe('Ñandú')
 })
 
 it('a password is compared byte by byte, without normalising case, composition or spaces', async () => {

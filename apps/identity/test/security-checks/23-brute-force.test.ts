@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { goodPassword, startService, type Service } from '../app-under-test.ts'
-import { halfSignedIn, ticketOf } from '../enrol-second-factor.ts'
+import { createUserWithTicket, requestTicket } from '../enrol-second-factor.ts'
 
 let service: Service
 beforeAll(async () => {
@@ -64,8 +64,8 @@ describe('guesses of second-factor codes', () => {
   const unknownAddress = '198.18.0.1'
 
   it('are limited to five of fifty concurrent ones with several tickets from many networks', async () => {
-    const { person } = await halfSignedIn(service)
-    const tickets = await Promise.all(Array.from({ length: 5 }, () => ticketOf(service, person)))
+    const { person } = await createUserWithTicket(service)
+    const tickets = await Promise.all(Array.from({ length: 5 }, () => requestTicket(service, person)))
     const answers = await Promise.all(
       wrongCodes(50).map((code, index) => complete(tickets[index % 5]!, code, `198.19.${index}.1`)),
     )
@@ -74,7 +74,7 @@ describe('guesses of second-factor codes', () => {
   })
 
   it('cause a wait that grows up to an hour and applies to the right code too', async () => {
-    const { person, ticket, code } = await halfSignedIn(service)
+    const { person, ticket, code } = await createUserWithTicket(service)
     for (const wrong of wrongCodes(5)) await complete(ticket, wrong, unknownAddress).expect(401)
     const first = Number((await complete(ticket, code(), unknownAddress).expect(429)).headers['retry-after'])
     const waits = []
@@ -89,26 +89,26 @@ describe('guesses of second-factor codes', () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(3_600)
     await endWaits()
     await complete(ticket, code(), unknownAddress).expect(200)
-    for (const wrong of wrongCodes(5)) await complete(await ticketOf(service, person), wrong, unknownAddress).expect(401)
+    for (const wrong of wrongCodes(5)) await complete(await requestTicket(service, person), wrong, unknownAddress).expect(401)
   })
 
   it('and password guesses are counted separately', async () => {
-    const { person, ticket, code } = await halfSignedIn(service)
+    const { person, ticket, code } = await createUserWithTicket(service)
     for (let attempt = 0; attempt < 6; attempt++) await login(person.username, unknownAddress)
     await login(person.username, unknownAddress, goodPassword).expect(429)
     await complete(ticket, code(), unknownAddress).expect(200)
 
-    const other = await halfSignedIn(service)
+    const other = await createUserWithTicket(service)
     for (const wrong of wrongCodes(6)) await complete(other.ticket, wrong, unknownAddress)
     await complete(other.ticket, other.code(), unknownAddress).expect(429)
     await login(other.person.username, unknownAddress, goodPassword).expect(200)
   })
 
   it('by someone with the password do not lock the user out of a network of an earlier sign-in', async () => {
-    const { ticket, code } = await halfSignedIn(service)
+    const { ticket, code } = await createUserWithTicket(service)
     for (const wrong of wrongCodes(6)) await complete(ticket, wrong, unknownAddress)
     await complete(ticket, code(), unknownAddress).expect(429)
-    // From the network in which `halfSignedIn` signed in.
+    // From the network in which `createUserWithTicket` signed in.
     await service.http.post('/api/v1/auth/login/code').send({ ticket, code: code() }).expect(200)
   })
 })

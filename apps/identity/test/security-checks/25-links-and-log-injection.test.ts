@@ -156,7 +156,7 @@ it('no response, log line, audit entry or database row contains a plain link or 
   await service.http.get(`/account/password?token=${reset}`).expect('referrer-policy', 'no-referrer')
   await keep(service.http.get(`/api/v1/nothing?token=${reset}`).set('referer', `http://localhost/?token=${reset}`))
   await keep(post('reset-password', { token: reset, password: second }).expect(204))
-  const me = service.bearing((await service.signIn(sent.username, second)).accessToken)
+  const me = service.withToken((await service.signIn(sent.username, second)).accessToken)
   await keep(me.put('/users/me/password').send({ currentPassword: second, newPassword: third }).expect(204))
   await keep(me.put('/users/me/password').send({ currentPassword: first, newPassword: goodPassword }).expect(422))
   for (const path of [`/users/${body.id}`, '/users', '/mails', `/mails?filter=user.id:eq:${body.id}`])
