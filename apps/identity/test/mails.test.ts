@@ -58,7 +58,7 @@ describe('stored mails without a mail server', () => {
     await service.withToken(created.token).get(`/mails/${kept.id}`).expect(403)
   })
 
-  it('are listed newest first for the own organisation, and for all organisations for a super admin', async () => {
+  it('are listed newest first, of the caller’s organisation or, for a super admin, of all organisations', async () => {
     const other = await service.as(['ROLE_MANAGE_USER'])
     const created = []
     for (let at = 0; at < 3; at++) created.push((await other.post('/users/invite').send(userBody()).expect(201)).body.id)

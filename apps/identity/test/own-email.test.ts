@@ -25,7 +25,7 @@ async function forget(username: string): Promise<void> {
   while (await answerPasswordReset(service.db, service.config));
 }
 
-it('requires proof for a change of the own address, notifies the old address, and invalidates links sent there', async () => {
+it('a change of the own e-mail address requires proof, notifies the old address, and invalidates links sent there', async () => {
   const person = await service.as([])
   const reset = await linkFor(service, person.uid, 'PASSWORD_RESET')
   const email = 'mine@example.org'
@@ -46,7 +46,7 @@ it('requires proof for a change of the own address, notifies the old address, an
   })
 })
 
-it('accepts a second-factor code as proof, and rejects API tokens and single sign-on users', async () => {
+it('a change of the own e-mail address accepts a second-factor code, and is refused to API tokens and single sign-on users', async () => {
   const person = await service.as([])
   const { code } = await enrolSecondFactor(service, person)
   await change(person, { email: 'coded@example.org', code: code() }).expect(204)
@@ -62,7 +62,7 @@ it('accepts a second-factor code as proof, and rejects API tokens and single sig
   await change(person, body).expect(422)
 })
 
-it('sends no password reset to a new address for a day, unless an administrator set the address', async () => {
+it('a new e-mail address gets no password reset for a day, unless an administrator set it', async () => {
   const admin = await service.as(['ROLE_MANAGE_USER'])
   const person = await service.as([], admin.client)
   await change(person, { email: 'fresh@example.org', password: goodPassword }).expect(204)

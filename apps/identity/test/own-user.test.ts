@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.stop())
 
-describe('the own user', () => {
+describe('the caller’s own user', () => {
   it('can only be deleted or deactivated by another administrator', async () => {
     const admin = await service.as(['ROLE_MANAGE_USER'])
     const other = await service.as(['ROLE_MANAGE_USER'], admin.client)

@@ -29,7 +29,7 @@ async function mailedToken(user: string): Promise<string> {
   const { body } = await admin.get(`/mails/${(await mailsTo(user))[0].id}`).expect(200)
   return tokenIn(body.text)
 }
-const someone = async () => {
+const createUser = async () => {
   const user = await service.user({ client: admin.client })
   await sql`update users set email = ${`${user.username}@example.org`} where uid = ${user.uid}`.execute(service.db)
   return { ...user, email: `${user.username}@example.org` }
@@ -37,7 +37,7 @@ const someone = async () => {
 
 describe('password reset', () => {
   it('sets a new password with a mailed link that works once, and ends every session', async () => {
-    const user = await someone()
+    const user = await createUser()
     const { refreshToken, accessToken } = await service.signIn(user.username)
     await forgot(user.username).expect(204)
     await answerAll()
@@ -53,7 +53,7 @@ describe('password reset', () => {
   })
 
   it('accepts a mail address in any case', async () => {
-    const user = await someone()
+    const user = await createUser()
     await forgot(user.email.toUpperCase()).expect(204)
     await answerAll()
     await reset({ token: await mailedToken(user.uid), password }).expect(204)
@@ -85,7 +85,7 @@ describe('password reset', () => {
   })
 
   it('is limited to three requests a minute per name and thirty per network, also when concurrent', async () => {
-    const { username } = await someone()
+    const { username } = await createUser()
     const count = async (requests: PromiseLike<{ status: number }>[]) =>
       (await Promise.all(requests)).filter(({ status }) => status === 204).length
     expect(await count(Array.from({ length: 20 }, () => forgot(username)))).toBe(3)
@@ -95,7 +95,7 @@ describe('password reset', () => {
   })
 
   it('limits the mails to one address, whatever names are requested', async () => {
-    const user = await someone()
+    const user = await createUser()
     for (let at = 0; at < 9; at++) {
       await sql`delete from sign_in_attempts`.execute(service.db)
       await forgot(at % 2 ? user.email : user.username).expect(204)
@@ -168,15 +168,15 @@ describe('administrators', () => {
   })
 
   it('can start five password resets an hour for one address', async () => {
-    const { uid } = await someone()
+    const { uid } = await createUser()
     for (let each = 0; each < 5; each++) await admin.post(`/users/${uid}/password-reset`).expect(204)
     await admin.post(`/users/${uid}/password-reset`).expect(429)
   })
 })
 
 describe('a password reset link', () => {
-  it('is invalidated after an hour, by a new link, by a new address, and by whatever ends the sessions', async () => {
-    const { uid } = await someone()
+  it('is invalidated after an hour, by a new link, by a new address, and by each event that ends the sessions', async () => {
+    const { uid } = await createUser()
     const old = await linkFor(service, uid, 'PASSWORD_RESET')
     const token = await linkFor(service, uid, 'PASSWORD_RESET')
     await reset({ token: old, password }).expect(422)
@@ -201,7 +201,7 @@ describe('a password reset link', () => {
   })
 
   it('cannot be used as an invitation, nor an invitation as a password reset link', async () => {
-    const { uid } = await someone()
+    const { uid } = await createUser()
     const invited = await service.user({ client: admin.client, status: 'INVITATION' })
     const accept = (token: string) => service.http.post('/api/v1/auth/accept-invitation').send({ token, password })
     await accept(await linkFor(service, uid, 'PASSWORD_RESET')).expect(422)
@@ -209,7 +209,7 @@ describe('a password reset link', () => {
   })
 
   it('can be used by one of several concurrent requests', async () => {
-    const { uid, username } = await someone()
+    const { uid, username } = await createUser()
     const token = await linkFor(service, uid, 'PASSWORD_RESET')
     const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
     const answers = await Promise.all(passwords.map((password) => reset({ token, password })))
@@ -219,7 +219,7 @@ describe('a password reset link', () => {
   })
 
   it('can be sent by an administrator with the roles of the user, to another active user with a password', async () => {
-    const { uid, username } = await someone()
+    const { uid, username } = await createUser()
     await admin.post(`/users/${uid}/password-reset`).expect(204)
     await service.signIn(username)
     await reset({ token: await mailedToken(uid), password }).expect(204)
@@ -232,7 +232,7 @@ describe('a password reset link', () => {
   })
 })
 
-describe('a change of the own password', () => {
+describe('a change of the caller’s own password', () => {
   it('requires the current password, ends other sessions and links, and keeps the current session', async () => {
     const me = await service.as([], admin.client)
     const other = await service.signIn(me.username)

@@ -75,7 +75,7 @@ describe('the user access report', () => {
     })
   })
 
-  it('accepts the filters, order and paging of the user list, and shows only the own organisation', async () => {
+  it('accepts the filters, order and paging of the user list, and shows only the caller’s organisation', async () => {
     const manager = await service.as(['ROLE_MANAGE_USER'])
     for (const _ of [1, 2]) await service.user({ client: manager.client })
     const { rows, metaData, height } = await report(manager, 'user-access?pageSize=2&page=2&order=lastSignIn:asc')

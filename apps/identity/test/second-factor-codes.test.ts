@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { sql } from 'kysely'
 import { goodPassword } from './app-under-test.ts'
-import { own, startSecondFactorService } from './second-factor-setup.ts'
+import { secondFactorPath, startSecondFactorService } from './second-factor-setup.ts'
 import { enrolSecondFactor, resetUsedCode, createUserWithTicket, requestTicket } from './enrol-second-factor.ts'
 
 const scene = startSecondFactorService()
@@ -70,7 +70,7 @@ describe('a recovery code', () => {
     expect(statuses(answers)).toEqual([200, 401, 401])
     const open = tickets.find((_each, index) => answers[index]!.status === 401)!
     await complete(open, second!.toUpperCase().replaceAll('-', ' ')).expect(200)
-    expect((await person.get(own)).body.recoveryCodesLeft).toBe(8)
+    expect((await person.get(secondFactorPath)).body.recoveryCodesLeft).toBe(8)
     const { rows } = await sql<{ subject: string }>`
       select subject from mails m join users u on u.id = m.user_id where u.uid = ${person.uid}`.execute(
       scene.service.db,
@@ -91,18 +91,18 @@ describe('a recovery code', () => {
         return
       }
       // These codes lack 0 or 1, which is rare. Try another set.
-      const renewed = await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(200)
+      const renewed = await person.post(`${secondFactorPath}/recovery-codes`).send({ password: goodPassword }).expect(200)
       codes = renewed.body.recoveryCodes
     }
   })
 
   it('is invalid after new codes are issued or the second factor is removed', async () => {
     const { person, recoveryCodes, code } = await createUserWithTicket(scene.service)
-    const renewed = await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(200)
+    const renewed = await person.post(`${secondFactorPath}/recovery-codes`).send({ password: goodPassword }).expect(200)
     await complete(await requestTicket(scene.service, person), recoveryCodes[0]!).expect(401)
     await complete(await requestTicket(scene.service, person), renewed.body.recoveryCodes[0]).expect(200)
-    await person.delete(own).send({ code: code() }).expect(204)
-    await person.post(`${own}/recovery-codes`).send({ password: goodPassword }).expect(409)
+    await person.delete(secondFactorPath).send({ code: code() }).expect(204)
+    await person.post(`${secondFactorPath}/recovery-codes`).send({ password: goodPassword }).expect(409)
   })
 })
 

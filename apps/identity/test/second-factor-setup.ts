@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from '@jest/globals'
 import { goodPassword, startService, type Service } from './app-under-test.ts'
 
 /** The path of the caller's own second factor. */
-export const own = '/users/me/second-factor'
+export const secondFactorPath = '/users/me/second-factor'
 
 /** Starts a service for all tests of a file, with functions for both steps of a sign-in. */
 export function startSecondFactorService() {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { User } from '@sluice/contracts'
 import { removeSecondFactorOf } from '../src/commands/remove-second-factor.ts'
 import { auditOf, goodPassword } from './app-under-test.ts'
-import { own, startSecondFactorService } from './second-factor-setup.ts'
+import { secondFactorPath, startSecondFactorService } from './second-factor-setup.ts'
 import { totpCode, enrolSecondFactor, createUserWithTicket } from './enrol-second-factor.ts'
 
 const scene = startSecondFactorService()
@@ -12,24 +12,24 @@ const { login, complete } = scene
 describe('a second factor', () => {
   it('is required only after its confirmation', async () => {
     const person = await scene.service.as([])
-    const begun = await person.post(own).send({ password: goodPassword }).expect(200)
+    const begun = await person.post(secondFactorPath).send({ password: goodPassword }).expect(200)
     expect(begun.body.uri).toMatch(/^otpauth:\/\/totp\/Sluice.*secret=[A-Z2-7]{32}&algorithm=SHA1&digits=6&period=30$/)
     expect(begun.body.qrCode).toMatch(/^<svg [^]*<\/svg>$/)
     expect((await login(person.username).expect(200)).body).toHaveProperty('accessToken')
 
     await person
-      .put(own)
+      .put(secondFactorPath)
       .send({ code: '000000' === totpCode(begun.body.secret) ? '000001' : '000000' })
       .expect(422)
     expect(await auditOf(scene.service.db, person.uid)).toContainEqual(
       expect.objectContaining({ operation: 'account.confirmSecondFactor', details: { outcome: 'wrong code' } }),
     )
     const confirmed = await person
-      .put(own)
+      .put(secondFactorPath)
       .send({ code: totpCode(begun.body.secret) })
       .expect(200)
     expect(new Set(confirmed.body.recoveryCodes).size).toBe(10)
-    expect((await person.get(own).expect(200)).body).toEqual({
+    expect((await person.get(secondFactorPath).expect(200)).body).toEqual({
       enrolled: true,
       since: expect.any(String),
       recoveryCodesLeft: 10,
@@ -54,23 +54,23 @@ describe('a second factor', () => {
 
   it('requires the password for enrolment, and must be removed before another enrolment', async () => {
     const person = await scene.service.as([])
-    const { body } = await person.post(own).send({ password: 'not-the-right-one' }).expect(422)
+    const { body } = await person.post(secondFactorPath).send({ password: 'not-the-right-one' }).expect(422)
     expect(body.errors[0].pointer).toBe('/password')
     const { code } = await enrolSecondFactor(scene.service, person)
-    await person.post(own).send({ password: goodPassword }).expect(409)
-    await person.delete(own).send({ code: '123' }).expect(400)
-    await person.delete(own).send({ code: 'wrong-code' }).expect(422)
-    await person.delete(own).send({ code: code() }).expect(204)
+    await person.post(secondFactorPath).send({ password: goodPassword }).expect(409)
+    await person.delete(secondFactorPath).send({ code: '123' }).expect(400)
+    await person.delete(secondFactorPath).send({ code: 'wrong-code' }).expect(422)
+    await person.delete(secondFactorPath).send({ code: code() }).expect(204)
     expect((await login(person.username).expect(200)).body).toHaveProperty('accessToken')
-    expect((await person.get(own)).body).toEqual({ enrolled: false, recoveryCodesLeft: 0 })
-    await person.put(own).send({ code: code() }).expect(409)
+    expect((await person.get(secondFactorPath)).body).toEqual({ enrolled: false, recoveryCodesLeft: 0 })
+    await person.put(secondFactorPath).send({ code: code() }).expect(409)
   })
 
   it('can be enrolled with names of the maximum length', async () => {
     const client = await scene.service.client({ name: '\u4e2d'.repeat(255) })
     const { username } = await scene.service.user({ client, username: '\u6587'.repeat(100) })
     const { accessToken } = await scene.service.signIn(username)
-    const { body } = await scene.service.withToken(accessToken).post(own).send({ password: goodPassword }).expect(200)
+    const { body } = await scene.service.withToken(accessToken).post(secondFactorPath).send({ password: goodPassword }).expect(200)
     expect(body.uri.length).toBeLessThan(2000)
   })
 
@@ -95,18 +95,18 @@ describe('a second factor', () => {
     const { code } = await enrolSecondFactor(scene.service, person)
     for (let at = 0; at < 5; at++)
       await person
-        .delete(own)
+        .delete(secondFactorPath)
         .send({ code: `wrong-${at}` })
         .expect(422)
-    await person.delete(own).send({ code: code() }).expect(429)
-    await person.delete(own).send({ password: 'not-the-right-one' }).expect(422)
+    await person.delete(secondFactorPath).send({ code: code() }).expect(429)
+    await person.delete(secondFactorPath).send({ password: 'not-the-right-one' }).expect(422)
     const outcomes = (await auditOf(scene.service.db, person.uid)).map(({ details }) => details['outcome'])
     expect(outcomes.slice(-7)).toEqual([
       ...Array.from({ length: 5 }, () => 'wrong code'),
       'too many tries',
       'wrong password',
     ])
-    await person.delete(own).send({ password: goodPassword }).expect(204)
+    await person.delete(secondFactorPath).send({ password: goodPassword }).expect(204)
   })
 
   it('is stored encrypted, and its recovery codes and tickets are stored as hashes', async () => {

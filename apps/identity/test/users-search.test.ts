@@ -12,7 +12,7 @@ afterAll(() => service.stop())
 const pointers = ({ errors }: { errors: { pointer: string }[] }) => errors.map(({ pointer }) => pointer).toSorted()
 
 describe('user search', () => {
-  it('returns pages with totals of the own organisation only', async () => {
+  it('returns pages and totals of the caller’s organisation only', async () => {
     const { client, ...admin } = await service.as(['ROLE_MANAGE_USER'])
     for (let at = 0; at < 5; at++)
       await service.user({ client, username: `page-${client.slice(0, 8)}-${at}`, roles: ['ROLE_GET_FILE'] })

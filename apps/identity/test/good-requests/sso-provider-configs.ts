@@ -35,8 +35,8 @@ export const ssoProviderConfigRequests = ({ service }: Stage): GoodRequests => {
     'auth.startSso': async () => ({ params: { clientCode: (await existing()).code } }),
     'auth.finishSso': async () => {
       const { client, code } = await existing()
-      await createSsoUser(service, { client, ssoId: 'somebody' })
-      ;(await provider()).person = { sub: 'somebody' }
+      await createSsoUser(service, { client, ssoId: 'federated-user' })
+      ;(await provider()).person = { sub: 'federated-user' }
       const { location, cookie } = await startSignIn(service, code)
       const get = (path: string) => service.http.get(`/api/v1${path}`).set('cookie', cookie)
       const { post, put, delete: remove } = service.withToken('')

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 const newPassword = 'seven otters fold the map'
-const stateOf = async (uid: string) =>
+const readUser = async (uid: string) =>
   (
     await sql<{ status: string; version: number; password_hash: string | null; links: number }>`
       select status, version, password_hash, (select count(*)::int from links where user_id = u.id) as links
@@ -31,7 +31,7 @@ const forgetful = async () => {
 describe('an invitation', () => {
   it('names the user and the organisation, and GET changes nothing', async () => {
     const { uid, username, path } = await invited()
-    const before = await stateOf(uid)
+    const before = await readUser(uid)
     for (let times = 0; times < 3; times++) {
       const { text, headers } = await createFormBrowser(service)
         .get(path)
@@ -41,7 +41,7 @@ describe('an invitation', () => {
       expect(headers['referrer-policy']).toBe('no-referrer')
       expect(headers['cache-control']).toBe('no-store')
     }
-    expect(await stateOf(uid)).toEqual(before)
+    expect(await readUser(uid)).toEqual(before)
   })
 
   it('is accepted once with a password, and redirects to a URL without the token', async () => {
@@ -75,7 +75,7 @@ describe('an invitation', () => {
     const answer = await browser.post('/account/invitation', { password: newPassword, repeat: newPassword })
     expect(answer.headers.location).toBe('/account/joined')
     expect((await browser.get('/account/joined')).status).toBe(200)
-    expect(await stateOf(uid)).toMatchObject({ status: 'ACTIVE', password_hash: null })
+    expect(await readUser(uid)).toMatchObject({ status: 'ACTIVE', password_hash: null })
   })
 
   it('cannot be used as a password reset, and a password reset not as an invitation', async () => {
@@ -120,7 +120,7 @@ describe('a password reset', () => {
     'rejects %s with an error at the field, and never shows the password',
     async (_what, password, repeat, words, field) => {
       const { uid, path } = await forgetful()
-      const before = await stateOf(uid)
+      const before = await readUser(uid)
       const browser = createFormBrowser(service)
       await browser.get(path)
       const { status, text } = await browser.post('/account/password', { password, repeat })
@@ -132,7 +132,7 @@ describe('a password reset', () => {
       )
       expect(text).toContain(`<a href="#${field}">`)
       if (password) expect(text).not.toContain(password)
-      expect(await stateOf(uid)).toEqual(before)
+      expect(await readUser(uid)).toEqual(before)
       // The form can be sent again.
       expect((await browser.post('/account/password', { password: newPassword, repeat: newPassword })).status).toBe(303)
     },
@@ -147,20 +147,20 @@ describe('a password reset', () => {
   })
 })
 
-describe('a link that does not work', () => {
-  const bad = {
+describe('an invalid link', () => {
+  const queries = {
     'no token': '',
-    'an empty one': '?token=',
-    'a short one': '?token=sll_made-up',
-    'one that was never given': `?token=sll_${'A'.repeat(43)}`,
-    'a long one': `?token=${'A'.repeat(5000)}`,
-    'two of them': '?token=a&token=b',
-    'a part of one': '?token[x]=1',
+    'an empty token': '?token=',
+    'a short token': '?token=sll_made-up',
+    'an unknown token': `?token=sll_${'A'.repeat(43)}`,
+    'a long token': `?token=${'A'.repeat(5000)}`,
+    'two tokens': '?token=a&token=b',
+    'a token as an object': '?token[x]=1',
     SQL: "?token=sll_' or 1=1 --aaaaaaaaaaaaa",
-    'a NUL': '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+    'a NUL character': '?token=%00aaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
   }
 
-  it.each(Object.entries(bad))('gets the page with the next step: %s', async (_what, query) => {
+  it.each(Object.entries(queries))('with %s shows a page with the next step', async (_what, query) => {
     const invitation = await createFormBrowser(service).get(`/account/invitation${query}`)
     const reset = await createFormBrowser(service).get(`/account/password${query}`)
     expect([invitation.status, reset.status]).toEqual([404, 404])
@@ -168,15 +168,15 @@ describe('a link that does not work', () => {
     expect(reset.text).toContain('href="/account/forgot-password"')
   })
 
-  it('gets the same page if it has expired', async () => {
+  it('shows the same page if it has expired or is unknown', async () => {
     const { uid, path } = await invited()
-    const madeUp = await createFormBrowser(service).get('/account/invitation?token=sll_made-up')
+    const unknown = await createFormBrowser(service).get('/account/invitation?token=sll_made-up')
     await sql`update links set expires_at = now() - interval '1 second'
       where user_id = (select id from users where uid = ${uid})`.execute(service.db)
-    expect((await createFormBrowser(service).get(path)).text).toBe(madeUp.text)
+    expect((await createFormBrowser(service).get(path)).text).toBe(unknown.text)
   })
 
-  it('does not work if the client is disabled', async () => {
+  it('is a link to a disabled organisation, too', async () => {
     const { path } = await invited()
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
     expect((await createFormBrowser(service).get(path)).status).toBe(404)
@@ -184,13 +184,13 @@ describe('a link that does not work', () => {
   })
 })
 
-describe('a forgotten password', () => {
+describe('the forgot-password page', () => {
   it.each([
-    ['a username', async () => (await service.user({ client })).username],
-    ['nobody', async () => 'no-such-person'],
-    ['somebody who signs in elsewhere', async () => (await service.user({ client, ssoAuth: true })).username],
-  ])('is answered the same: %s', async (_who, usernameOf) => {
-    const username = await usernameOf()
+    ['a user with a password', async () => (await service.user({ client })).username],
+    ['an unknown username', async () => 'no-such-person'],
+    ['a user with single sign-on', async () => (await service.user({ client, ssoAuth: true })).username],
+  ])('shows the same response for %s', async (_who, createUsername) => {
+    const username = await createUsername()
     const browser = createFormBrowser(service)
     expect((await browser.get('/account/forgot-password')).text).toContain('autocomplete="username"')
     const answer = await browser.post('/account/forgot-password', { username })
@@ -209,7 +209,7 @@ describe('a forgotten password', () => {
     expect(empty.text).toContain('<p class="error" id="username-error">')
   })
 
-  it('is throttled after a few attempts', async () => {
+  it('is throttled after five requests', async () => {
     const browser = createFormBrowser(service)
     const answers = []
     for (let tries = 0; tries < 6; tries++) {
@@ -223,13 +223,13 @@ describe('a forgotten password', () => {
   })
 })
 
-describe('the language', () => {
+describe('the language of a page', () => {
   it.each([
     ['de-AT,de;q=0.9,en;q=0.5', 'de', 'Dieser Link funktioniert nicht'],
     ['fr-CA', 'fr', 'Ce lien ne fonctionne pas'],
     ['tlh, en;q=0.1', 'en', 'This link does not work'],
     ['', 'en', 'This link does not work'],
-  ])('is the reader’s: %s', async (accepted, language, words) => {
+  ])('follows Accept-Language: %s', async (accepted, language, words) => {
     const { text, headers } = await service.http.get('/account/password').set('accept-language', accepted)
     expect(text).toContain(`<html lang="${language}">`)
     expect(text).toContain(words)
@@ -258,7 +258,7 @@ it('uses the path of the public address in links and redirects', async () => {
 })
 
 describe('an invalid request to a page', () => {
-  it('gets a page: too large, too many fields, a repeated field, a NUL', async () => {
+  it('returns an error page if it is too large or has too many fields, a repeated field or a NUL', async () => {
     const { path } = await forgetful()
     const browser = createFormBrowser(service)
     await browser.get(path)
@@ -281,6 +281,9 @@ describe('an invalid request to a page', () => {
     }
   })
 
+})
+
+describe('a page with a one-time link', () => {
   it('writes no token and no password to the log', async () => {
     const { path } = await forgetful()
     const browser = createFormBrowser(service)
@@ -292,7 +295,7 @@ describe('an invalid request to a page', () => {
     expect(log).not.toContain(newPassword)
   })
 
-  it('gets a stylesheet that is cacheable forever', async () => {
+  it('links to a stylesheet that browsers may cache for a year', async () => {
     const { text } = await service.http.get('/account/joined')
     const path = /<link rel="stylesheet" href="([^"]+)">/.exec(text)?.[1] ?? ''
     const { headers } = await service.http.get(path).expect(200)

@@ -109,7 +109,7 @@ const cursorOf = (order: SearchRequest['order'], keys: string[]) =>
 
 const flat = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(flat)]
 
-const someone = async () =>
+const readSomeUser = async () =>
   (
     await sql<{ uid: string; name: string; username: string; email: string; created: Date }>`
     select uid, name, username, email, created_at as created from users where client = ${large} order by uid limit 1 offset 4711`.execute(
@@ -151,7 +151,7 @@ describe('user search in an organisation with 100,000 users', () => {
   })
 
   it('finds rare text in any field through an index, and counts the matches from the same read', async () => {
-    const { uid, username, email, name } = await someone()
+    const { uid, username, email, name } = await readSomeUser()
     const requests: Partial<SearchRequest>[] = [
       { query: username.slice(-9) },
       { query: uid.slice(3, 20) },
@@ -172,7 +172,7 @@ describe('user search in an organisation with 100,000 users', () => {
   })
 
   it('splits long text into pieces for the index lookup, and matches only the whole text', async () => {
-    const { username } = await someone()
+    const { username } = await readSomeUser()
     const [piece, mixedUp] = [username.slice(1), [...username.slice(1).matchAll(/[a-z]{3}|\d{3}/g)].join('.')]
     for (const [query, total] of [
       [piece, '1'],
@@ -208,7 +208,7 @@ describe('user search in an organisation with 100,000 users', () => {
   })
 
   it('looks up the author of users once, not once per user', async () => {
-    const { username } = await someone()
+    const { username } = await readSomeUser()
     for (const condition of [`eq:${username}`, `ilike:${username}`, `!eq:${username}`]) {
       const { nodes } = await planOf({ filter: [`createdBy:${condition}`] })
       const authors = nodes.filter((node) => node.Alias === 'a' || node['Index Name'] === 'users_search')
