@@ -95,14 +95,14 @@ describe('without an allow-list', () => {
     '[2001:db8::1]',
     '[3fff::1]',
     '[4000::1]',
-  ])('asks nothing of %s', async (host) => {
+  ])('does not connect to %s', async (host) => {
     const lookup = loopback
     expect(await problemOf(`https://${host}:${trapPort}/`, { lookup })).toMatch(/leads to an address that /)
     expect(connections).toBe(0)
   })
 
   it.each(['93.184.216.34', '2606:2800:220:1::1', '64:ff9b::5db8:d822', '::ffff:93.184.216.34'])(
-    'lets %s be looked at',
+    'accepts a host name with the public address %s',
     async (address) => {
       const outgoing = guardedFetch({ allowed: nothing, lookup: at(address) })
       await expect(outgoing.check('https://public.example.org/')).resolves.toBeUndefined()

@@ -107,7 +107,7 @@ it.each([
   ['1.5', 1.5],
   ['Thu, 26 Nov 2026 12:01:00 GMT', 60],
   ['Thu, 26 Nov 2026 11:00:00 GMT', 0],
-])('reads the header Retry-After: %j is %j seconds', (value, seconds) => {
+])('the Retry-After header %j is parsed as %j seconds', (value, seconds) => {
   const headers = new Headers(value === undefined ? {} : { 'retry-after': value })
   expect(parseRetryAfter(headers, Date.parse('2026-11-26T12:00:00Z'))).toBe(seconds)
 })

@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { waitForAll, startPollingLoop } from '../src/polling-loop.ts'
 
-/** Never in these tests, in milliseconds. */
+/** A delay in milliseconds that is longer than these tests. */
 const never = 3_600_000
 
 describe('startPollingLoop', () => {
   it('repeats without a pause while there is more work, and can be stopped during a pause', async () => {
-    const gone: number[] = []
-    const rounds = startPollingLoop(async () => gone.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
-    while (gone.length < 5) await sleep(1)
+    let count = 0
+    const rounds = startPollingLoop(async () => ++count < 5, { rest: never, farewell: never, failed: () => {} })
+    while (count < 5) await sleep(1)
     await rounds.stop()
-    expect(gone).toHaveLength(5)
+    expect(count).toBe(5)
   })
 
   it('reports a failed round and continues after the error delay', async () => {
-    const told: unknown[] = []
+    const errors: unknown[] = []
     const moments: number[] = []
     const rounds = startPollingLoop(
       async () => {
@@ -23,11 +23,11 @@ describe('startPollingLoop', () => {
         if (moments.length === 1) throw new Error('no luck')
         return false
       },
-      { rest: never, afterTrouble: 50, farewell: never, failed: (error) => void told.push(error) },
+      { rest: never, afterTrouble: 50, farewell: never, failed: (error) => void errors.push(error) },
     )
     while (moments.length < 2) await sleep(1)
     await rounds.stop()
-    expect(told).toEqual([new Error('no luck')])
+    expect(errors).toEqual([new Error('no luck')])
     expect(moments[1]! - moments[0]!).toBeGreaterThanOrEqual(49)
   })
 
@@ -50,14 +50,14 @@ describe('startPollingLoop', () => {
     await stopped
     expect(ended).toBe('by itself')
 
-    const told: unknown[] = []
+    const errors: unknown[] = []
     const hanging = startPollingLoop((signal) => sleep(never, true, { signal }), {
       rest: never,
       farewell: 20,
-      failed: (error) => void told.push(error),
+      failed: (error) => void errors.push(error),
     })
     await hanging.stop()
-    expect(told).toMatchObject([{ name: 'AbortError' }])
+    expect(errors).toMatchObject([{ name: 'AbortError' }])
   })
 })
 

@@ -176,7 +176,7 @@ describe('an invalid link', () => {
     expect((await createFormBrowser(service).get(path)).text).toBe(unknown.text)
   })
 
-  it('is a link to a disabled organisation, too', async () => {
+  it('includes a link of a user whose organisation is disabled', async () => {
     const { path } = await invited()
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
     expect((await createFormBrowser(service).get(path)).status).toBe(404)
