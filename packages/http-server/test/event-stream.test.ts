@@ -36,8 +36,8 @@ afterEach(() => {
   server.close()
 })
 
-/** Ends only when it is told to; `over` when it has. */
-function endless() {
+/** Returns an event source that ends when its signal aborts, and a promise that resolves at its end. */
+function createEndlessSource() {
   const { promise: over, resolve } = Promise.withResolvers<void>()
   async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     try {
@@ -69,41 +69,41 @@ describe('an event stream', () => {
   })
 
   it('ends if the listener disconnects', async () => {
-    const { events, over } = endless()
+    const { events, over } = createEndlessSource()
     const response = await listen(events)
     response.destroy()
     await over
   })
 
   it('aborts its source and runs its cleanup if the listener disconnected before the start', async () => {
-    const begun = Promise.withResolvers<boolean>()
+    const started = Promise.withResolvers<boolean>()
     const over = Promise.withResolvers<void>()
     async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-      begun.resolve(signal.aborted)
+      started.resolve(signal.aborted)
       try {
         while (!signal.aborted) yield { event: 'tick', data: await sleep(10) }
       } finally {
         over.resolve()
       }
     }
-    const asked = Promise.withResolvers<void>()
+    const requested = Promise.withResolvers<void>()
     const app = express().get('/', async (_request, response) => {
-      asked.resolve()
+      requested.resolve()
       await once(response, 'close')
       await sendEvents(response, new EventStream(events), { isStopping: () => false, logger })
     })
     server = createServer(app).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const request = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).on('error', () => {})
-    await asked.promise
+    await requested.promise
     request.destroy()
-    expect(await begun.promise).toBe(true)
+    expect(await started.promise).toBe(true)
     await over.promise
     expect(warnings).toEqual([])
   })
 
   it('ends when the service stops', async () => {
-    const { events, over } = endless()
+    const { events, over } = createEndlessSource()
     const response = await listen(events)
     stopping = true
     response.resume()
@@ -111,13 +111,13 @@ describe('an event stream', () => {
   })
 
   it('applies backpressure if the listener reads slowly', async () => {
-    let made = 0
+    let yielded = 0
     const response = await listen(async function* () {
-      for (; made < 2_000; made++) yield { event: 'big', data: 'x'.repeat(100_000) }
+      for (; yielded < 2_000; yielded++) yield { event: 'big', data: 'x'.repeat(100_000) }
     })
     response.pause()
     await sleep(300)
-    expect(made).toBeLessThan(1_000)
+    expect(yielded).toBeLessThan(1_000)
     expect((await textOf(response)).length).toBeGreaterThan(200_000_000)
   })
 

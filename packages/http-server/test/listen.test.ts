@@ -73,7 +73,7 @@ describe('a JSON body', () => {
       )
       let answer = ''
       socket.on('data', (data) => (answer += data)).on('error', () => {})
-      // A connection that is reset is closed as well.
+      // Not `end`, because a connection that is reset emits only `close`.
       const closed = new Promise((resolve) => socket.once('close', resolve))
       for (const letter of '1234') {
         await sleep(50)

@@ -115,7 +115,7 @@ describe('an access token', () => {
   })
 
   it('is refused after its expiry, also if it was accepted before', async () => {
-    // Five seconds are given for clocks that differ.
+    // The tolerance for clock differences is five seconds.
     const token = await signed({ payload: { exp: seconds(-2) } })
     await verify(token)
     await new Promise((resolve) => setTimeout(resolve, 3_100))
