@@ -44,7 +44,7 @@ it('rejects a password set by an administrator that contains the name of the use
   }
 })
 
-it('does not reveal the name of another organisation through password checks', async () => {
+it('a rejected password does not reveal the name of another organisation', async () => {
   const other = await service.client({ name: 'Walrus Holdings' })
   const password = 'a walrus on the shore'
   const body = { ...about(), client: { id: other }, password }

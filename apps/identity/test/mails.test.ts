@@ -61,7 +61,8 @@ describe('stored mails without a mail server', () => {
   it('are listed newest first, of the caller’s organisation or, for a super admin, of all organisations', async () => {
     const other = await service.as(['ROLE_MANAGE_USER'])
     const created = []
-    for (let at = 0; at < 3; at++) created.push((await other.post('/users/invite').send(userBody()).expect(201)).body.id)
+    for (let at = 0; at < 3; at++)
+      created.push((await other.post('/users/invite').send(userBody()).expect(201)).body.id)
     const { body: theirs } = await other.get('/mails').expect(200).expect('x-total-count', '3')
     expect(theirs.map(({ user }: { user: { id: string } }) => user.id)).toEqual(created.toReversed())
     await admin.get(`/mails/${theirs[0].id}`).expect(404)

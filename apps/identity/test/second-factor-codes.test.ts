@@ -91,7 +91,10 @@ describe('a recovery code', () => {
         return
       }
       // These codes lack 0 or 1, which is rare. Try another set.
-      const renewed = await person.post(`${secondFactorPath}/recovery-codes`).send({ password: goodPassword }).expect(200)
+      const renewed = await person
+        .post(`${secondFactorPath}/recovery-codes`)
+        .send({ password: goodPassword })
+        .expect(200)
       codes = renewed.body.recoveryCodes
     }
   })

@@ -70,7 +70,11 @@ describe('a second factor', () => {
     const client = await scene.service.client({ name: '\u4e2d'.repeat(255) })
     const { username } = await scene.service.user({ client, username: '\u6587'.repeat(100) })
     const { accessToken } = await scene.service.signIn(username)
-    const { body } = await scene.service.withToken(accessToken).post(secondFactorPath).send({ password: goodPassword }).expect(200)
+    const { body } = await scene.service
+      .withToken(accessToken)
+      .post(secondFactorPath)
+      .send({ password: goodPassword })
+      .expect(200)
     expect(body.uri.length).toBeLessThan(2000)
   })
 

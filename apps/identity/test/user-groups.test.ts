@@ -118,8 +118,8 @@ describe('the members of a user group', () => {
 
   it('cause an audit entry for every addition and removal, with the groups joined and left', async () => {
     const [one, two] = [userGroupBody(), userGroupBody()]
-    const created = await Promise.all([one, two].map((body) => admin.post('/user-groups').send(body).expect(201)))
-    const [first, second] = created.map(({ body }) => ({ id: body.id as string, code: body.code as string }))
+    const groups = await Promise.all([one, two].map((body) => admin.post('/user-groups').send(body).expect(201)))
+    const [first, second] = groups.map(({ body }) => ({ id: body.id as string, code: body.code as string }))
     const invited = await admin
       .post('/users/invite')
       .send(userBody({ userGroups: [{ id: first!.id }] }))

@@ -38,7 +38,8 @@ export const isOnlyTooLarge = (errors: ErrorObject[]): boolean =>
   relevantErrors(errors).every(({ keyword }) => upperBounds.has(keyword))
 
 function toViolation({ instancePath, keyword, params, message, parentSchema }: ErrorObject): FieldViolation {
-  const pointerTo = (name: string) => `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)
+  const pointerTo = (name: string) =>
+    `${instancePath}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`.slice(0, 1000)
   switch (keyword) {
     case 'additionalProperties':
     case 'unevaluatedProperties':

@@ -47,7 +47,6 @@ describe('the Host header', () => {
   ])('is refused with 421: %s', (host) => {
     expect(statusOf(host)).toBe(421)
   })
-
 })
 
 describe('the list of allowed hosts', () => {

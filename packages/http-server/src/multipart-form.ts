@@ -91,7 +91,12 @@ export async function readForm<Fields>(
     const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))
     if ('violations' in checked)
       violations.push(...(startedFile ? checked.violations.map(requireBeforeFile) : checked.violations))
-    if (startedFile && 'violations' in checked && checked.onlyTooLarge && violations.length === checked.violations.length)
+    if (
+      startedFile &&
+      'violations' in checked &&
+      checked.onlyTooLarge &&
+      violations.length === checked.violations.length
+    )
       throw problems.violated(checked)
     if (!startedFile) {
       const detail = fieldTexts.has('file') ? 'must be a file, with a name' : 'is required'

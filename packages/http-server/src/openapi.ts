@@ -300,10 +300,7 @@ function nullableFields(titlesOfResponses: ReadonlySet<string>) {
     const { required = [] } = schema
     const fields = Object.entries<OpenApiValue>(schema.properties)
     after.properties = Object.fromEntries(
-      fields.map(([name, field]) => [
-        name,
-        required.includes(name) ? convert(field) : allowNull(convert(field)),
-      ]),
+      fields.map(([name, field]) => [name, required.includes(name) ? convert(field) : allowNull(convert(field))]),
     )
     if (titlesOfResponses.has(schema.title) && JSON.stringify(after) !== JSON.stringify(schema))
       after.title = `${schema.title}Body`

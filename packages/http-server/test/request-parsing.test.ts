@@ -16,11 +16,14 @@ describe('the locales of a request', () => {
       Array.from({ length: 50 }, (_, index) => `a${String.fromCharCode(97 + (index % 26))}`).join(),
       expect.any(Array),
     ],
-  ])('are read from ?locale=%s, then from Accept-Language by quality, at most ten (case %#)', (wanted, header, expected) => {
-    const locales = requestedLocales(wanted, header)
-    expect(locales).toEqual(expected)
-    expect(locales.length).toBeLessThanOrEqual(10)
-  })
+  ])(
+    'are read from ?locale=%s, then from Accept-Language by quality, at most ten (case %#)',
+    (wanted, header, expected) => {
+      const locales = requestedLocales(wanted, header)
+      expect(locales).toEqual(expected)
+      expect(locales.length).toBeLessThanOrEqual(10)
+    },
+  )
 })
 
 describe('the Accept header', () => {

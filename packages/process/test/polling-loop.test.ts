@@ -7,11 +7,11 @@ const never = 3_600_000
 
 describe('startPollingLoop', () => {
   it('repeats without a pause while there is more work, and can be stopped during a pause', async () => {
-    let count = 0
-    const rounds = startPollingLoop(async () => ++count < 5, { rest: never, farewell: never, failed: () => {} })
-    while (count < 5) await sleep(1)
-    await rounds.stop()
-    expect(count).toBe(5)
+    const rounds: number[] = []
+    const loop = startPollingLoop(async () => rounds.push(0) < 5, { rest: never, farewell: never, failed: () => {} })
+    while (rounds.length < 5) await sleep(1)
+    await loop.stop()
+    expect(rounds).toHaveLength(5)
   })
 
   it('reports a failed round and continues after the error delay', async () => {

@@ -80,11 +80,14 @@ describe('settings', () => {
     expect(mistakes.join()).not.toContain('hidden-word')
   })
 
-  it.each(['', '0', '-1', '1e3x', 'NaN', '0x', 'Infinity', '3001.5'])('reject the port %j, or use the fallback if it is empty', (given) => {
-    const { PORT } = { ...good, PORT: given }
-    const expected = given === '' ? [] : [`PORT must be a whole number from 1 to 65535, not "${given}"`]
-    expect(mistakesOf({ ...good, PORT })).toEqual(expected)
-  })
+  it.each(['', '0', '-1', '1e3x', 'NaN', '0x', 'Infinity', '3001.5'])(
+    'reject the port %j, or use the fallback if it is empty',
+    (given) => {
+      const { PORT } = { ...good, PORT: given }
+      const expected = given === '' ? [] : [`PORT must be a whole number from 1 to 65535, not "${given}"`]
+      expect(mistakesOf({ ...good, PORT })).toEqual(expected)
+    },
+  )
 
   it('can be read from a file that NAME_FILE names', () => {
     const file = join(folder, 'secret')

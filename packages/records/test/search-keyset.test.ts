@@ -101,7 +101,10 @@ describe('paging by cursor', () => {
       const currentRows = () => rows.filter((row) => unchanged.has(row) || random() < 0.5)
       const seen: number[] = []
       for (let after: string | undefined; ; ) {
-        const { keys, cursor } = await readPage({ among: currentRows(), request: { order, paging: { pageSize: 9, after } } })
+        const { keys, cursor } = await readPage({
+          among: currentRows(),
+          request: { order, paging: { pageSize: 9, after } },
+        })
         seen.push(...keys)
         if (!cursor) break
         after = cursor

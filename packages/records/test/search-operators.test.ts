@@ -144,18 +144,21 @@ describe('a filter', () => {
 })
 
 describe('a filter with a list', () => {
-  it.each(Object.keys(models) as Name[])('finds by %s the rows inside (in) and outside (!in) the list', async (name) => {
-    for (let round = 0; round < 15; round++) {
-      const values = Array.from({ length: 1 + Math.floor(random() * 4) }, () => someValue(name)).filter(
-        (value) => value !== '' && !toFilterText(value).includes(','),
-      )
-      if (values.length === 0) continue
-      const list = `[${values.map(toFilterText).join(',')}]`
-      const within = (row: Row) => values.some((value) => same(row[name], value))
-      expect(await search([`${name}:in:${list}`])).toEqual(expected(within))
-      expect(await search([`${name}:!in:${list}`])).toEqual(expected((row) => row[name] !== null && !within(row)))
-    }
-  })
+  it.each(Object.keys(models) as Name[])(
+    'finds by %s the rows inside (in) and outside (!in) the list',
+    async (name) => {
+      for (let round = 0; round < 15; round++) {
+        const values = Array.from({ length: 1 + Math.floor(random() * 4) }, () => someValue(name)).filter(
+          (value) => value !== '' && !toFilterText(value).includes(','),
+        )
+        if (values.length === 0) continue
+        const list = `[${values.map(toFilterText).join(',')}]`
+        const within = (row: Row) => values.some((value) => same(row[name], value))
+        expect(await search([`${name}:in:${list}`])).toEqual(expected(within))
+        expect(await search([`${name}:!in:${list}`])).toEqual(expected((row) => row[name] !== null && !within(row)))
+      }
+    },
+  )
 })
 
 describe('a missing value', () => {
@@ -242,7 +245,6 @@ describe('PostgreSQL', () => {
     await search([`status:in:[${statuses.join(',')}]`, 'disabled:in:[true,false]', `name:like:${'%'.repeat(1000)}`])
     expect(await search(['tags:eq:999999999'])).toEqual([])
   })
-
 })
 
 describe('these tests', () => {

@@ -61,9 +61,7 @@ const otherResponses = [
 
 describe('a response of another operation with properties of a body', () => {
   it('accepts every value that the body accepts', () => {
-    const broken = brokenEchoRules(otherResponses).filter(
-      (sentence) => /rejects a value of \w+Body:/.test(sentence),
-    )
+    const broken = brokenEchoRules(otherResponses).filter((sentence) => /rejects a value of \w+Body:/.test(sentence))
     expect(broken).toEqual([])
   })
 })

@@ -18,12 +18,9 @@ describe('renderEmail', () => {
 })
 
 describe('safeDisplayName', () => {
-  it.each(['Ada', '  Ada   Lovelace ', 'A. B. Carter', 'ada@example.org', 'Ångström & Söhne'])(
-    'accepts %j',
-    (name) => {
-      expect(safeDisplayName(name)).toBe(name.trim().replace(/ +/g, ' '))
-    },
-  )
+  it.each(['Ada', '  Ada   Lovelace ', 'A. B. Carter', 'ada@example.org', 'Ångström & Söhne'])('accepts %j', (name) => {
+    expect(safeDisplayName(name)).toBe(name.trim().replace(/ +/g, ' '))
+  })
   it.each(['evil.example', 'a/b', 'a:b', 'x'.repeat(81), '', '<b>', 'two\nlines', 'a@b/c', 'javascript:x'])(
     'rejects %j',
     (name) => {

@@ -4,7 +4,12 @@ import { sql } from 'kysely'
 import type { Service } from '../app-under-test.ts'
 import { relyingParty } from '../openid-provider/relying-party.ts'
 import { startTestProvider, type TestProvider } from './test-provider.ts'
-import { insertProviderConfig, followRedirect, createSsoUser, startServiceBesideProviders } from './federated-sign-in-setup.ts'
+import {
+  insertProviderConfig,
+  followRedirect,
+  createSsoUser,
+  startServiceBesideProviders,
+} from './federated-sign-in-setup.ts'
 
 let service: Service
 let provider: TestProvider

@@ -25,7 +25,8 @@ afterAll(async () => {
   await service.stop()
 })
 
-const createUserAtProvider = (about: Parameters<typeof createFederatedUser>[2] = {}) => createFederatedUser(service, provider, about)
+const createUserAtProvider = (about: Parameters<typeof createFederatedUser>[2] = {}) =>
+  createFederatedUser(service, provider, about)
 
 describe('a federated sign-in started on an interaction page of the OpenID Provider', () => {
   it('returns to that page with a one-time ticket that is valid there for one minute', async () => {

@@ -29,7 +29,8 @@ beforeEach(() => {
   provider.misbehaviour = {}
 })
 
-const createUserAtProvider = (about: Parameters<typeof createFederatedUser>[2] = {}) => createFederatedUser(service, provider, about)
+const createUserAtProvider = (about: Parameters<typeof createFederatedUser>[2] = {}) =>
+  createFederatedUser(service, provider, about)
 
 const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'accept-language': 'en' }
 const pageHeaders = {
@@ -215,7 +216,12 @@ describe('the callback of a federated sign-in', () => {
   })
 
   it.each([
-    ['that refused the sign-in', { code: undefined, error: 'access_denied' }, 401, 'refused the sign-in, or you cancelled it'],
+    [
+      'that refused the sign-in',
+      { code: undefined, error: 'access_denied' },
+      401,
+      'refused the sign-in, or you cancelled it',
+    ],
     ['whose response names another issuer', { iss: 'https://other.example.org' }, 502, 'did not respond correctly'],
   ])('shows a browser an error page for a provider %s', async (_what, back, status, sentence) => {
     const { code } = await createUserAtProvider()

@@ -103,7 +103,9 @@ describe('a request without a session', () => {
   })
 
   it('gets 400 if all parameters together are too long, and stores nothing', async () => {
-    const parameters = Object.fromEntries(['state', 'nonce', 'login_hint', 'a', 'b'].map((name) => [name, 'x'.repeat(2000)]))
+    const parameters = Object.fromEntries(
+      ['state', 'nonce', 'login_hint', 'a', 'b'].map((name) => [name, 'x'.repeat(2000)]),
+    )
     expect((await party.browser().open((await party.begin(parameters)).url)).status).toBe(400)
     expect(await storedModels()).toEqual([])
   })

@@ -280,7 +280,6 @@ describe('an invalid request to a page', () => {
       expect(text).toContain('<h1>')
     }
   })
-
 })
 
 describe('a page with a one-time link', () => {

@@ -8,7 +8,14 @@ let service: Service
 let colleague: string
 let admin: Awaited<ReturnType<Service['as']>>
 /** The creator of each user: a user, an application, none, or a deleted user. */
-const creators = { one: 'ann.maker', two: 'ann.maker', three: 'Bob.Maker', four: undefined, five: 'gone', six: 'robot-app' }
+const creators = {
+  one: 'ann.maker',
+  two: 'ann.maker',
+  three: 'Bob.Maker',
+  four: undefined,
+  five: 'gone',
+  six: 'robot-app',
+}
 beforeAll(async () => {
   service = await startService()
   admin = await service.as(['ROLE_MANAGE_USER'])

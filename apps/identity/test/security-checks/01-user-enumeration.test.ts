@@ -40,8 +40,7 @@ const endpoints = {
 }
 type Endpoint = (typeof endpoints)[keyof typeof endpoints]
 
-const send = (endpoint: Endpoint, username: string) =>
-  service.http.post(endpoint.path).send(endpoint.body(username))
+const send = (endpoint: Endpoint, username: string) => service.http.post(endpoint.path).send(endpoint.body(username))
 /** Without this, later requests would be throttled. */
 const resetThrottle = () => sql`delete from sign_in_attempts`.execute(service.db)
 

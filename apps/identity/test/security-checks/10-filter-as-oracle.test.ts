@@ -36,30 +36,33 @@ const forbiddenProperties = [
 const lists = ['users', 'user-groups', 'clients'].map((noun) => [noun])
 
 describe.each(lists)('a search of %s', (noun) => {
-  it.each(forbiddenProperties)('rejects %s in filters and orders, with the same error for every value', async (name) => {
-    const filters = ['$like:$argon2', 'like:a', 'eq:', 'null', '!null', 'in:[a,b]'].map((rest) => `${name}:${rest}`)
-    for (const filter of filters) {
-      const { body } = await admin
-        .post(`/${noun}/search`)
-        .send({ filter: [filter], paging: {} })
-        .expect(400)
-      expect(body.errors).toEqual([
-        { pointer: '/filter/0', detail: expect.stringMatching(/^names .+ which is not one of: id, name/) },
-      ])
-    }
-    for (const order of [`${name}:asc`, name]) {
-      const { body } = await admin
-        .post(`/${noun}/search`)
-        .send({ order: [order], paging: {} })
-        .expect(400)
-      expect(body.errors).toEqual([
-        { pointer: '/order/0', detail: expect.stringMatching(/^names .+ which is not one of: id, name/) },
-      ])
-    }
-    // It is also rejected beside a valid filter.
-    const filter = ['name:!null', `${name}:null`]
-    await admin.post(`/${noun}/search`).send({ filter, rootJunction: 'OR', paging: {} }).expect(400)
-  })
+  it.each(forbiddenProperties)(
+    'rejects %s in filters and orders, with the same error for every value',
+    async (name) => {
+      const filters = ['$like:$argon2', 'like:a', 'eq:', 'null', '!null', 'in:[a,b]'].map((rest) => `${name}:${rest}`)
+      for (const filter of filters) {
+        const { body } = await admin
+          .post(`/${noun}/search`)
+          .send({ filter: [filter], paging: {} })
+          .expect(400)
+        expect(body.errors).toEqual([
+          { pointer: '/filter/0', detail: expect.stringMatching(/^names .+ which is not one of: id, name/) },
+        ])
+      }
+      for (const order of [`${name}:asc`, name]) {
+        const { body } = await admin
+          .post(`/${noun}/search`)
+          .send({ order: [order], paging: {} })
+          .expect(400)
+        expect(body.errors).toEqual([
+          { pointer: '/order/0', detail: expect.stringMatching(/^names .+ which is not one of: id, name/) },
+        ])
+      }
+      // It is also rejected beside a valid filter.
+      const filter = ['name:!null', `${name}:null`]
+      await admin.post(`/${noun}/search`).send({ filter, rootJunction: 'OR', paging: {} }).expect(400)
+    },
+  )
 })
 
 it('a search returns no row, total or cursor of another organisation to an administrator', async () => {

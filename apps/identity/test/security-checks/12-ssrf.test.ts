@@ -114,7 +114,10 @@ describe('a provider that points to an internal address', () => {
   })
   const at = (address: string) => [{ address, family: 4 }]
   /** Tests a provider with the outgoing limits of the service. Only the provider itself may be on an internal address. */
-  const testWithLookup = async (host: string, lookup: (host: string) => Promise<{ address: string; family: number }[]>) => {
+  const testWithLookup = async (
+    host: string,
+    lookup: (host: string) => Promise<{ address: string; family: number }[]>,
+  ) => {
     const allowed = outgoingAllowed().parse(`allowed.example.org:${allowedPort}`)
     const outgoing = guardedFetch({ allowed, ...outgoingLimits, lookup })
     try {

@@ -66,7 +66,8 @@ const events: Record<string, { trigger(person: Person): Promise<unknown>; tokenS
     tokenStatus: 401,
   },
   'the organisation is disabled': {
-    trigger: ({ client }) => done('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
+    trigger: ({ client }) =>
+      done('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
     tokenStatus: 401,
   },
   'a role is removed': {

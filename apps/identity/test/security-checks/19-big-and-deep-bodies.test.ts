@@ -87,10 +87,7 @@ it.each([
       })),
     },
   ],
-  [
-    '100,000 fileAccessInstances',
-    { fileAccessInstances: Array.from({ length: 100_000 }, (_, index) => `${index}`) },
-  ],
+  ['100,000 fileAccessInstances', { fileAccessInstances: Array.from({ length: 100_000 }, (_, index) => `${index}`) }],
   [
     '10,000 groups',
     { userGroups: Array.from({ length: 10_000 }, () => ({ id: '00000000-0000-4000-8000-000000000000' })) },

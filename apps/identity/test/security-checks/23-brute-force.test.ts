@@ -19,8 +19,7 @@ const countStatuses = (answers: { status: number }[]) =>
       .entries()
       .map(([status, all]) => [status, all.length]),
   )
-const endWaits = () =>
-  sql`update sign_in_attempts set blocked_until = now() - interval '1 second'`.execute(service.db)
+const endWaits = () => sql`update sign_in_attempts set blocked_until = now() - interval '1 second'`.execute(service.db)
 /** Without this, waits could end during a test on a slow machine. */
 const extendWaits = () =>
   sql`update sign_in_attempts set blocked_until = now() + interval '1 hour' where blocked_until > now()`.execute(
@@ -89,7 +88,8 @@ describe('guesses of second-factor codes', () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(3_600)
     await endWaits()
     await complete(ticket, code(), unknownAddress).expect(200)
-    for (const wrong of wrongCodes(5)) await complete(await requestTicket(service, person), wrong, unknownAddress).expect(401)
+    for (const wrong of wrongCodes(5))
+      await complete(await requestTicket(service, person), wrong, unknownAddress).expect(401)
   })
 
   it('and password guesses are counted separately', async () => {

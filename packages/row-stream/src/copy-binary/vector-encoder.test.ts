@@ -29,7 +29,11 @@ function cellsOf(bytes: Buffer): (string | null)[] {
 /** The hex text of the first cell. */
 const firstCell = (vector: ColumnVector, dataType: DataType) => encoded(vector, dataType, 1).flat()[0]
 
-function wholeNumber(kind: 'integer' | 'decimal' | 'timestamp' | 'timestamptz', value: bigint, scale = 0): ColumnVector {
+function wholeNumber(
+  kind: 'integer' | 'decimal' | 'timestamp' | 'timestamptz',
+  value: bigint,
+  scale = 0,
+): ColumnVector {
   const vector = emptyVector(kind, 1, scale)
   if (!('low' in vector)) throw new Error(`${kind} has no halves`)
   vector.low[0] = Number(BigInt.asIntN(32, value))

@@ -6,9 +6,7 @@ function controlledQueries() {
   const started: { key: string; complete(value: string): void; fail(): void }[] = []
   const find = coalesceQueries(
     (key) =>
-      new Promise<string>((complete, reject) =>
-        started.push({ key, complete, fail: () => reject(new Error('down')) }),
-      ),
+      new Promise<string>((complete, reject) => started.push({ key, complete, fail: () => reject(new Error('down')) })),
   )
   return { started, find }
 }

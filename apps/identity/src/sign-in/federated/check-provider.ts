@@ -69,7 +69,10 @@ function* listWarnings(
   }
   if (issuer.protocol === 'http:')
     yield 'The connection to the provider is without TLS (http://), so an attacker in the network can sign in as any user. Use https://.'
-  if (metadata.code_challenge_methods_supported === undefined || !maySupport('code_challenge_methods_supported', 'S256'))
+  if (
+    metadata.code_challenge_methods_supported === undefined ||
+    !maySupport('code_challenge_methods_supported', 'S256')
+  )
     yield 'The provider does not announce support for PKCE (S256). Sluice uses it anyway.'
   if (!maySupport('response_types_supported', 'code'))
     yield 'The provider does not announce support for the authorization code flow (response type code).'
