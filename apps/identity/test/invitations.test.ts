@@ -48,7 +48,7 @@ describe('an invitation', () => {
 
   it('lets one of several concurrent acceptances succeed', async () => {
     const { token, username } = await invite()
-    const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
+    const passwords = Array.from({ length: 8 }, (_, index) => `otters-juggle-${index}-plums`)
     const answers = await Promise.all(passwords.map((password) => accept({ token, password })))
     const won = answers.map(({ status }) => status === 204)
     expect(won.filter(Boolean)).toHaveLength(1)

@@ -37,13 +37,13 @@ describe('stored mails without a mail server', () => {
 
   it('are not readable by callers who lack a role of the recipient, by the recipient, or with an API token', async () => {
     const strong = await service.user({ client: admin.client, roles: ['ROLE_MANAGE_SCHEMA'] })
-    const boss = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
-    await boss.post(`/users/${strong.uid}/password-reset`).expect(204)
+    const superAdmin = await service.as(['ROLE_SUPER_ADMIN'], admin.client)
+    await superAdmin.post(`/users/${strong.uid}/password-reset`).expect(204)
     const [mail] = await mailsOf(strong.uid)
     await admin.get(`/mails/${mail.id}`).expect(403)
-    await boss.get(`/mails/${mail.id}`).expect(200)
+    await superAdmin.get(`/mails/${mail.id}`).expect(200)
 
-    await boss.post(`/users/${admin.uid}/password-reset`).expect(204)
+    await superAdmin.post(`/users/${admin.uid}/password-reset`).expect(204)
     const [own] = await mailsOf(admin.uid)
     await admin.get(`/mails/${own.id}`).expect(403)
 
@@ -67,9 +67,9 @@ describe('stored mails without a mail server', () => {
     expect(theirs.map(({ user }: { user: { id: string } }) => user.id)).toEqual(created.toReversed())
     await admin.get(`/mails/${theirs[0].id}`).expect(404)
     expect(await mailsOf(created[0]!)).toEqual([])
-    const boss = await service.as(['ROLE_SUPER_ADMIN'])
-    expect(await mailsOf(created[0]!, boss)).toHaveLength(1)
-    await boss.get(`/mails/${theirs[0].id}`).expect(200)
+    const superAdmin = await service.as(['ROLE_SUPER_ADMIN'])
+    expect(await mailsOf(created[0]!, superAdmin)).toHaveLength(1)
+    await superAdmin.get(`/mails/${theirs[0].id}`).expect(200)
     expect((await other.get('/mails?filter=kind:eq:INVITATION&filter=state:eq:SENT').expect(200)).body).toEqual([])
     await other.get('/mails?filter=body:like:a').expect(400)
   })

@@ -89,7 +89,7 @@ describe('password reset', () => {
     const count = async (requests: PromiseLike<{ status: number }>[]) =>
       (await Promise.all(requests)).filter(({ status }) => status === 204).length
     expect(await count(Array.from({ length: 20 }, () => forgot(username)))).toBe(3)
-    expect(await count(Array.from({ length: 60 }, (_, at) => forgot(`nobody-${at}`, '198.19.7.1')))).toBe(30)
+    expect(await count(Array.from({ length: 60 }, (_, index) => forgot(`nobody-${index}`, '198.19.7.1')))).toBe(30)
     // The limit does not apply to sign-ins.
     await service.signIn(username)
   })
@@ -211,7 +211,7 @@ describe('a password reset link', () => {
   it('can be used by one of several concurrent requests', async () => {
     const { uid, username } = await createUser()
     const token = await linkFor(service, uid, 'PASSWORD_RESET')
-    const passwords = Array.from({ length: 8 }, (_, at) => `otters-juggle-${at}-plums`)
+    const passwords = Array.from({ length: 8 }, (_, index) => `otters-juggle-${index}-plums`)
     const answers = await Promise.all(passwords.map((password) => reset({ token, password })))
     const won = answers.map(({ status }) => status === 204)
     expect(won.filter(Boolean)).toHaveLength(1)
@@ -261,7 +261,7 @@ describe('a change of the caller’s own password', () => {
     const me = await service.as([], admin.client)
     const guess = (at: number) =>
       me.put('/users/me/password').send({ currentPassword: `a-wrong-guess-${at}`, newPassword: password })
-    const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => guess(at)))
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => guess(index)))
     expect(answers.filter(({ status }) => status === 422)).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(7)
   })

@@ -85,8 +85,8 @@ describe('the last super admin', () => {
   it('remains when all super admins try to remove each other concurrently', async () => {
     await using only = await alone()
     const admins = [only.admin, ...(await Promise.all([1, 2, 3].map(() => only.as(['ROLE_SUPER_ADMIN']))))]
-    const tries = admins.flatMap((by, at) => [
-      by.delete(`/users/${admins[(at + 1) % 4]!.uid}`),
+    const tries = admins.flatMap((by, index) => [
+      by.delete(`/users/${admins[(index + 1) % 4]!.uid}`),
       by.put(`/users/${by.uid}`).send(userBody({ username: by.username, email: 'test@example.org' })),
     ])
     const answers = await Promise.all(tries)

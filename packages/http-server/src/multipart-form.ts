@@ -87,23 +87,16 @@ export async function readForm<Fields>(
 
   const slow = setTimeout(() => fail(problems.unreadableBody('The fields of the form took too long.')), fieldsTimeoutMs)
   try {
-    const startedFile = await fileStarted.promise
+    const upload = await fileStarted.promise
     const checked = createContractChecker(contract)(Object.fromEntries(fieldTexts))
     if ('violations' in checked)
-      violations.push(...(startedFile ? checked.violations.map(requireBeforeFile) : checked.violations))
-    if (
-      startedFile &&
-      'violations' in checked &&
-      checked.onlyTooLarge &&
-      violations.length === checked.violations.length
-    )
+      violations.push(...(upload ? checked.violations.map(requireBeforeFile) : checked.violations))
+    if (upload && 'violations' in checked && checked.onlyTooLarge && violations.length === checked.violations.length)
       throw problems.violated(checked)
-    if (!startedFile) {
-      const detail = fieldTexts.has('file') ? 'must be a file, with a name' : 'is required'
-      violations.push({ pointer: '/file', detail })
-    }
-    if (violations.length > 0 || !startedFile) throw problems.malformed(violations)
-    return { fields: (checked as { value: Fields }).value, file: startedFile, ended: () => formEnded.promise, leave }
+    const missingFile = fieldTexts.has('file') ? 'must be a file, with a name' : 'is required'
+    if (!upload) violations.push({ pointer: '/file', detail: missingFile })
+    if (violations.length > 0 || !upload) throw problems.malformed(violations)
+    return { fields: (checked as { value: Fields }).value, file: upload, ended: () => formEnded.promise, leave }
   } catch (error) {
     leave()
     throw error

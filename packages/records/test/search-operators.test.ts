@@ -226,11 +226,12 @@ describe('several filters', () => {
       { filter: ['size:null', 'size:!null'], rootJunction: 'OR', query: 'a', paging: {} },
       resource,
     )
-    const where = sql.join([sql`r.key = 1`, ...plan.where], sql` and `)
-    const { rows: reached } = await sql<{ key: number }>`select r.key from thing as r where ${where}`.execute(
+    const where = sql.join([sql`r.key <= 100`, ...plan.where], sql` and `)
+    const { rows: found } = await sql<{ key: number }>`select r.key from thing as r where ${where}`.execute(
       connection.db,
     )
-    expect(reached.every((row) => row.key === 1)).toBe(true)
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.filter(({ key }) => key > 100)).toEqual([])
   })
 })
 

@@ -64,13 +64,8 @@ export function recordEvents(provider: Provider, { db, logger, tally }: EventSin
     const { client, entities, session } = ctx.oidc
     // A sign-in with an interaction already has an audit row.
     if (entities.Interaction || !client || session?.accountId === undefined) return
-    tally.count({
-      operation: 'oidc.silentSignIn',
-      application: client.clientId,
-      proven: true,
-      user: session.accountId,
-      address: readAddress(ctx),
-    })
+    const event = { application: client.clientId, proven: true, user: session.accountId, address: readAddress(ctx) }
+    tally.count({ operation: 'oidc.silentSignIn', ...event })
   })
   provider.on('grant.error', countRefusal)
   provider.on('revocation.error', countRefusal)

@@ -31,7 +31,7 @@ describe('32 parallel uses of a refresh token', () => {
   it.each([1, 2])('succeed exactly once across %i processes and keep the session open', async (processes) => {
     for (let round = 0; round < 3; round++) {
       const tokens = await signIn()
-      const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => refresh(tokens, at % processes)))
+      const answers = await Promise.all(Array.from({ length: 32 }, (_, index) => refresh(tokens, index % processes)))
       const good = answers.filter(({ status }) => status === 200)
       expect(good).toHaveLength(1)
       expect(answers.filter(({ status }) => status === 401)).toHaveLength(31)
@@ -71,7 +71,7 @@ describe('a replay of a refresh token', () => {
       update refresh_tokens set consumed_at = now() - interval '11 seconds' where consumed_at is not null`.execute(
       connection.db,
     )
-    const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => refresh(tokens, at % 2)))
+    const answers = await Promise.all(Array.from({ length: 32 }, (_, index) => refresh(tokens, index % 2)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
     expect((await refresh(next.body)).status).toBe(401)
   })

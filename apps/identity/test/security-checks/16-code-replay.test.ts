@@ -74,7 +74,9 @@ describe('32 parallel uses', () => {
   it.each([1, 2])('of an authorization code succeed exactly once across %i processes', async (processes) => {
     for (let round = 0; round < 3; round++) {
       const { code } = await newCode()
-      const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => redeem(code, { by: at % processes })))
+      const answers = await Promise.all(
+        Array.from({ length: 32 }, (_, index) => redeem(code, { by: index % processes })),
+      )
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
       const refused = answers.filter(({ status }) => status !== 200)
       expect(new Set(refused.map(({ status, body }) => `${status} ${body['error']}`))).toEqual(
@@ -90,7 +92,7 @@ describe('32 parallel uses', () => {
         const { code } = await newCode()
         const { body } = await redeem(code)
         const answers = await Promise.all(
-          Array.from({ length: 32 }, (_, at) => refresh(body['refresh_token']!, at % processes)),
+          Array.from({ length: 32 }, (_, index) => refresh(body['refresh_token']!, index % processes)),
         )
         const good = answers.filter(({ status }) => status === 200)
         expect(good).toHaveLength(1)

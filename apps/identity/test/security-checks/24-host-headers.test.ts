@@ -71,7 +71,7 @@ describe('the network address that attempts are counted for', () => {
       .set('x-forwarded-for', from)
       .send({ username: `nobody-${from}-${at}` })
   const admitted = async (by: Service, from: (at: number) => string) =>
-    (await Promise.all(Array.from({ length: 40 }, (_, at) => forgot(by, from(at), at)))).filter(
+    (await Promise.all(Array.from({ length: 40 }, (_, index) => forgot(by, from(index), index)))).filter(
       ({ status }) => status === 204,
     ).length
 

@@ -9,10 +9,10 @@ export function coalesceQueries<T>(query: (key: string) => Promise<T>): (key: st
   const start = (key: string): Promise<T> => {
     const result = query(key)
     const forget = () => {
-      if (running.get(key) === settled) running.delete(key)
+      if (running.get(key) === finished) running.delete(key)
     }
-    const settled = result.then(forget, forget)
-    running.set(key, settled)
+    const finished = result.then(forget, forget)
+    running.set(key, finished)
     return result
   }
   return (key) => {
