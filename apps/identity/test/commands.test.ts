@@ -72,8 +72,8 @@ describe('the commands of the service', () => {
 
   it('explain what to do when the database is missing or not migrated', async () => {
     expect(await run('serve')).toMatchObject({ code: 1, err: expect.stringContaining('run bin/migrate.ts') })
-    const nowhere = 'postgres://nobody:hush-hush@127.0.0.1:1/none'
-    const { code, err } = await run('serve', { IDENTITY_DATABASE_URL: nowhere })
+    const unreachableUrl = 'postgres://nobody:hush-hush@127.0.0.1:1/none'
+    const { code, err } = await run('serve', { IDENTITY_DATABASE_URL: unreachableUrl })
     expect([code, err]).toEqual([1, expect.stringContaining('The database cannot be reached')])
     expect(err).not.toContain('hush-hush')
   })

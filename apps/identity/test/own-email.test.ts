@@ -83,11 +83,13 @@ it('a new e-mail address gets no password reset for a day, unless an administrat
   await forget(person.username)
   expect((await mailsOf(person.uid)).at(-1)).toEqual({ kind: 'PASSWORD_RESET', recipient: 'given@example.org' })
 
-  const later = await service.as([], admin.client)
-  await change(later, { email: 'settled@example.org', password: goodPassword }).expect(204)
-  await sql`update users set own_email_since = now() - interval '25 hours' where uid = ${later.uid}`.execute(service.db)
-  await forget(later.username)
-  expect((await mailsOf(later.uid)).at(-1)!.kind).toBe('PASSWORD_RESET')
+  const secondUser = await service.as([], admin.client)
+  await change(secondUser, { email: 'settled@example.org', password: goodPassword }).expect(204)
+  await sql`update users set own_email_since = now() - interval '25 hours' where uid = ${secondUser.uid}`.execute(
+    service.db,
+  )
+  await forget(secondUser.username)
+  expect((await mailsOf(secondUser.uid)).at(-1)!.kind).toBe('PASSWORD_RESET')
 })
 
 it.each([

@@ -108,7 +108,7 @@ describe('password reset', () => {
 })
 
 describe('password reset for an address shared by several users', () => {
-  const at = async (client: string, email: string) => {
+  const createUserWithEmail = async (client: string, email: string) => {
     const user = await service.user({ client })
     await sql`update users set email = ${email} where uid = ${user.uid}`.execute(service.db)
     return user.uid
@@ -122,8 +122,8 @@ describe('password reset for an address shared by several users', () => {
   it('mails the user of another organisation, however many users elsewhere were given the address before', async () => {
     const stranger = await service.client()
     const foreign = []
-    for (let each = 0; each < 15; each++) foreign.push(await at(stranger, 'victim@example.org'))
-    const victim = await at(admin.client, 'victim@example.org')
+    for (let each = 0; each < 15; each++) foreign.push(await createUserWithEmail(stranger, 'victim@example.org'))
+    const victim = await createUserWithEmail(admin.client, 'victim@example.org')
     for (let each = 0; each < 3; each++) await forgot('victim@example.org').expect(204)
     await answerAll()
     expect(await resets(victim)).toBe(3)
@@ -132,10 +132,10 @@ describe('password reset for an address shared by several users', () => {
   })
 
   it('mails the active user before users of the same organisation who cannot get a link', async () => {
-    const shut = []
-    for (let each = 0; each < 12; each++) shut.push(await at(admin.client, 'second@example.org'))
-    await sql`update users set status = 'INACTIVE' where uid = any(${shut}::uuid[])`.execute(service.db)
-    const active = await at(admin.client, 'second@example.org')
+    const inactive = []
+    for (let each = 0; each < 12; each++) inactive.push(await createUserWithEmail(admin.client, 'second@example.org'))
+    await sql`update users set status = 'INACTIVE' where uid = any(${inactive}::uuid[])`.execute(service.db)
+    const active = await createUserWithEmail(admin.client, 'second@example.org')
     await forgot('second@example.org').expect(204)
     await answerAll()
     expect(await resets(active)).toBe(1)

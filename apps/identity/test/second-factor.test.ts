@@ -12,21 +12,23 @@ const { login, complete } = setup
 describe('a second factor', () => {
   it('is required only after its confirmation', async () => {
     const person = await setup.service.as([])
-    const begun = await person.post(secondFactorPath).send({ password: goodPassword }).expect(200)
-    expect(begun.body.uri).toMatch(/^otpauth:\/\/totp\/Sluice.*secret=[A-Z2-7]{32}&algorithm=SHA1&digits=6&period=30$/)
-    expect(begun.body.qrCode).toMatch(/^<svg [^]*<\/svg>$/)
+    const enrolment = await person.post(secondFactorPath).send({ password: goodPassword }).expect(200)
+    expect(enrolment.body.uri).toMatch(
+      /^otpauth:\/\/totp\/Sluice.*secret=[A-Z2-7]{32}&algorithm=SHA1&digits=6&period=30$/,
+    )
+    expect(enrolment.body.qrCode).toMatch(/^<svg [^]*<\/svg>$/)
     expect((await login(person.username).expect(200)).body).toHaveProperty('accessToken')
 
     await person
       .put(secondFactorPath)
-      .send({ code: '000000' === totpCode(begun.body.secret) ? '000001' : '000000' })
+      .send({ code: '000000' === totpCode(enrolment.body.secret) ? '000001' : '000000' })
       .expect(422)
     expect(await auditOf(setup.service.db, person.uid)).toContainEqual(
       expect.objectContaining({ operation: 'account.confirmSecondFactor', details: { outcome: 'wrong code' } }),
     )
     const confirmed = await person
       .put(secondFactorPath)
-      .send({ code: totpCode(begun.body.secret) })
+      .send({ code: totpCode(enrolment.body.secret) })
       .expect(200)
     expect(new Set(confirmed.body.recoveryCodes).size).toBe(10)
     expect((await person.get(secondFactorPath).expect(200)).body).toEqual({
@@ -37,7 +39,7 @@ describe('a second factor', () => {
 
     const demand = await login(person.username).expect(200)
     expect(demand.body).toEqual({ secondFactor: { ticket: expect.any(String), methods: ['TOTP', 'RECOVERY_CODE'] } })
-    const { body } = await complete(demand.body.secondFactor.ticket, totpCode(begun.body.secret, 1)).expect(200)
+    const { body } = await complete(demand.body.secondFactor.ticket, totpCode(enrolment.body.secret, 1)).expect(200)
     await setup.service.withToken(body.accessToken).get('/users/me').expect(200)
     expect(await auditOf(setup.service.db, person.uid)).toContainEqual(
       expect.objectContaining({ operation: 'auth.login', details: { outcome: 'second factor wanted' } }),
@@ -120,9 +122,9 @@ describe('a second factor', () => {
       union all select t::text from second_factor_tickets t union all select a::text from audit a`.execute(
       setup.service.db,
     )
-    const kept = [...rows.map(({ row }) => row), ...setup.service.lines].join('\n')
+    const outputs = [...rows.map(({ row }) => row), ...setup.service.lines].join('\n')
     for (const secret of [seed, ...recoveryCodes, recoveryCodes[0]!.replaceAll('-', ''), ticket])
-      expect(kept).not.toContain(secret)
+      expect(outputs).not.toContain(secret)
   })
 })
 

@@ -74,13 +74,13 @@ describe('an application config', () => {
     const sent = applicationBody()
     const { body: created } = await admin.post('/sso-client-configs').send(sent).expect(201)
     await token(sent.ssoClientId, sent.clientSecret!).expect(200)
-    const fresh = 'another-secret-of-more-than-22'
+    const newSecret = 'another-secret-of-more-than-22'
     await admin
       .put(pathOf(created))
-      .send({ ...sent, clientSecret: fresh })
+      .send({ ...sent, clientSecret: newSecret })
       .expect(200)
     await token(sent.ssoClientId, sent.clientSecret!).expect(401)
-    await token(sent.ssoClientId, fresh).expect(200)
+    await token(sent.ssoClientId, newSecret).expect(200)
     // The client credentials grant needs a secret.
     const { body: problem } = await admin
       .put(pathOf(created))
@@ -97,7 +97,7 @@ describe('an application config', () => {
     const publicBody = { ...sent, grantTypes, scopes, clientSecret: '' }
     const { body: after } = await admin.put(pathOf(created)).send(publicBody).expect(200)
     expect(after.confidential).toBe(false)
-    await token(sent.ssoClientId, fresh).expect(401)
+    await token(sent.ssoClientId, newSecret).expect(401)
     for (const clientSecret of ['short', 'a'.repeat(21), 'with spaces in it and long enough', 'ü'.repeat(30)])
       await admin
         .put(pathOf(created))
@@ -194,17 +194,17 @@ describe('the roles of an application', () => {
   })
 
   it('cannot cross the boundary of its organisation', async () => {
-    const here = await manager()
-    const there = await manager()
+    const owner = await manager()
+    const stranger = await manager()
     const sent = applicationBody({ scopes: ['openid'] })
-    const { body: created } = await here.post('/sso-client-configs').send(sent).expect(201)
-    await there.get(`/sso-client-configs/${created.id}`).expect(404)
-    await there.put(pathOf(created)).send(sent).expect(404)
-    await there.delete(`/sso-client-configs/${created.id}`).expect(404)
-    expect((await there.get('/sso-client-configs').expect(200)).body).toEqual([])
-    await there
+    const { body: created } = await owner.post('/sso-client-configs').send(sent).expect(201)
+    await stranger.get(`/sso-client-configs/${created.id}`).expect(404)
+    await stranger.put(pathOf(created)).send(sent).expect(404)
+    await stranger.delete(`/sso-client-configs/${created.id}`).expect(404)
+    expect((await stranger.get('/sso-client-configs').expect(200)).body).toEqual([])
+    await stranger
       .post('/sso-client-configs')
-      .send(applicationBody({ scopes: ['openid'], client: { id: here.client } }))
+      .send(applicationBody({ scopes: ['openid'], client: { id: owner.client } }))
       .expect(422)
     // The client in the path must be the client of the application, even for super admins.
     await admin.put(`/clients/${admin.client}/sso-client-configs/${created.id}`).send(sent).expect(404)
@@ -215,9 +215,9 @@ describe('the roles of an application', () => {
       .expect(422)
     const { body: theirs } = await admin
       .post('/sso-client-configs')
-      .send(applicationBody({ client: { id: here.client } }))
+      .send(applicationBody({ client: { id: owner.client } }))
       .expect(201)
-    expect(theirs.client.id).toBe(here.client)
+    expect(theirs.client.id).toBe(owner.client)
   })
 })
 

@@ -38,7 +38,7 @@ afterEach(() => {
 
 /** Returns an event source that ends when its signal aborts, and a promise that resolves at its end. */
 function createEndlessSource() {
-  const { promise: over, resolve } = Promise.withResolvers<void>()
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
   async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     try {
       while (!signal.aborted) {
@@ -49,7 +49,7 @@ function createEndlessSource() {
       resolve()
     }
   }
-  return { events, over }
+  return { events, ended }
 }
 
 describe('an event stream', () => {
@@ -69,21 +69,21 @@ describe('an event stream', () => {
   })
 
   it('ends if the listener disconnects', async () => {
-    const { events, over } = createEndlessSource()
+    const { events, ended } = createEndlessSource()
     const response = await listen(events)
     response.destroy()
-    await over
+    await ended
   })
 
   it('aborts its source and runs its cleanup if the listener disconnected before the start', async () => {
     const started = Promise.withResolvers<boolean>()
-    const over = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
     async function* events(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
       started.resolve(signal.aborted)
       try {
         while (!signal.aborted) yield { event: 'tick', data: await sleep(10) }
       } finally {
-        over.resolve()
+        ended.resolve()
       }
     }
     const requested = Promise.withResolvers<void>()
@@ -98,16 +98,16 @@ describe('an event stream', () => {
     await requested.promise
     request.destroy()
     expect(await started.promise).toBe(true)
-    await over.promise
+    await ended.promise
     expect(warnings).toEqual([])
   })
 
   it('ends when the service stops', async () => {
-    const { events, over } = createEndlessSource()
+    const { events, ended } = createEndlessSource()
     const response = await listen(events)
     stopping = true
     response.resume()
-    await Promise.all([over, once(response, 'end')])
+    await Promise.all([ended, once(response, 'end')])
   })
 
   it('applies backpressure if the listener reads slowly', async () => {

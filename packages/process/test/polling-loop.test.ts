@@ -16,47 +16,47 @@ describe('startPollingLoop', () => {
 
   it('reports a failed round and continues after the error delay', async () => {
     const errors: unknown[] = []
-    const moments: number[] = []
+    const startTimes: number[] = []
     const rounds = startPollingLoop(
       async () => {
-        moments.push(performance.now())
-        if (moments.length === 1) throw new Error('no luck')
+        startTimes.push(performance.now())
+        if (startTimes.length === 1) throw new Error('no luck')
         return false
       },
       { rest: never, afterTrouble: 50, farewell: never, failed: (error) => void errors.push(error) },
     )
-    while (moments.length < 2) await sleep(1)
+    while (startTimes.length < 2) await sleep(1)
     await rounds.stop()
     expect(errors).toEqual([new Error('no luck')])
-    expect(moments[1]! - moments[0]!).toBeGreaterThanOrEqual(49)
+    expect(startTimes[1]! - startTimes[0]!).toBeGreaterThanOrEqual(49)
   })
 
   it('finishes the current round on stop, and aborts it after the stop timeout', async () => {
-    const begun = Promise.withResolvers<void>()
-    const free = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
     let ended = ''
-    const patient = startPollingLoop(
+    const loop = startPollingLoop(
       async () => {
-        begun.resolve()
-        await free.promise
+        started.resolve()
+        await released.promise
         ended = 'by itself'
         return true
       },
       { rest: never, farewell: never, failed: () => {} },
     )
-    await begun.promise
-    const stopped = patient.stop()
-    free.resolve()
+    await started.promise
+    const stopped = loop.stop()
+    released.resolve()
     await stopped
     expect(ended).toBe('by itself')
 
     const errors: unknown[] = []
-    const hanging = startPollingLoop((signal) => sleep(never, true, { signal }), {
+    const hangingLoop = startPollingLoop((signal) => sleep(never, true, { signal }), {
       rest: never,
       farewell: 20,
       failed: (error) => void errors.push(error),
     })
-    await hanging.stop()
+    await hangingLoop.stop()
     expect(errors).toMatchObject([{ name: 'AbortError' }])
   })
 })

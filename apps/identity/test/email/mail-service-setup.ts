@@ -7,10 +7,10 @@ import { sendQueuedMails } from '../../src/email/send-queued-mails.ts'
 import { answerPasswordReset } from '../../src/sign-in/password/password-reset-requests.ts'
 import { startService, userBody, type Service } from '../app-under-test.ts'
 
-export const from = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
+export const sender = { name: 'Sluice, at Example', address: 'no-reply@example.org' }
 
 /** The settings of an SMTP server on this machine, without credentials by default. */
-export const at = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({
+export const localServer = (port: number, more: Partial<SmtpServer> = {}): SmtpServer => ({
   host: '127.0.0.1',
   port,
   secure: false,
@@ -26,7 +26,11 @@ export function startMailService() {
   let service: Service
   let admin: Awaited<ReturnType<Service['as']>>
   beforeAll(async () => {
-    service = await startService({ SMTP_URL: at(1), MAIL_FROM: from, IDENTITY_PUBLIC_URL: 'https://id.example.org' })
+    service = await startService({
+      SMTP_URL: localServer(1),
+      MAIL_FROM: sender,
+      IDENTITY_PUBLIC_URL: 'https://id.example.org',
+    })
     admin = await service.as(['ROLE_MANAGE_USER'])
   })
   afterAll(() => service?.stop())
@@ -36,7 +40,7 @@ export function startMailService() {
   afterEach(() => Promise.all(open.splice(0).map((one) => one.stop())))
 
   const lines: string[] = []
-  const parts = (send: Send, db = service.db) => ({
+  const senderDependencies = (send: Send, db = service.db) => ({
     db,
     config: service.config,
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
@@ -58,9 +62,9 @@ export function startMailService() {
     },
     /** The log lines of the sending of mails. */
     lines,
-    parts,
+    senderDependencies,
     post: (port: number, more: Partial<Parameters<typeof createSmtpSender>[0]> = {}) =>
-      sendQueuedMails(parts(createSmtpSender({ server: at(port), from, ...more }))),
+      sendQueuedMails(senderDependencies(createSmtpSender({ server: localServer(port), from: sender, ...more }))),
     invite: async () => (await admin.post('/users/invite').send(userBody()).expect(201)).body,
     mails: async () => (await admin.get('/mails').expect(200)).body,
     /** Makes all queued mails due now. */

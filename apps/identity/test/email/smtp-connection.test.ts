@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals'
 import { smtpRefusal, selfSigned } from '@sluice/testing/smtp'
-import { at, startMailService } from './mail-service-setup.ts'
+import { localServer, startMailService } from './mail-service-setup.ts'
 
 const { server, post, invite, mails, due } = startMailService()
 
@@ -20,7 +20,7 @@ describe('the SMTP connection', () => {
   it('uses TLS from the start with smtps', async () => {
     const { received, port } = await server({ ...certificate, secure: true })
     await invite()
-    await post(port, { server: at(port, { secure: true }), ca: certificate.cert })
+    await post(port, { server: localServer(port, { secure: true }), ca: certificate.cert })
     expect(received).toMatchObject([{ secure: true }])
   })
 
@@ -34,7 +34,7 @@ describe('the SMTP connection', () => {
         else done(smtpRefusal(535, 'wrong password'))
       },
     })
-    const as = (password: string, host = '127.0.0.1') => ({ server: at(port, { host, user: 'us', password }) })
+    const as = (password: string, host = '127.0.0.1') => ({ server: localServer(port, { host, user: 'us', password }) })
     await invite()
     // This address also leads to this machine, but does not count as local.
     await post(port, as('right', '0.0.0.0'))

@@ -34,9 +34,9 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
     const issueTicket = async () => {
       const answer = await signInAtProvider(service, code, await openInteractionPage(service, 'page-1'))
       expect([answer.status, answer.text]).toEqual([302, ''])
-      const back = new URL(answer.headers.location as string)
-      expect(back.origin + back.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
-      return back.searchParams.get('ticket')!
+      const callbackUrl = new URL(answer.headers.location as string)
+      expect(callbackUrl.origin + callbackUrl.pathname).toBe('http://localhost:3001/interaction/page-1/federated')
+      return callbackUrl.searchParams.get('ticket')!
     }
     const facts = { requestId: 'a-request', address: '192.0.2.1' }
     const open = async () =>
@@ -67,14 +67,15 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
     const { code } = await createUserAtProvider()
     const { query, cookie: page } = await openInteractionPage(service, 'page-5')
     const { location, cookie } = await startSignIn(service, code, { query, cookie: page })
-    const back = await followRedirect(location)
+    const callbackUrl = await followRedirect(location)
     const waiting = await throttleNetwork(service)
-    const from = () => requestCallback(service, back, `${page}; ${cookie}`).set('x-forwarded-for', waiting.address)
-    const { headers } = await from().expect(302)
+    const sendCallback = () =>
+      requestCallback(service, callbackUrl, `${page}; ${cookie}`).set('x-forwarded-for', waiting.address)
+    const { headers } = await sendCallback().expect(302)
     expect(headers.location).toBe('http://localhost:3001/interaction/page-5/federated?problem=too-many-requests')
     expect(headers['set-cookie']).toBeUndefined()
     await waiting.endWait()
-    expect((await from().expect(302)).headers.location).toContain('?ticket=')
+    expect((await sendCallback().expect(302)).headers.location).toContain('?ticket=')
   })
 
   it('returns to that page when it fails', async () => {
@@ -86,9 +87,9 @@ describe('a federated sign-in started on an interaction page of the OpenID Provi
   it('returns to that page when the provider config was deleted', async () => {
     const { code, config } = await createUserAtProvider()
     const { location, cookie } = await startSignIn(service, code, await openInteractionPage(service, 'page-6'))
-    const back = await followRedirect(location)
+    const callbackUrl = await followRedirect(location)
     await sql`delete from sso_provider_configs where uid = ${config}`.execute(service.db)
-    const { headers } = await requestCallback(service, back, cookie).expect(302)
+    const { headers } = await requestCallback(service, callbackUrl, cookie).expect(302)
     expect(headers.location).toBe('http://localhost:3001/interaction/page-6/federated?problem=sso-unknown')
   })
 

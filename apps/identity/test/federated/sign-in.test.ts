@@ -164,26 +164,26 @@ describe('the callback of a federated sign-in', () => {
   it('succeeds once when called concurrently', async () => {
     const { code } = await createUserAtProvider()
     const { location, cookie } = await startSignIn(service, code)
-    const back = await followRedirect(location)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => requestCallback(service, back, cookie)))
+    const callbackUrl = await followRedirect(location)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => requestCallback(service, callbackUrl, cookie)))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 7 }, () => 400)])
-    expect((await requestCallback(service, back, cookie)).body.code).toBe('sso-unknown')
+    expect((await requestCallback(service, callbackUrl, cookie)).body.code).toBe('sso-unknown')
   })
 
   it('is throttled before anything is written, and can be retried later', async () => {
     const { code } = await createUserAtProvider()
     const { location, cookie } = await startSignIn(service, code)
-    const back = await followRedirect(location)
+    const callbackUrl = await followRedirect(location)
     const used = async () =>
       (await sql<{ n: number }>`select count(*)::int as n from sso_used_states`.execute(service.db)).rows[0]!.n
     const before = await used()
     const waiting = await throttleNetwork(service)
-    const from = () => requestCallback(service, back, cookie).set('x-forwarded-for', waiting.address)
-    const answer = await from().expect(429)
+    const sendCallback = () => requestCallback(service, callbackUrl, cookie).set('x-forwarded-for', waiting.address)
+    const answer = await sendCallback().expect(429)
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
     expect(await used()).toBe(before)
     await waiting.endWait()
-    await from().expect(200)
+    await sendCallback().expect(200)
   })
 
   it.each([
@@ -239,10 +239,13 @@ describe('the callback of a federated sign-in', () => {
   it('returns a page to browsers and JSON to programs for an unknown sign-in, user or organisation', async () => {
     const { code, config } = await createUserAtProvider({ status: 'INACTIVE' })
     const { location, cookie } = await startSignIn(service, code)
-    const back = await followRedirect(location)
-    const refused = await requestCallback(service, back, cookie).set(browser).expect(401)
+    const callbackUrl = await followRedirect(location)
+    const refused = await requestCallback(service, callbackUrl, cookie).set(browser).expect(401)
     expect(refused.text).toContain('your account does not belong to an active user here')
-    const again = await requestCallback(service, back, cookie).set(browser).set('accept-language', 'de').expect(400)
+    const again = await requestCallback(service, callbackUrl, cookie)
+      .set(browser)
+      .set('accept-language', 'de')
+      .expect(400)
     expect(again.text).toContain('<h1>Diese Anmeldung ist nicht mehr gültig</h1>')
     const callback = `/api/v1/auth/sso/callback?provider=${config}`
     const unreadable = await service.http.get(callback).set(browser).expect(400)
@@ -250,7 +253,7 @@ describe('the callback of a federated sign-in', () => {
     const unknown = await service.http.get('/api/v1/auth/sso/no-such-client').set(browser).expect(404)
     expect(unknown.text).toContain('<h1>Page not found</h1>')
     for (const { headers } of [refused, again, unreadable, unknown]) expect(headers).toMatchObject(pageHeaders)
-    const program = await requestCallback(service, back, cookie).set('accept', 'application/json').expect(400)
+    const program = await requestCallback(service, callbackUrl, cookie).set('accept', 'application/json').expect(400)
     expect([program.type, program.body.code]).toEqual(['application/problem+json', 'sso-unknown'])
     const other = await service.http.get('/api/v1/users/me').set(browser).expect(401)
     expect(other.type).toBe('application/problem+json')
@@ -278,9 +281,9 @@ describe('the sign-in of an organisation without single sign-on', () => {
   it('returns the same response for an unknown, disabled or unconfigured organisation', async () => {
     const disabled = await createUserAtProvider()
     await sql`update clients set disabled = true where uid = ${disabled.client}`.execute(service.db)
-    const half = await createUserAtProvider()
-    await sql`update sso_provider_configs set client_id = null where uid = ${half.config}`.execute(service.db)
-    const codes = [disabled.code, half.code, 'no-such-client', '%20', 'a'.repeat(300)]
+    const unconfigured = await createUserAtProvider()
+    await sql`update sso_provider_configs set client_id = null where uid = ${unconfigured.config}`.execute(service.db)
+    const codes = [disabled.code, unconfigured.code, 'no-such-client', '%20', 'a'.repeat(300)]
     const answers = await Promise.all(codes.map((code) => service.http.get(`/api/v1/auth/sso/${code}`)))
     for (const { status, body } of answers) {
       expect([status, body.code, body.detail]).toEqual([404, 'not-found', 'This organisation has no single sign-on.'])

@@ -19,18 +19,18 @@ const readUser = async (uid: string) =>
       from users u where uid = ${uid}`.execute(service.db)
   ).rows[0]!
 
-const invited = async (ssoAuth = false) => {
+const createInvitedUser = async (ssoAuth = false) => {
   const user = await service.user({ client, status: 'INVITATION', ssoAuth })
   return { ...user, path: await linkFor(service, user.uid, 'INVITATION') }
 }
-const forgetful = async () => {
+const createUserWithResetLink = async () => {
   const user = await service.user({ client })
   return { ...user, path: await linkFor(service, user.uid, 'PASSWORD_RESET') }
 }
 
 describe('an invitation', () => {
   it('names the user and the organisation, and GET changes nothing', async () => {
-    const { uid, username, path } = await invited()
+    const { uid, username, path } = await createInvitedUser()
     const before = await readUser(uid)
     for (let times = 0; times < 3; times++) {
       const { text, headers } = await createFormBrowser(service)
@@ -45,7 +45,7 @@ describe('an invitation', () => {
   })
 
   it('is accepted once with a password, and redirects to a URL without the token', async () => {
-    const { uid, username, path } = await invited()
+    const { uid, username, path } = await createInvitedUser()
     const browser = createFormBrowser(service)
     await browser.get(path)
     const form = browser.hidden()
@@ -68,7 +68,7 @@ describe('an invitation', () => {
   })
 
   it('is accepted without a password by a user with single sign-on', async () => {
-    const { uid, path } = await invited(true)
+    const { uid, path } = await createInvitedUser(true)
     const browser = createFormBrowser(service)
     const page = await browser.get(path)
     expect(page.text).not.toContain('type="password"')
@@ -80,7 +80,7 @@ describe('an invitation', () => {
 
   it('cannot be used as a password reset, and a password reset not as an invitation', async () => {
     const browser = createFormBrowser(service)
-    const [invitation, reset] = [(await invited()).path, (await forgetful()).path]
+    const [invitation, reset] = [(await createInvitedUser()).path, (await createUserWithResetLink()).path]
     expect((await browser.get(invitation.replace('invitation', 'password'))).status).toBe(404)
     expect((await browser.get(reset.replace('password', 'invitation'))).status).toBe(404)
   })
@@ -88,7 +88,7 @@ describe('an invitation', () => {
 
 describe('a password reset', () => {
   it('changes the password, once', async () => {
-    const { uid, username, path } = await forgetful()
+    const { uid, username, path } = await createUserWithResetLink()
     const browser = createFormBrowser(service)
     await browser.get(path)
     const answer = await browser.post('/account/password', { password: newPassword, repeat: newPassword })
@@ -119,7 +119,7 @@ describe('a password reset', () => {
   ])(
     'rejects %s with an error at the field, and never shows the password',
     async (_what, password, repeat, words, field) => {
-      const { uid, path } = await forgetful()
+      const { uid, path } = await createUserWithResetLink()
       const before = await readUser(uid)
       const browser = createFormBrowser(service)
       await browser.get(path)
@@ -139,7 +139,7 @@ describe('a password reset', () => {
   )
 
   it('counts code points, not UTF-16 units', async () => {
-    const { path } = await forgetful()
+    const { path } = await createUserWithResetLink()
     const browser = createFormBrowser(service)
     await browser.get(path)
     const eleven = '🦦'.repeat(11)
@@ -169,7 +169,7 @@ describe('an invalid link', () => {
   })
 
   it('shows the same page if it has expired or is unknown', async () => {
-    const { uid, path } = await invited()
+    const { uid, path } = await createInvitedUser()
     const unknown = await createFormBrowser(service).get('/account/invitation?token=sll_made-up')
     await sql`update links set expires_at = now() - interval '1 second'
       where user_id = (select id from users where uid = ${uid})`.execute(service.db)
@@ -177,7 +177,7 @@ describe('an invalid link', () => {
   })
 
   it('includes a link of a user whose organisation is disabled', async () => {
-    const { path } = await invited()
+    const { path } = await createInvitedUser()
     await sql`update clients set disabled = true where uid = ${client}`.execute(service.db)
     expect((await createFormBrowser(service).get(path)).status).toBe(404)
     await sql`update clients set disabled = false where uid = ${client}`.execute(service.db)
@@ -259,7 +259,7 @@ it('uses the path of the public address in links and redirects', async () => {
 
 describe('an invalid request to a page', () => {
   it('returns an error page if it is too large or has too many fields, a repeated field or a NUL', async () => {
-    const { path } = await forgetful()
+    const { path } = await createUserWithResetLink()
     const browser = createFormBrowser(service)
     await browser.get(path)
     const send = (body: string, type = 'application/x-www-form-urlencoded') =>
@@ -284,7 +284,7 @@ describe('an invalid request to a page', () => {
 
 describe('a page with a one-time link', () => {
   it('writes no token and no password to the log', async () => {
-    const { path } = await forgetful()
+    const { path } = await createUserWithResetLink()
     const browser = createFormBrowser(service)
     await browser.get(path)
     await browser.post('/account/password', { password: newPassword, repeat: newPassword })

@@ -99,9 +99,9 @@ it('no response, audit entry or log line contains a secret, except the responses
   const guessed = { username: admin.username, password: 'a-guess-that-is-wrong' }
   secrets.add(guessed.password)
   await keep('wrong password', service.http.post('/api/v1/auth/login').send(guessed))
-  const twice = userBody({ username: admin.username, password: 'words-for-a-name-taken' })
-  secrets.add(twice.password!)
-  await keep('conflict', admin.post('/users').send(twice))
+  const duplicate = userBody({ username: admin.username, password: 'words-for-a-name-taken' })
+  secrets.add(duplicate.password!)
+  await keep('conflict', admin.post('/users').send(duplicate))
 
   const audit = await sql<{ row: string }>`select a::text as row from audit a`.execute(service.db)
   expect(audit.rows.length).toBeGreaterThan(signatures.filter(({ effect }) => effect === 'write').length)

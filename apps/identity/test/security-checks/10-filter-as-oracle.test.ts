@@ -66,12 +66,12 @@ describe.each(lists)('a search of %s', (noun) => {
 })
 
 it('a search returns no row, total or cursor of another organisation to an administrator', async () => {
-  const there = await service.client({ name: 'Hidden place' })
-  const hidden = await service.user({ client: there, username: 'hidden-person' })
+  const otherClient = await service.client({ name: 'Hidden place' })
+  const hidden = await service.user({ client: otherClient, username: 'hidden-person' })
   const stranger = await service.as(['ROLE_MANAGE_USER', 'ROLE_MANAGE_CLIENT', 'ROLE_MANAGE_USER_GROUP'])
   for (const request of [
     { filter: [`id:eq:${hidden.uid}`] },
-    { filter: [`client.id:eq:${there}`] },
+    { filter: [`client.id:eq:${otherClient}`] },
     { filter: ['client.name:like:Hidden'] },
     { query: 'hidden-person' },
     { filter: ['username:like:hidden', 'name:!null', 'name:null'], rootJunction: 'OR' },

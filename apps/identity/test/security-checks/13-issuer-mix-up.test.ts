@@ -101,12 +101,12 @@ describe('a federated sign-in', () => {
       () => undefined,
     ]) {
       const { location, cookie } = await startSignIn(service, code)
-      const back = await followRedirect(location)
+      const callbackUrl = await followRedirect(location)
       honest.misbehaviour = {
         answer: (request, response) => (request.url === '/token' ? (answer(request, response), true) : false),
       }
       // Without a limit of size and time, neither request would ever end.
-      expect((await requestCallback(service, back, cookie)).status).toBe(502)
+      expect((await requestCallback(service, callbackUrl, cookie)).status).toBe(502)
       honest.misbehaviour = {}
     }
   })
@@ -132,9 +132,9 @@ describe('an authorization response', () => {
     const atHostile = await startSignIn(service, bad.code)
     const atHonest = new URL((await startSignIn(service, good.code)).location)
     atHonest.searchParams.set('state', new URL(atHostile.location).searchParams.get('state')!)
-    const back = await followRedirect(atHonest.href)
+    const callbackUrl = await followRedirect(atHonest.href)
     hostile.requestedPaths.length = 0
-    const answer = await requestCallback(service, back, atHostile.cookie)
+    const answer = await requestCallback(service, callbackUrl, atHostile.cookie)
     expect([answer.status, answer.body.code]).toEqual([400, 'sso-unknown'])
     expect(hostile.requestedPaths).toEqual([])
   })
@@ -142,8 +142,11 @@ describe('an authorization response', () => {
   it('is refused with the code of another sign-in', async () => {
     const { code } = await createUserAt(honest)
     const [mine, theirs] = [await startSignIn(service, code), await startSignIn(service, code)]
-    const [back, other] = [new URL(await followRedirect(mine.location)), new URL(await followRedirect(theirs.location))]
-    back.searchParams.set('code', other.searchParams.get('code')!)
-    expect((await requestCallback(service, back.href, mine.cookie)).body.code).toBe('sso-denied')
+    const [callbackUrl, other] = [
+      new URL(await followRedirect(mine.location)),
+      new URL(await followRedirect(theirs.location)),
+    ]
+    callbackUrl.searchParams.set('code', other.searchParams.get('code')!)
+    expect((await requestCallback(service, callbackUrl.href, mine.cookie)).body.code).toBe('sso-denied')
   })
 })

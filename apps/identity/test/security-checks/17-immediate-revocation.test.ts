@@ -19,7 +19,7 @@ afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
 
-async function done(method: 'POST' | 'PUT' | 'DELETE', path: string, given: { token?: string; body?: object }) {
+async function sendOrThrow(method: 'POST' | 'PUT' | 'DELETE', path: string, given: { token?: string; body?: object }) {
   const answer = await ask(identity, method, path, given)
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer.body
@@ -29,15 +29,15 @@ const roles: Role[] = ['ROLE_SEE_SCHEMA', 'ROLE_SEE_VIEW']
 
 /** Creates a user of a new client with a session, an API token and a second-factor ticket. */
 async function createPerson() {
-  const client = await done('POST', '/clients', { token: admin, body: clientBody() })
+  const client = await sendOrThrow('POST', '/clients', { token: admin, body: clientBody() })
   const body = userBody({ password: goodPassword, auths: roles, client: { id: client.id } })
-  const user = await done('POST', '/users', { token: admin, body })
+  const user = await sendOrThrow('POST', '/users', { token: admin, body })
   const login = { body: { username: body.username, password: goodPassword } }
-  const tokens: TokenPair = await done('POST', '/auth/login', login)
+  const tokens: TokenPair = await sendOrThrow('POST', '/auth/login', login)
   const { accessToken: token } = tokens
-  const begun = await done('POST', '/users/me/second-factor', { token, body: { password: goodPassword } })
-  await done('PUT', '/users/me/second-factor', { token, body: { code: totpCode(begun.secret) } })
-  const apiToken = await done('POST', '/users/me/api-tokens', {
+  const enrolment = await sendOrThrow('POST', '/users/me/second-factor', { token, body: { password: goodPassword } })
+  await sendOrThrow('PUT', '/users/me/second-factor', { token, body: { code: totpCode(enrolment.secret) } })
+  const apiToken = await sendOrThrow('POST', '/users/me/api-tokens', {
     token,
     body: {
       name: randomBytes(4).toString('hex'),
@@ -46,15 +46,15 @@ async function createPerson() {
       password: goodPassword,
     },
   })
-  const half = await done('POST', '/auth/login', login)
+  const pendingSignIn = await sendOrThrow('POST', '/auth/login', login)
   return {
     client,
     user,
     body,
     tokens,
     apiToken: apiToken.token as string,
-    ticket: half.secondFactor.ticket as string,
-    code: () => totpCode(begun.secret, 1),
+    ticket: pendingSignIn.secondFactor.ticket as string,
+    code: () => totpCode(enrolment.secret, 1),
   }
 }
 type Person = Awaited<ReturnType<typeof createPerson>>
@@ -62,30 +62,31 @@ type Person = Awaited<ReturnType<typeof createPerson>>
 /** Events that end the access of a user, and the status that the API token gets afterwards. */
 const events: Record<string, { trigger(person: Person): Promise<unknown>; tokenStatus: number }> = {
   'the user is deactivated': {
-    trigger: ({ user }) => done('PUT', `/users/${user.id}/status`, { token: admin, body: { status: 'INACTIVE' } }),
+    trigger: ({ user }) =>
+      sendOrThrow('PUT', `/users/${user.id}/status`, { token: admin, body: { status: 'INACTIVE' } }),
     tokenStatus: 401,
   },
   'the organisation is disabled': {
     trigger: ({ client }) =>
-      done('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
+      sendOrThrow('PUT', `/clients/${client.id}`, { token: admin, body: { ...client, disabled: true } }),
     tokenStatus: 401,
   },
   'a role is removed': {
     trigger: ({ user, body: { password: _kept, ...body } }) =>
-      done('PUT', `/users/${user.id}`, { token: admin, body: { ...body, auths: ['ROLE_SEE_VIEW'] } }),
+      sendOrThrow('PUT', `/users/${user.id}`, { token: admin, body: { ...body, auths: ['ROLE_SEE_VIEW'] } }),
     // The API token stays valid with the remaining roles.
     tokenStatus: 403,
   },
   'the password is changed': {
     trigger: ({ user, body }) =>
-      done('PUT', `/users/${user.id}`, { token: admin, body: { ...body, password: 'another-fine-phrase' } }),
+      sendOrThrow('PUT', `/users/${user.id}`, { token: admin, body: { ...body, password: 'another-fine-phrase' } }),
     tokenStatus: 401,
   },
   'an administrator ends the session and the token': {
     async trigger({ user }) {
-      await done('DELETE', `/users/${user.id}/sessions`, { token: admin })
+      await sendOrThrow('DELETE', `/users/${user.id}/sessions`, { token: admin })
       const { body } = await ask(identity, 'GET', `/users/${user.id}/api-tokens`, { token: admin })
-      for (const { id } of body) await done('DELETE', `/users/${user.id}/api-tokens/${id}`, { token: admin })
+      for (const { id } of body) await sendOrThrow('DELETE', `/users/${user.id}/api-tokens/${id}`, { token: admin })
     },
     tokenStatus: 401,
   },
@@ -108,8 +109,8 @@ it.each(Object.entries(events))(
     expect((await ask(identity, 'GET', '/users/me', { token: accessToken })).status).toBe(401)
     const me = await ask(identity, 'GET', '/users/me', { token: person.apiToken })
     expect(me.status).toBe(tokenStatus === 401 ? 401 : 200)
-    const half = { ticket: person.ticket, code: person.code() }
-    expect((await ask(identity, 'POST', '/auth/login/code', { body: half })).status).toBe(401)
+    const completion = { ticket: person.ticket, code: person.code() }
+    expect((await ask(identity, 'POST', '/auth/login/code', { body: completion })).status).toBe(401)
 
     // In the pipeline service.
     const statuses = async () => `${await schemas(accessToken)} ${await schemas(person.apiToken)}`

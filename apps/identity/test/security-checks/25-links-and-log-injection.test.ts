@@ -163,12 +163,12 @@ it('no response, log line, audit entry or database row contains a plain link or 
     await keep(admin.get(path))
 
   const audit = await sql<{ row: string }>`select a::text as row from audit a`.execute(service.db)
-  const seen = [...answers, ...service.lines, ...audit.rows.map(({ row }) => row)].join('\n')
+  const outputs = [...answers, ...service.lines, ...audit.rows.map(({ row }) => row)].join('\n')
   const stored = [rowsWithQueuedInvitation, rowsWithQueuedReset, await readAllRows()].join('\n')
   expect(stored).toContain('$argon2id$')
   for (const secret of [...secrets, invitation, reset]) {
-    expect(seen).not.toContain(secret)
+    expect(outputs).not.toContain(secret)
     expect(stored).not.toContain(secret)
   }
-  expect(seen).not.toContain('$argon2')
+  expect(outputs).not.toContain('$argon2')
 })
