@@ -10,7 +10,7 @@ import { Browser, type Page } from './browser.ts'
 const missing = hasApache ? undefined : 'no Apache here: apt-get install apache2 libapache2-mod-auth-openidc'
 
 describeUnless(missing)('Apache with mod_auth_openidc', () => {
-  const ends = new AsyncDisposableStack()
+  const cleanup = new AsyncDisposableStack()
   let service: Service
   let apache: Awaited<ReturnType<typeof startApache>>
   let issuer: string
@@ -22,10 +22,10 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
     issuer = `http://127.0.0.1:${port}`
     site = `http://127.0.0.1:${apachePort}`
     service = await startService({ IDENTITY_PUBLIC_URL: issuer })
-    ends.defer(() => service.stop())
+    cleanup.defer(() => service.stop())
     const actual = new URL(service.http.get('/').url).port
     const server = await forward(port, () => Number(actual))
-    ends.defer(() => void server.close())
+    cleanup.defer(() => void server.close())
     expect((server.address() as AddressInfo).port).toBe(port)
     const admin = await service.as(['ROLE_SUPER_ADMIN'])
     client = admin.client
@@ -34,24 +34,24 @@ describeUnless(missing)('Apache with mod_auth_openidc', () => {
       scopes: ['openid', 'profile', 'email'],
     })
     await admin.post('/sso-client-configs').send(body).expect(201)
-    apache = ends.use(
+    apache = cleanup.use(
       await startApache({ port: apachePort, issuer, clientId: body.ssoClientId, secret: body.clientSecret! }),
     )
   })
-  afterAll(() => ends.disposeAsync())
+  afterAll(() => cleanup.disposeAsync())
 
   /** A browser for both sites. It follows redirects from one to the other. */
   function createBrowser() {
-    const here = new Browser({ published: issuer, actual: issuer })
-    const there = new Browser({ published: site, actual: site })
+    const identityBrowser = new Browser({ published: issuer, actual: issuer })
+    const siteBrowser = new Browser({ published: site, actual: site })
     const follow = async (page: Page): Promise<Page> => {
       if (page.status !== 0) return page
-      return follow(await (page.url.origin === site ? there : here).open(page.url))
+      return follow(await (page.url.origin === site ? siteBrowser : identityBrowser).open(page.url))
     }
     return {
-      there,
-      visit: async (path: string) => follow(await there.open(path)),
-      submit: async (page: Page, fields: Record<string, string>) => follow(await here.submit(page, fields)),
+      siteBrowser,
+      visit: async (path: string) => follow(await siteBrowser.open(path)),
+      submit: async (page: Page, fields: Record<string, string>) => follow(await identityBrowser.submit(page, fields)),
     }
   }
 

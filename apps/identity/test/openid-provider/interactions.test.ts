@@ -125,13 +125,13 @@ describe('an interaction', () => {
     const stranger = party.browser()
     for (const path of ['', '/code', '/federated?ticket=x'])
       expect((await stranger.open(`${page.url.pathname}${path}`)).html).toContain('This sign-in is no longer valid')
-    const { page: theirs } = await open(stranger)
+    const { page: strangerPage } = await open(stranger)
     // A browser with the form of one interaction and the cookies of another.
-    const mixed = new Browser({ published, actual: party.actual })
-    mixed.cookies.push(...stranger.cookies)
+    const mixedBrowser = new Browser({ published, actual: party.actual })
+    mixedBrowser.cookies.push(...stranger.cookies)
     const user = await party.user()
-    const answer = await mixed.submit(page, { username: user.username, password: goodPassword })
-    expect([answer.status, theirs.status]).toEqual([403, 200])
+    const answer = await mixedBrowser.submit(page, { username: user.username, password: goodPassword })
+    expect([answer.status, strangerPage.status]).toEqual([403, 200])
     expect(await sessionsOf(user.uid)).toBe(0)
   })
 
@@ -181,8 +181,8 @@ describe('a second factor', () => {
     browser.cookies.find(({ name }) => name === 'sluice-second-factor')!.value = ticket
     expect((await browser.submit(consent, { code: factor.code() })).status).toBe(401)
     expect(await sessionsOf(elsewhere.uid)).toBe(before)
-    const noted = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
-    expect(noted).toContainEqual({ outcome: 'of another organisation' })
+    const auditDetails = (await auditOf(service.db, elsewhere.uid)).map(({ details }) => details)
+    expect(auditDetails).toContainEqual({ outcome: 'of another organisation' })
     // The ticket and the code stay valid for a sign-in in their own organisation.
     await service.http.post('/api/v1/auth/login/code').send({ ticket, code: factor.code() }).expect(200)
   })

@@ -71,8 +71,8 @@ describe('sign-out', () => {
     const wish = { client_id: party.body.ssoClientId, post_logout_redirect_uri: left, state: 'away' }
     const away = await party.browser().open(`/oidc/session/end?${new URLSearchParams(wish)}`)
     expect(away.url.href).toBe(`${left}?state=away`)
-    const evil = new URLSearchParams({ ...wish, post_logout_redirect_uri: 'https://evil.example/' })
-    expect((await party.browser().open(`/oidc/session/end?${evil}`)).status).toBe(400)
+    const unregistered = new URLSearchParams({ ...wish, post_logout_redirect_uri: 'https://evil.example/' })
+    expect((await party.browser().open(`/oidc/session/end?${unregistered}`)).status).toBe(400)
   })
 
   it('refuses redirect URIs that are not registered and keeps the session open', async () => {
