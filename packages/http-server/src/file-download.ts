@@ -37,7 +37,7 @@ export class FileDownload {
   }
 }
 
-/** Sends a download at the speed of the client. If it fails, closes the connection, so that no client treats the file as complete. */
+/** Sends a download at the speed of the client. A download that fails ends with a broken connection, so no client takes it for whole. */
 export async function sendDownload(
   request: Request,
   response: Response,
@@ -53,7 +53,7 @@ export async function sendDownload(
     disconnected.abort()
     onClose()
   }
-  // A response that waits for an earlier one on the same connection gets no close event, so the socket is observed too.
+  // A response that waits behind another one of the same connection has no event of its own.
   request.socket.once('close', close)
   response.once('close', close)
   if (response.closed || request.socket.destroyed) close()
@@ -109,12 +109,12 @@ async function sendBytes(
   limit = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   response.req.socket.setTimeout(silenceTimeoutMs)
-  let remaining = limit
+  let left = limit
   for await (const chunk of chunks) {
-    const part = chunk.length > remaining ? chunk.subarray(0, remaining) : chunk
-    remaining -= part.length
+    const part = chunk.length > left ? chunk.subarray(0, left) : chunk
+    left -= part.length
     if (!response.write(part)) await once(response, 'drain', { signal })
-    if (remaining === 0) break
+    if (left === 0) break
   }
   response.end()
 }

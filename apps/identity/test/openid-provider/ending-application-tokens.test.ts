@@ -3,7 +3,7 @@ import type { SsoClientConfig, SsoClientConfigBody } from '@sluice/contracts'
 import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 import { Browser } from './browser.ts'
 
 let installation: Installation
@@ -13,7 +13,7 @@ beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
   identity = installation.identity[0]!
   const login = { username: 'admin', password: goodPassword }
-  admin = (await ask(identity, 'POST', '/auth/login', { body: login })).body.accessToken
+  admin = (await sendRequest(identity, 'POST', '/auth/login', { body: login })).body.accessToken
 })
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
@@ -24,7 +24,7 @@ const scopes: SsoClientConfigBody['scopes'] = ['openid', 'ROLE_SEE_DATA_PIPELINE
 /** Creates an application, and an access token of the admin for it. */
 async function createApplicationToken() {
   const body = applicationBody({ scopes })
-  const created = await ask(identity, 'POST', '/sso-client-configs', { token: admin, body })
+  const created = await sendRequest(identity, 'POST', '/sso-client-configs', { token: admin, body })
   const verifier = 'v'.repeat(50)
   const digest = await crypto.subtle.digest('SHA-256', Buffer.from(verifier))
   const redirect_uri = body.redirectUris[0]!
@@ -51,19 +51,19 @@ async function createApplicationToken() {
 }
 type ApplicationToken = Awaited<ReturnType<typeof createApplicationToken>>
 
-const identityStatus = async (token: string) => (await ask(identity, 'GET', '/users', { token })).status
+const identityStatus = async (token: string) => (await sendRequest(identity, 'GET', '/users', { token })).status
 const pipelineStatus = async (token: string) =>
-  (await ask(installation.pipeline, 'GET', '/data-pipelines', { token })).status
+  (await sendRequest(installation.pipeline, 'GET', '/data-pipelines', { token })).status
 
 /** Events that end the access of an application, and the status that its token gets afterwards. */
 const events: Record<string, { trigger(given: ApplicationToken): Promise<{ status: number }>; status: number }> = {
   'the application is deleted': {
-    trigger: ({ config }) => ask(identity, 'DELETE', `/sso-client-configs/${config.id}`, { token: admin }),
+    trigger: ({ config }) => sendRequest(identity, 'DELETE', `/sso-client-configs/${config.id}`, { token: admin }),
     status: 401,
   },
   'the application loses a scope': {
     trigger: ({ config, body: { clientSecret: _kept, ...body } }) =>
-      ask(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
+      sendRequest(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
         token: admin,
         body: { ...body, scopes: ['openid', 'ROLE_SEE_VIEW'] },
       }),
@@ -71,14 +71,14 @@ const events: Record<string, { trigger(given: ApplicationToken): Promise<{ statu
   },
   'the application loses the authorization code grant': {
     trigger: ({ config, body: { clientSecret: _kept, ...body } }) =>
-      ask(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
+      sendRequest(identity, 'PUT', `/clients/${config.client.id}/sso-client-configs/${config.id}`, {
         token: admin,
         body: { ...body, grantTypes: [{ value: 'client_credentials' }] },
       }),
     status: 401,
   },
   'the user withdraws the consent': {
-    trigger: ({ config }) => ask(identity, 'DELETE', `/users/me/applications/${config.id}`, { token: admin }),
+    trigger: ({ config }) => sendRequest(identity, 'DELETE', `/users/me/applications/${config.id}`, { token: admin }),
     status: 401,
   },
 }

@@ -5,7 +5,7 @@ import type { TokenPair } from '@sluice/contracts'
 import { connect } from '@sluice/database'
 import type { DB } from '../../src/database.ts'
 import { auditOf, goodPassword } from '../app-under-test.ts'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation
 let connection: ReturnType<typeof connect<DB>>
@@ -20,10 +20,10 @@ afterAll(async () => {
 
 const signIn = async (): Promise<TokenPair> => {
   const body = { username: 'admin', password: goodPassword }
-  return (await ask(installation.identity[0]!, 'POST', '/auth/login', { body })).body
+  return (await sendRequest(installation.identity[0]!, 'POST', '/auth/login', { body })).body
 }
 const refresh = ({ refreshToken }: TokenPair, by = 0) =>
-  ask(installation.identity[by]!, 'POST', '/auth/refresh', { body: { refreshToken } })
+  sendRequest(installation.identity[by]!, 'POST', '/auth/refresh', { body: { refreshToken } })
 const outcomesOf = async ({ accessToken }: TokenPair) =>
   (await auditOf(connection.db, decodeJwt(accessToken)['sid'] as string)).map(({ details }) => details['outcome'])
 
@@ -60,7 +60,7 @@ describe('a replay of a refresh token', () => {
     expect((await refresh(tokens, 1)).status).toBe(401)
     expect((await refresh(next.body)).status).toBe(401)
     for (const url of installation.identity)
-      expect((await ask(url, 'GET', '/users/me', { token: next.body.accessToken })).status).toBe(401)
+      expect((await sendRequest(url, 'GET', '/users/me', { token: next.body.accessToken })).status).toBe(401)
     expect(await outcomesOf(tokens)).toEqual(['reused', 'ended'])
   })
 

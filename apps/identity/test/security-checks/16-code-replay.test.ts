@@ -6,7 +6,7 @@ import { goodPassword } from '../app-under-test.ts'
 import { applicationBody } from '../application-body.ts'
 import { Browser } from '../openid-provider/browser.ts'
 import { until } from '@sluice/testing/wait-until'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 
 let installation: Installation
 let connection: ReturnType<typeof connect<DB>>
@@ -19,9 +19,9 @@ beforeAll(async () => {
   connection = connect<DB>(installation.identityDatabase, { name: 'identity-test' })
   const [url = ''] = installation.identity
   const login = { username: 'admin', password: goodPassword }
-  token = (await ask(url, 'POST', '/auth/login', { body: login })).body.accessToken
+  token = (await sendRequest(url, 'POST', '/auth/login', { body: login })).body.accessToken
   for (const body of [application, other, replayed])
-    expect((await ask(url, 'POST', '/sso-client-configs', { token, body })).status).toBe(201)
+    expect((await sendRequest(url, 'POST', '/sso-client-configs', { token, body })).status).toBe(201)
 })
 afterAll(async () => {
   await connection?.db.destroy()

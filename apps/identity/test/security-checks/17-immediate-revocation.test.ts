@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Role, TokenPair } from '@sluice/contracts'
 import { clientBody, goodPassword, userBody } from '../app-under-test.ts'
 import { lastOtherAnswerMs } from '@sluice/testing/last-stale-answer'
-import { ask, startInstallation, type Installation } from '../real-processes.ts'
+import { sendRequest, startInstallation, type Installation } from '../real-processes.ts'
 import { totpCode } from '../enrol-second-factor.ts'
 
 let installation: Installation
@@ -13,14 +13,14 @@ beforeAll(async () => {
   installation = await startInstallation({ pipeline: true })
   identity = installation.identity[0]!
   const body = { username: 'admin', password: goodPassword }
-  admin = (await ask(identity, 'POST', '/auth/login', { body })).body.accessToken
+  admin = (await sendRequest(identity, 'POST', '/auth/login', { body })).body.accessToken
 })
 afterAll(async () => {
   await installation?.[Symbol.asyncDispose]()
 })
 
 async function sendOrThrow(method: 'POST' | 'PUT' | 'DELETE', path: string, given: { token?: string; body?: object }) {
-  const answer = await ask(identity, method, path, given)
+  const answer = await sendRequest(identity, method, path, given)
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
   return answer.body
 }
@@ -85,14 +85,14 @@ const events: Record<string, { trigger(person: Person): Promise<unknown>; tokenS
   'an administrator ends the session and the token': {
     async trigger({ user }) {
       await sendOrThrow('DELETE', `/users/${user.id}/sessions`, { token: admin })
-      const { body } = await ask(identity, 'GET', `/users/${user.id}/api-tokens`, { token: admin })
+      const { body } = await sendRequest(identity, 'GET', `/users/${user.id}/api-tokens`, { token: admin })
       for (const { id } of body) await sendOrThrow('DELETE', `/users/${user.id}/api-tokens/${id}`, { token: admin })
     },
     tokenStatus: 401,
   },
 }
 
-const schemas = async (token: string) => (await ask(installation.pipeline, 'GET', '/schemas', { token })).status
+const schemas = async (token: string) => (await sendRequest(installation.pipeline, 'GET', '/schemas', { token })).status
 
 it.each(Object.entries(events))(
   'when %s, the identity service refuses access immediately and the pipeline service within ten seconds',
@@ -105,12 +105,12 @@ it.each(Object.entries(events))(
     const since = Date.now()
 
     // In the identity service.
-    expect((await ask(identity, 'POST', '/auth/refresh', { body: { refreshToken } })).status).toBe(401)
-    expect((await ask(identity, 'GET', '/users/me', { token: accessToken })).status).toBe(401)
-    const me = await ask(identity, 'GET', '/users/me', { token: person.apiToken })
+    expect((await sendRequest(identity, 'POST', '/auth/refresh', { body: { refreshToken } })).status).toBe(401)
+    expect((await sendRequest(identity, 'GET', '/users/me', { token: accessToken })).status).toBe(401)
+    const me = await sendRequest(identity, 'GET', '/users/me', { token: person.apiToken })
     expect(me.status).toBe(tokenStatus === 401 ? 401 : 200)
     const completion = { ticket: person.ticket, code: person.code() }
-    expect((await ask(identity, 'POST', '/auth/login/code', { body: completion })).status).toBe(401)
+    expect((await sendRequest(identity, 'POST', '/auth/login/code', { body: completion })).status).toBe(401)
 
     // In the pipeline service.
     const statuses = async () => `${await schemas(accessToken)} ${await schemas(person.apiToken)}`
